@@ -1,0 +1,36 @@
+//! The port to time.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+/// What time it is, and waiting until a time.
+#[async_trait]
+pub trait Clock: Send + Sync + 'static {
+    /// The time now.
+    fn now(&self) -> DateTime<Utc>;
+
+    /// Returns when `now()` has reached `until`.
+    async fn sleep_until(&self, until: DateTime<Utc>);
+}
+
+/// The clock of the machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+#[async_trait]
+impl Clock for SystemClock {
+    fn now(&self) -> DateTime<Utc> {
+        Utc::now()
+    }
+
+    async fn sleep_until(&self, until: DateTime<Utc>) {
+        // In short naps, because the machine may be suspended or its clock set while we wait.
+        const NAP: std::time::Duration = std::time::Duration::from_secs(30);
+        while let Ok(left) = (until - Utc::now()).to_std() {
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left.min(NAP)).await;
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The port: the only way in which workflow code reaches the world.
+//!
+//! The log, a distributed engine and the tests are implementations of it. Calls are data, never closures; parallelism
+//! inside a run is [`ContextExt::all`] and nothing else; `&mut self` keeps two commands of one run from overlapping, so a
+//! history is linear and replay is a cursor over a list.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::activity::{Activity, Call};
+use crate::event::{Message, Outcome};
+use crate::failure::Failure;
+use crate::id::RunId;
+use crate::payload::{Payload, PayloadError};
+use crate::replay::Diverged;
+use crate::store::StoreError;
+
+/// Why a command gave no result. Workflow code handles the first two and passes the others on with `?`.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Stop {
+    /// The activity failed for good.
+    #[error("{0}")]
+    Failed(#[from] Failure),
+    /// Somebody asked the run to end. Delivered once; commands after it work, so that a workflow can tidy up.
+    #[error("cancelled")]
+    Cancelled,
+    /// The code does not do what its history says it did.
+    #[error("{0}")]
+    Diverged(#[from] Box<Diverged>),
+    /// The log failed: this life of the run is over, the history holds what counts.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A recorded payload does not fit the types of the code.
+    #[error("{0}")]
+    Payload(#[from] PayloadError),
+}
+
+/// A message, as a workflow receives it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Received {
+    /// Somebody, or another run, sent it.
+    Signal {
+        /// Its name.
+        name: String,
+        /// Its content.
+        payload: Payload,
+        /// The run that sent it, if a run did.
+        from: Option<RunId>,
+    },
+    /// A child run is over.
+    ChildEnded {
+        /// The child.
+        run: RunId,
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+impl Received {
+    /// The part of a message that is for the workflow.
+    pub(crate) fn from_message(message: Message) -> Option<Self> {
+        match message.body {
+            crate::event::MessageBody::Signal { name, payload, from } => Some(Self::Signal { name, payload, from }),
+            crate::event::MessageBody::ChildEnded { run, outcome } => Some(Self::ChildEnded { run, outcome }),
+            _ => None,
+        }
+    }
+}
+
+/// A child run to start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Child {
+    /// Its id. Starting an id that exists joins that run.
+    pub run: RunId,
+    /// Its workflow.
+    pub workflow: &'static str,
+    /// Its input.
+    pub input: Payload,
+}
+
+/// The verbs of a workflow. Use the typed forms of [`ContextExt`] where there is one.
+#[async_trait]
+pub trait Context: Send {
+    /// The run that this is.
+    fn run(&self) -> &RunId;
+
+    /// How many events the current segment of the history holds: a reason to continue as new.
+    fn history_len(&self) -> u64;
+
+    /// Calls several activities at once and waits for all of them; results in the order of the calls.
+    async fn call_all(&mut self, calls: Vec<Call>) -> Result<Vec<Result<Payload, Failure>>, Stop>;
+
+    /// Starts a child run. Its outcome comes as a message.
+    async fn start(&mut self, child: Child) -> Result<(), Stop>;
+
+    /// The next message; `None` if none came in time.
+    async fn receive(&mut self, timeout: Option<Duration>) -> Result<Option<Received>, Stop>;
+
+    /// The next message, if one is there.
+    async fn try_receive(&mut self) -> Result<Option<Received>, Stop>;
+
+    /// Puts a signal into the mailbox of another run.
+    async fn send(&mut self, to: RunId, name: &str, payload: Payload) -> Result<(), Stop>;
+
+    /// Waits, durably.
+    async fn sleep(&mut self, duration: Duration) -> Result<(), Stop>;
+
+    /// The time, as recorded.
+    async fn now(&mut self) -> Result<DateTime<Utc>, Stop>;
+
+    /// A unique id, as recorded.
+    async fn uuid(&mut self) -> Result<Uuid, Stop>;
+
+    /// Which version of a change this run follows: `latest` for a run that gets here first today, 0 for one
+    /// whose history passed this place before the change existed.
+    async fn version(&mut self, change: &str, latest: u32) -> Result<u32, Stop>;
+
+    /// Publishes a value under a key, for others to read; `null` removes it.
+    async fn publish(&mut self, key: &str, value: Payload) -> Result<(), Stop>;
+}
+
+/// The verbs with types.
+#[async_trait]
+pub trait ContextExt: Context {
+    /// Calls one activity. A failure for good is `Stop::Failed`.
+    async fn call<A: Activity>(&mut self, input: A::Input) -> Result<A::Output, Stop> {
+        let call = Call::of::<A>(&input);
+        let mut results = self.call_all(vec![call]).await?;
+        let output = results.pop().expect("one call has one result")?;
+        Ok(output.read()?)
+    }
+
+    /// Calls one activity with several inputs at once; results in the order of the inputs.
+    async fn all<A: Activity>(&mut self, inputs: &[A::Input]) -> Result<Vec<Result<A::Output, Failure>>, Stop> {
+        let calls = inputs.iter().map(Call::of::<A>).collect();
+        let results = self.call_all(calls).await?;
+        let read = |result: Result<Payload, Failure>| match result {
+            Ok(output) => Ok(Ok(output.read()?)),
+            Err(failure) => Ok(Err(failure)),
+        };
+        results.into_iter().map(read).collect()
+    }
+
+    /// Sends a signal with a value.
+    async fn signal<T: Serialize + Sync>(&mut self, to: RunId, name: &str, value: &T) -> Result<(), Stop> {
+        self.send(to, name, Payload::of(value)).await
+    }
+
+    /// Publishes a value.
+    async fn set<T: Serialize + Sync>(&mut self, key: &str, value: &T) -> Result<(), Stop> {
+        self.publish(key, Payload::of(value)).await
+    }
+}
+
+impl<C: Context + ?Sized> ContextExt for C {}

@@ -1,0 +1,360 @@
+//! The only persisted vocabulary: what happened to a run, in the past tense.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::failure::Failure;
+use crate::id::{MessageSeq, Position, RunId, Slot};
+use crate::payload::Payload;
+
+/// One entry of a history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Its place in the history of its run.
+    pub position: Position,
+    /// When it was recorded.
+    pub at: DateTime<Utc>,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// Why a segment of a history began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// Somebody started the run.
+    Started,
+    /// The workflow went on with fresh input, to keep its history short.
+    ContinuedAsNew,
+    /// An ended run was started again.
+    Restarted,
+}
+
+/// What happened. Events with a `slot` or `command` answer that command of the workflow; the others are notes,
+/// which replay passes over.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EventKind {
+    /// A segment began; replay starts at the last of these.
+    RunStarted {
+        /// The workflow that decides.
+        workflow: String,
+        /// Its input.
+        input: Payload,
+        /// The run that started it and is told its outcome.
+        parent: Option<RunId>,
+        /// For people and filters.
+        labels: BTreeMap<String, String>,
+        /// Why it began.
+        cause: Cause,
+    },
+    /// An attempt of a guarded activity is about to touch the world.
+    ActivityStarted {
+        /// The call.
+        slot: Slot,
+        /// The activity.
+        name: String,
+        /// Its input.
+        input: Payload,
+        /// Which try, from one.
+        attempt: u32,
+    },
+    /// A running activity recorded how far it is, for whoever takes it up after a crash.
+    ActivityProgressed {
+        /// The call.
+        slot: Slot,
+        /// What its next attempt is told.
+        details: Payload,
+    },
+    /// An attempt failed.
+    ActivityFailed {
+        /// The call.
+        slot: Slot,
+        /// The activity.
+        name: String,
+        /// Its input.
+        input: Payload,
+        /// Which try, from one.
+        attempt: u32,
+        /// Why.
+        failure: Failure,
+        /// When the next attempt is due; `None`: this was the last.
+        retry_at: Option<DateTime<Utc>>,
+    },
+    /// The activity is done.
+    ActivityCompleted {
+        /// The call.
+        slot: Slot,
+        /// The activity.
+        name: String,
+        /// Its input.
+        input: Payload,
+        /// Which try, from one.
+        attempt: u32,
+        /// What it gave.
+        output: Payload,
+    },
+    /// A child run was started, or joined if it existed.
+    ChildStarted {
+        /// The command.
+        command: u32,
+        /// The child.
+        run: RunId,
+        /// Its workflow.
+        workflow: String,
+        /// Its input.
+        input: Payload,
+    },
+    /// The mailbox was empty and the run began to wait.
+    MessageAwaited {
+        /// The command.
+        command: u32,
+        /// When it stops waiting.
+        deadline: Option<DateTime<Utc>>,
+    },
+    /// A message was taken from the mailbox, or none came in time.
+    MessageReceived {
+        /// The command.
+        command: u32,
+        /// The message; `None`: the mailbox was empty, or the deadline passed.
+        message: Option<Message>,
+    },
+    /// A message was put into another run's mailbox.
+    SignalSent {
+        /// The command.
+        command: u32,
+        /// Whose mailbox.
+        to: RunId,
+        /// The name of the message.
+        name: String,
+        /// Its content.
+        payload: Payload,
+    },
+    /// A durable wait began.
+    TimerStarted {
+        /// The command.
+        command: u32,
+        /// When it ends.
+        fire_at: DateTime<Utc>,
+    },
+    /// A durable wait ended.
+    TimerFired {
+        /// The command.
+        command: u32,
+    },
+    /// The workflow read the clock; the answer is the time of this event.
+    TimeRead {
+        /// The command.
+        command: u32,
+    },
+    /// The workflow drew a unique id.
+    UuidDrawn {
+        /// The command.
+        command: u32,
+        /// The id.
+        uuid: Uuid,
+    },
+    /// The run passed a change of its code.
+    VersionMarked {
+        /// The command.
+        command: u32,
+        /// The name of the change.
+        change: String,
+        /// The version that this run follows.
+        version: u32,
+    },
+    /// The workflow published a value for others to read.
+    StatusPublished {
+        /// The command.
+        command: u32,
+        /// The name of the value.
+        key: String,
+        /// The value; `null` removes it.
+        value: Payload,
+    },
+    /// A request to cancel reached the workflow, as the result of a command.
+    CancelDelivered {
+        /// The command.
+        command: u32,
+        /// What the workflow had asked.
+        asked: String,
+        /// Who asked, and why.
+        request: Request,
+    },
+    /// The run stopped before its next command, until resumed.
+    RunPaused(Request),
+    /// The run goes on.
+    RunResumed(Request),
+    /// The outcome of a guarded activity is unknown; a person has to say.
+    RunParked {
+        /// The call.
+        slot: Slot,
+        /// What is unknown, and what to do.
+        reason: String,
+    },
+    /// A person said what became of a guarded activity.
+    RunReconciled {
+        /// The call.
+        slot: Slot,
+        /// Whether the effect happened.
+        landed: bool,
+        /// Who said so, and why.
+        request: Request,
+    },
+    /// The run is over, with a result.
+    RunCompleted {
+        /// The result.
+        output: Payload,
+    },
+    /// The run is over, without one.
+    RunFailed {
+        /// Why.
+        failure: Failure,
+    },
+    /// The run is over, as asked.
+    RunCancelled,
+}
+
+/// Who asked for something, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Request {
+    /// A person or a program.
+    pub by: String,
+    /// In their words; may be empty.
+    pub why: String,
+}
+
+/// Something in a run's mailbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// Its order.
+    pub seq: MessageSeq,
+    /// When it was sent.
+    pub at: DateTime<Utc>,
+    /// What it is.
+    pub body: MessageBody,
+}
+
+/// What a message is: for the workflow, or for the engine that runs it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MessageBody {
+    /// A signal, for the workflow.
+    Signal {
+        /// Its name.
+        name: String,
+        /// Its content.
+        payload: Payload,
+        /// The run that sent it, if a run did.
+        from: Option<RunId>,
+    },
+    /// The outcome of a child run, for the workflow.
+    ChildEnded {
+        /// The child.
+        run: RunId,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// Stop before the next command.
+    Pause(Request),
+    /// Go on.
+    Resume(Request),
+    /// End: the command under way, or the next one, fails as cancelled.
+    Cancel(Request),
+    /// What became of the guarded activity whose outcome is unknown.
+    Reconcile {
+        /// Whether the effect happened.
+        landed: bool,
+        /// What it gave, if it happened.
+        output: Option<Payload>,
+        /// Who says so, and why.
+        request: Request,
+    },
+}
+
+impl MessageBody {
+    /// Whether the workflow receives it; the others are orders to the engine.
+    pub fn is_for_workflow(&self) -> bool {
+        matches!(self, Self::Signal { .. } | Self::ChildEnded { .. })
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// With a result.
+    Completed(Payload),
+    /// Without one.
+    Failed(Failure),
+    /// As asked.
+    Cancelled,
+}
+
+impl EventKind {
+    /// The name of the kind, as shown to people and scripts.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RunStarted { .. } => "RunStarted",
+            Self::ActivityStarted { .. } => "ActivityStarted",
+            Self::ActivityProgressed { .. } => "ActivityProgressed",
+            Self::ActivityFailed { .. } => "ActivityFailed",
+            Self::ActivityCompleted { .. } => "ActivityCompleted",
+            Self::ChildStarted { .. } => "ChildStarted",
+            Self::MessageAwaited { .. } => "MessageAwaited",
+            Self::MessageReceived { .. } => "MessageReceived",
+            Self::SignalSent { .. } => "SignalSent",
+            Self::TimerStarted { .. } => "TimerStarted",
+            Self::TimerFired { .. } => "TimerFired",
+            Self::TimeRead { .. } => "TimeRead",
+            Self::UuidDrawn { .. } => "UuidDrawn",
+            Self::VersionMarked { .. } => "VersionMarked",
+            Self::StatusPublished { .. } => "StatusPublished",
+            Self::CancelDelivered { .. } => "CancelDelivered",
+            Self::RunPaused(_) => "RunPaused",
+            Self::RunResumed(_) => "RunResumed",
+            Self::RunParked { .. } => "RunParked",
+            Self::RunReconciled { .. } => "RunReconciled",
+            Self::RunCompleted { .. } => "RunCompleted",
+            Self::RunFailed { .. } => "RunFailed",
+            Self::RunCancelled => "RunCancelled",
+        }
+    }
+
+    /// The command that this event answers; `None` for notes, beginnings and ends.
+    pub fn command(&self) -> Option<u32> {
+        match self {
+            Self::ActivityStarted { slot, .. }
+            | Self::ActivityProgressed { slot, .. }
+            | Self::ActivityFailed { slot, .. }
+            | Self::ActivityCompleted { slot, .. }
+            | Self::RunReconciled { slot, .. } => Some(slot.command),
+            Self::ChildStarted { command, .. }
+            | Self::MessageAwaited { command, .. }
+            | Self::MessageReceived { command, .. }
+            | Self::SignalSent { command, .. }
+            | Self::TimerStarted { command, .. }
+            | Self::TimerFired { command }
+            | Self::TimeRead { command }
+            | Self::UuidDrawn { command, .. }
+            | Self::VersionMarked { command, .. }
+            | Self::StatusPublished { command, .. }
+            | Self::CancelDelivered { command, .. } => Some(*command),
+            Self::RunStarted { .. }
+            | Self::RunPaused(_)
+            | Self::RunResumed(_)
+            | Self::RunParked { .. }
+            | Self::RunCompleted { .. }
+            | Self::RunFailed { .. }
+            | Self::RunCancelled => None,
+        }
+    }
+
+    /// How the run ended, if this event ended it.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match self {
+            Self::RunCompleted { output } => Some(Outcome::Completed(output.clone())),
+            Self::RunFailed { failure } => Some(Outcome::Failed(failure.clone())),
+            Self::RunCancelled => Some(Outcome::Cancelled),
+            _ => None,
+        }
+    }
+}

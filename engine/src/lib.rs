@@ -1,0 +1,34 @@
+//! The rules of durable execution. Knows no agent, no disk, no git, no HTTP.
+//!
+//! A workflow is deterministic code that reaches the world through one trait, [`Context`]. Every command it gives is
+//! answered from the history of its run, or performed, recorded and then answered. After a crash the code runs again from
+//! the start of the history's last segment and comes, without repeating anything, to the first command that has no record.
+//!
+//! Read in this order: [`event`] (what is recorded), [`context`] (what workflow code can ask), [`replay`] (why a crash
+//! loses nothing), [`store`] (what a log must promise).
+
+pub mod activity;
+pub mod clock;
+pub mod context;
+pub mod event;
+pub mod failure;
+pub mod id;
+pub mod payload;
+pub mod policy;
+pub mod replay;
+pub mod store;
+pub mod summary;
+pub mod workflow;
+
+pub use activity::{Activity, Attempt, Call, Handler, Handlers, Probe};
+pub use clock::{Clock, SystemClock};
+pub use context::{Child, Context, ContextExt, Received, Stop};
+pub use event::{Event, EventKind, Message, MessageBody, Outcome, Request};
+pub use failure::{Failure, FailureKind};
+pub use id::{MessageSeq, Position, RunId, Slot};
+pub use payload::Payload;
+pub use policy::{Delays, Effect, Policy};
+pub use replay::Diverged;
+pub use store::{EventStore, StoreError};
+pub use summary::{Status, Summary};
+pub use workflow::{Ending, Workflow, Workflows};

@@ -1,0 +1,143 @@
+//! What every activity contract states: how often to try, how long to wait, and what an unknown outcome means.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::failure::{Failure, FailureKind};
+
+/// The delays between attempts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Delays {
+    /// Exactly these; when they are used up, the last attempt was the last.
+    List(Vec<Duration>),
+    /// `initial × factor^n`, at most `max`, for at most `attempts` attempts in all.
+    Exponential {
+        /// Before the second attempt.
+        initial: Duration,
+        /// What each delay is multiplied with.
+        factor: f64,
+        /// The longest delay.
+        max: Duration,
+        /// Attempts in all, the first included.
+        attempts: u32,
+    },
+}
+
+impl Delays {
+    /// One attempt only.
+    pub const fn none() -> Self {
+        Self::List(Vec::new())
+    }
+
+    /// How long to wait after `failed` failed attempts, or that it was the last one.
+    fn after(&self, failed: u32) -> Option<Duration> {
+        match self {
+            Self::List(delays) => delays.get(failed.saturating_sub(1) as usize).copied(),
+            Self::Exponential { initial, factor, max, attempts } => {
+                if failed >= *attempts {
+                    return None;
+                }
+                let power = i32::try_from(failed.saturating_sub(1)).unwrap_or(i32::MAX);
+                let seconds = initial.as_secs_f64() * factor.powi(power);
+                Some(Duration::try_from_secs_f64(seconds).unwrap_or(*max).min(*max))
+            }
+        }
+    }
+}
+
+/// What a second performance of the same effect would do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing that the first did not do: after a crash it simply runs again, and its start is not recorded.
+    Idempotent,
+    /// Harm. Its start is made durable first; after a crash the handler's probe asks the world what happened,
+    /// and where that cannot tell, the run is parked until somebody says.
+    Guarded,
+}
+
+/// The policy of an activity contract.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// When to try again after a retryable failure.
+    pub retry: Delays,
+    /// How long one attempt may take, from its start to its end.
+    pub start_to_close: Duration,
+    /// How long one attempt may be silent; `None` does not listen.
+    pub heartbeat: Option<Duration>,
+    /// What an unknown outcome means.
+    pub effect: Effect,
+    /// The pool whose slots limit how many of these run at once in the whole engine.
+    pub pool: Option<&'static str>,
+}
+
+impl Policy {
+    /// Runs again after a crash; five attempts, 200 ms to 10 s apart; ten minutes each.
+    pub fn idempotent() -> Self {
+        Self {
+            retry: Delays::Exponential {
+                initial: Duration::from_millis(200),
+                factor: 3.0,
+                max: Duration::from_secs(10),
+                attempts: 5,
+            },
+            start_to_close: Duration::from_mins(10),
+            heartbeat: None,
+            effect: Effect::Idempotent,
+            pool: None,
+        }
+    }
+
+    /// As [`Policy::idempotent`], but never repeated without asking the world first.
+    pub fn guarded() -> Self {
+        Self { effect: Effect::Guarded, ..Self::idempotent() }
+    }
+
+    /// When to try again after the failure of an attempt, given how many failed before it; `None`: not at all.
+    pub fn retry_at(&self, failure: &Failure, failed_before: u32, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        match failure.kind {
+            FailureKind::Terminal | FailureKind::Cancelled => None,
+            FailureKind::RateLimited { until } => Some(until.max(now)),
+            FailureKind::Retryable => {
+                let delay = self.retry.after(failed_before + 1)?;
+                Some(now + chrono::Duration::from_std(delay).unwrap_or(chrono::Duration::MAX))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delays(policy: &Delays) -> Vec<Option<u64>> {
+        (1..=4).map(|failed| policy.after(failed).map(|delay| delay.as_secs())).collect()
+    }
+
+    #[test]
+    fn a_list_ends_with_its_last_delay() {
+        let list = Delays::List(vec![Duration::from_secs(3), Duration::from_secs(5)]);
+        assert_eq!(delays(&list), [Some(3), Some(5), None, None]);
+        assert_eq!(delays(&Delays::none()), [None; 4]);
+    }
+
+    #[test]
+    fn exponential_delays_grow_to_the_maximum_and_stop() {
+        let growing = Delays::Exponential {
+            initial: Duration::from_secs(1),
+            factor: 10.0,
+            max: Duration::from_secs(60),
+            attempts: 4,
+        };
+        assert_eq!(delays(&growing), [Some(1), Some(10), Some(60), None]);
+    }
+
+    #[test]
+    fn a_rate_limit_costs_no_attempt() {
+        let now = Utc::now();
+        let until = now + chrono::Duration::hours(5);
+        let policy = Policy { retry: Delays::none(), ..Policy::idempotent() };
+        assert_eq!(policy.retry_at(&Failure::rate_limited(until, "limit"), 9, now), Some(until));
+        assert_eq!(policy.retry_at(&Failure::retryable("again"), 0, now), None);
+    }
+}

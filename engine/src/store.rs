@@ -1,0 +1,147 @@
+//! The port to the event log: a few methods, all of which can fail and say so.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use crate::event::{Event, Message, MessageBody};
+use crate::id::{MessageSeq, Position, RunId};
+use crate::payload::Payload;
+use crate::summary::Summary;
+
+/// One decision of a run: all of it becomes durable, or nothing.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    /// The run that decided.
+    pub run: RunId,
+    /// The events, in order; their positions follow on the end of the history, or the commit is refused.
+    pub events: Vec<Event>,
+    /// The summary after them, if they changed it.
+    pub summary: Option<Summary>,
+    /// The message that they took from the run's mailbox.
+    pub consumed: Option<MessageSeq>,
+    /// Values that the run publishes: `None` removes one.
+    pub published: Vec<(String, Option<Payload>)>,
+    /// Messages to other runs. A message to a run that does not exist or is over is dropped.
+    pub deliveries: Vec<Delivery>,
+    /// Runs that begin with this; one that exists already is left as it is.
+    pub births: Vec<Birth>,
+}
+
+impl Commit {
+    /// A commit of events and nothing else.
+    pub fn of(run: RunId, events: Vec<Event>) -> Self {
+        Self {
+            run,
+            events,
+            summary: None,
+            consumed: None,
+            published: Vec::new(),
+            deliveries: Vec::new(),
+            births: Vec::new(),
+        }
+    }
+}
+
+/// A message on its way.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// Whose mailbox.
+    pub to: RunId,
+    /// When it was sent.
+    pub at: DateTime<Utc>,
+    /// What it is.
+    pub body: MessageBody,
+}
+
+/// The beginning of a run: its first event, at position 0.
+#[derive(Debug, Clone)]
+pub struct Birth {
+    /// The new run.
+    pub run: RunId,
+    /// Its `RunStarted`.
+    pub event: Event,
+    /// The summary of that.
+    pub summary: Summary,
+}
+
+/// What became of the parts of a commit that may be dropped.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Committed {
+    /// For each delivery, the message as it lies in the mailbox now; `None`: dropped.
+    pub delivered: Vec<Option<Message>>,
+    /// For each birth, whether the run is new.
+    pub born: Vec<bool>,
+}
+
+/// What can be wrong with a store.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Somebody else appended first: this writer's picture of the run is stale.
+    #[error("run {run}: append at position {asked} refused, the history ends at {end}; a newer writer owns this run")]
+    Conflict {
+        /// The run.
+        run: RunId,
+        /// The position of the first event of the refused commit.
+        asked: Position,
+        /// The position that the next event must have.
+        end: Position,
+    },
+    /// There is no such run.
+    #[error("no run `{0}` in this log")]
+    UnknownRun(RunId),
+    /// A stored record cannot be trusted.
+    #[error("damaged record {record}: {reason}")]
+    Damaged {
+        /// Which record.
+        record: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The disk has no room for what was to be written; nothing of it was.
+    #[error("disk full: {0}")]
+    Full(String),
+    /// A write or a sync failed before; nothing more is accepted until the log is opened again.
+    #[error("the log takes no more appends since a write failed: {0}; stop, mend the cause and start again")]
+    Poisoned(String),
+    /// The store cannot be opened or used as it is.
+    #[error("{0}")]
+    Unusable(String),
+    /// The operating system refused.
+    #[error("{doing}: {reason}")]
+    Io {
+        /// What was being done, and where.
+        doing: String,
+        /// What the system said.
+        reason: String,
+    },
+}
+
+/// An event log. A method that returned `Ok` has made its effect durable.
+#[async_trait]
+pub trait EventStore: Send + Sync + 'static {
+    /// Appends one decision, if the events follow on the end of the run's history.
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;
+
+    /// Puts a message into a mailbox; an error if there is no such run, `None` if it is over.
+    async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError>;
+
+    /// The events of a run, from a position to the end. Empty if there is no such run.
+    async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError>;
+
+    /// What lies in a mailbox, oldest first.
+    async fn mailbox(&self, run: &RunId) -> Result<Vec<Message>, StoreError>;
+
+    /// The summary of a run, if there is one.
+    async fn summary(&self, run: &RunId) -> Result<Option<Summary>, StoreError>;
+
+    /// The runs whose id begins with `prefix`, in the order of their ids, with their summaries.
+    async fn runs(&self, prefix: &str) -> Result<Vec<(RunId, Summary)>, StoreError>;
+
+    /// The runs that have something in their mailbox, in the order of their ids.
+    async fn runs_with_mail(&self) -> Result<Vec<RunId>, StoreError>;
+
+    /// The values that a run has published and not removed.
+    async fn published(&self, run: &RunId) -> Result<BTreeMap<String, Payload>, StoreError>;
+}
