@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::{mpsc, watch};
 
+use crate::clock::{Clock, SystemClock};
 use crate::failure::Failure;
 use crate::id::{RunId, Slot};
 use crate::payload::Payload;
@@ -50,7 +52,7 @@ pub enum Probe<T> {
 }
 
 /// One try of an activity, as its handler sees it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Attempt {
     /// The run that asked.
     pub run: RunId,
@@ -61,22 +63,19 @@ pub struct Attempt {
     /// What the last attempt recorded of its progress.
     pub progress: Option<Payload>,
     pub(crate) cancel: watch::Receiver<bool>,
-    pub(crate) beats: mpsc::UnboundedSender<Beat>,
-}
-
-/// A sign of life.
-#[derive(Debug)]
-pub(crate) enum Beat {
-    Alive,
-    Progress(Slot, Payload),
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The last sign of life, in milliseconds since 1970.
+    pub(crate) alive: Arc<AtomicI64>,
+    pub(crate) records: mpsc::UnboundedSender<(Slot, Payload)>,
 }
 
 impl Attempt {
     /// An attempt of a handler that runs outside an engine: never cancelled, its signs of life unheard.
     pub fn detached(run: RunId, slot: Slot) -> Self {
         let (_, cancel) = watch::channel(false);
-        let (beats, _) = mpsc::unbounded_channel();
-        Self { run, slot, number: 1, progress: None, cancel, beats }
+        let (records, _) = mpsc::unbounded_channel();
+        let alive = Arc::new(AtomicI64::new(0));
+        Self { run, slot, number: 1, progress: None, cancel, clock: Arc::new(SystemClock), alive, records }
     }
 
     /// A name for this call that is the same in every attempt and differs from every other call's.
@@ -86,12 +85,13 @@ impl Attempt {
 
     /// Says that the attempt is alive. Cheap; not recorded.
     pub fn heartbeat(&self) {
-        let _ = self.beats.send(Beat::Alive);
+        self.alive.store(self.clock.now().timestamp_millis(), Ordering::Relaxed);
     }
 
     /// Records progress in the history; the next attempt of this call is given it.
     pub fn progress(&self, details: Payload) {
-        let _ = self.beats.send(Beat::Progress(self.slot, details));
+        self.heartbeat();
+        let _ = self.records.send((self.slot, details));
     }
 
     /// Whether the attempt should end.

@@ -15,7 +15,7 @@ use crate::summary::Summary;
 pub struct Commit {
     /// The run that decided.
     pub run: RunId,
-    /// The events, in order; their positions follow on the end of the history, or the commit is refused.
+    /// The events, in order; their positions follow on the end of the history, or the commit is refused. May be empty.
     pub events: Vec<Event>,
     /// The summary after them, if they changed it.
     pub summary: Option<Summary>,

@@ -1,0 +1,333 @@
+//! Performing activities: attempts, retries, limits, and what to do when nobody knows how one ended.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+
+use crate::activity::{Attempt, Call, Probe};
+use crate::context::Stop;
+use crate::event::{EventKind, MessageBody};
+use crate::failure::{Failure, FailureKind};
+use crate::id::Slot;
+use crate::payload::Payload;
+use crate::policy::Effect;
+use crate::replay::{CallState, Command, describe};
+use crate::store::StoreError;
+use crate::summary::Status;
+
+use super::attempt;
+use super::life::{Life, Retirement};
+
+/// What a piece of work on one call came to.
+enum Piece {
+    /// A slot of the pool is free, for a guarded attempt whose start has to be recorded first.
+    Entered(Option<OwnedSemaphorePermit>),
+    /// An attempt ended.
+    Ended(Result<Payload, Failure>),
+    /// The world was asked.
+    Probed(Probe<Payload>),
+}
+
+/// The activities of one command, under way.
+struct Round<'a> {
+    number: u32,
+    command: &'a Command,
+    calls: &'a [Call],
+    states: Vec<CallState>,
+    /// Set while something runs for the call.
+    cancels: Vec<Option<watch::Sender<bool>>>,
+    pieces: FuturesUnordered<BoxFuture<'static, (usize, Piece)>>,
+    records: mpsc::UnboundedSender<(Slot, Payload)>,
+    cancelling: bool,
+}
+
+impl Life {
+    /// Performs the calls of a command from where their record ends.
+    pub(super) async fn perform_calls(
+        &mut self,
+        number: u32,
+        command: &Command,
+        states: Option<Vec<CallState>>,
+    ) -> Result<Vec<Result<Payload, Failure>>, Stop> {
+        let Command::Call(calls) = command else { return Ok(Vec::new()) };
+        let (records, mut progress) = mpsc::unbounded_channel();
+        let mut round = Round {
+            number,
+            command,
+            calls,
+            states: states.unwrap_or_else(|| vec![CallState::default(); calls.len()]),
+            cancels: calls.iter().map(|_| None).collect(),
+            pieces: FuturesUnordered::new(),
+            records,
+            cancelling: false,
+        };
+        loop {
+            if self.shared.is_stopping() {
+                round.cancel();
+                while round.pieces.next().await.is_some() {}
+                self.retire(Retirement::Stopping).await;
+            }
+            self.inbox.look();
+            self.answer_orders(&mut round).await?;
+            self.begin_due(&mut round)?;
+            if let Some(results) = round.results() {
+                return Ok(results);
+            }
+            let due = round.next_due();
+            if round.pieces.is_empty() {
+                self.follow_orders(number, command).await?;
+                self.wait(due).await;
+                continue;
+            }
+            let shared = Arc::clone(&self.shared);
+            let inbox = Arc::clone(&self.inbox);
+            tokio::select! {
+                biased;
+                Some((index, piece)) = round.pieces.next() => self.take_piece(&mut round, index, piece).await?,
+                Some((slot, details)) = progress.recv() => {
+                    self.commit(vec![EventKind::ActivityProgressed { slot, details }], |_| ()).await?;
+                }
+                () = inbox.arrived() => {}
+                () = shared.stopped() => {}
+                () = sleep_until(&*shared.clock, due) => {}
+            }
+        }
+    }
+
+    /// Starts what can start now.
+    fn begin_due(&mut self, round: &mut Round<'_>) -> Result<(), Stop> {
+        let now = self.shared.clock.now();
+        for index in 0..round.calls.len() {
+            let state = &round.states[index];
+            let idle = round.cancels[index].is_none() && state.result.is_none();
+            if !idle || (state.unknown && self.parked) || round.cancelling || state.retry_at.is_some_and(|at| at > now) {
+                continue;
+            }
+            self.begin_piece(round, index)?;
+        }
+        Ok(())
+    }
+
+    fn begin_piece(&mut self, round: &mut Round<'_>, index: usize) -> Result<(), Stop> {
+        let call = &round.calls[index];
+        let Some(handler) = self.shared.handlers.find(call.name).cloned() else {
+            let missing = StoreError::Unusable(format!("no handler for the activity `{}` in this program", call.name));
+            return Err(self.broken_by(missing.into()));
+        };
+        let (cancel, listen) = watch::channel(false);
+        let input = call.input.clone();
+        let (pools, pool) = (self.shared.pools.clone(), call.policy.pool);
+        let piece: BoxFuture<'static, (usize, Piece)> = if round.states[index].unknown {
+            let attempt = self.attempt(round, index, round.states[index].attempts, listen);
+            Box::pin(async move { (index, Piece::Probed(attempt::probe(handler, input, attempt).await)) })
+        } else if call.policy.effect == Effect::Guarded {
+            Box::pin(async move { (index, Piece::Entered(pools.enter(pool).await)) })
+        } else {
+            let attempt = self.attempt(round, index, round.states[index].attempts + 1, listen);
+            let (policy, cancel) = (call.policy.clone(), cancel.clone());
+            Box::pin(async move {
+                let _place = pools.enter(pool).await;
+                (index, Piece::Ended(attempt::run(handler, input, attempt, policy, cancel).await))
+            })
+        };
+        round.cancels[index] = Some(cancel);
+        round.pieces.push(piece);
+        Ok(())
+    }
+
+    fn attempt(&self, round: &Round<'_>, index: usize, number: u32, cancel: watch::Receiver<bool>) -> Attempt {
+        Attempt {
+            run: self.run.clone(),
+            slot: round.slot(index),
+            number,
+            progress: round.states[index].progress.clone(),
+            cancel,
+            clock: Arc::clone(&self.shared.clock),
+            alive: Arc::default(),
+            records: round.records.clone(),
+        }
+    }
+
+    async fn take_piece(&mut self, round: &mut Round<'_>, index: usize, piece: Piece) -> Result<(), Stop> {
+        if self.shared.is_stopping() {
+            // What ended because the engine stops did not fail; whatever it did, the next life finds out.
+            return Ok(());
+        }
+        match piece {
+            Piece::Entered(place) => self.start_guarded(round, index, place).await,
+            Piece::Ended(result) => {
+                round.cancels[index] = None;
+                let attempt = round.states[index].attempts.max(1);
+                let attempt = match round.calls[index].policy.effect {
+                    Effect::Guarded => attempt,
+                    Effect::Idempotent => round.states[index].attempts + 1,
+                };
+                self.record_result(round, index, attempt, result).await
+            }
+            Piece::Probed(probe) => {
+                round.cancels[index] = None;
+                let attempt = round.states[index].attempts;
+                match probe {
+                    Probe::Landed(output) => self.record_result(round, index, attempt, Ok(output)).await,
+                    Probe::NotLanded => {
+                        round.states[index].unknown = false;
+                        Ok(())
+                    }
+                    Probe::Unknown(reason) => self.park(round, index, reason).await,
+                }
+            }
+        }
+    }
+
+    async fn start_guarded(
+        &mut self,
+        round: &mut Round<'_>,
+        index: usize,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Result<(), Stop> {
+        if round.cancelling {
+            round.cancels[index] = None;
+            return Ok(());
+        }
+        let call = &round.calls[index];
+        let number = round.states[index].attempts + 1;
+        let (slot, input) = (round.slot(index), call.input.clone());
+        let kind = EventKind::ActivityStarted { slot, name: call.name.into(), input: input.clone(), attempt: number };
+        self.commit(vec![kind], |_| ()).await?;
+        round.states[index].attempts = number;
+        round.states[index].retry_at = None;
+        let Some(cancel) = round.cancels[index].clone() else { return Ok(()) };
+        let attempt = self.attempt(round, index, number, cancel.subscribe());
+        let policy = call.policy.clone();
+        let Some(handler) = self.shared.handlers.find(call.name).cloned() else { return Ok(()) };
+        round.pieces.push(Box::pin(async move {
+            let _place = place;
+            (index, Piece::Ended(attempt::run(handler, input, attempt, policy, cancel).await))
+        }));
+        Ok(())
+    }
+
+    async fn record_result(
+        &mut self,
+        round: &mut Round<'_>,
+        index: usize,
+        attempt: u32,
+        result: Result<Payload, Failure>,
+    ) -> Result<(), Stop> {
+        let (call, slot) = (&round.calls[index], round.slot(index));
+        let (name, input) = (call.name.to_owned(), call.input.clone());
+        let failure = match result {
+            Ok(output) => {
+                let kind = EventKind::ActivityCompleted { slot, name, input, attempt, output: output.clone() };
+                self.commit(vec![kind], |_| ()).await?;
+                round.states[index].result = Some(Ok(output));
+                return Ok(());
+            }
+            Err(failure) => failure,
+        };
+        if round.cancelling && failure.kind == FailureKind::Cancelled {
+            round.states[index].result = Some(Err(failure));
+            return Ok(());
+        }
+        let retry_at = call.policy.retry_at(&failure, round.states[index].failed, self.shared.clock.now());
+        tracing::debug!(run = %self.run, activity = name, attempt, ?retry_at, %failure, "attempt failed");
+        let kind = EventKind::ActivityFailed { slot, name, input, attempt, failure: failure.clone(), retry_at };
+        self.commit(vec![kind], |_| ()).await?;
+        round.states[index].record_failure(attempt, failure, retry_at);
+        Ok(())
+    }
+
+    /// Stops here until somebody says what became of the effect.
+    async fn park(&mut self, round: &mut Round<'_>, index: usize, reason: String) -> Result<(), Stop> {
+        self.parked = true;
+        if matches!(self.summary.status, Status::Parked(_)) {
+            return Ok(());
+        }
+        let name = round.calls[index].name;
+        let reason = format!(
+            "nobody can tell whether `{name}` (attempt {}) happened: {reason}; find out, then say \
+             `longhaul reconcile {} --landed` or `--not-landed`",
+            round.states[index].attempts, self.run
+        );
+        self.commit(vec![EventKind::RunParked { slot: round.slot(index), reason }], |_| ()).await
+    }
+
+    /// Cancels, or settles an unknown outcome, as the mailbox says. A pause waits for the end of the command.
+    async fn answer_orders(&mut self, round: &mut Round<'_>) -> Result<(), Stop> {
+        if let Some(message) = self.inbox.first_reconcile()
+            && let MessageBody::Reconcile { landed, output, request } = message.body
+            && let Some(index) = round.states.iter().position(|state| state.unknown && state.result.is_none())
+        {
+            let (call, slot) = (&round.calls[index], round.slot(index));
+            let mut kinds = vec![EventKind::RunReconciled { slot, landed, request }];
+            if landed {
+                let (name, input) = (call.name.to_owned(), call.input.clone());
+                let output = output.unwrap_or_else(Payload::null);
+                let attempt = round.states[index].attempts;
+                round.states[index].result = Some(Ok(output.clone()));
+                kinds.push(EventKind::ActivityCompleted { slot, name, input, attempt, output });
+            }
+            self.commit_taking(message.seq, kinds).await?;
+            round.states[index].unknown = false;
+            self.parked = false;
+        }
+        if !round.cancelling && self.inbox.first_cancel().is_some() {
+            round.cancel();
+        }
+        if round.cancelling && round.cancels.iter().all(Option::is_none) {
+            return self.deliver_cancel(round).await;
+        }
+        Ok(())
+    }
+
+    /// Ends the command as cancelled, unless everything came to its end all the same.
+    async fn deliver_cancel(&mut self, round: &mut Round<'_>) -> Result<(), Stop> {
+        if round.states.iter().all(|state| matches!(state.result, Some(Ok(_)))) {
+            return Ok(());
+        }
+        let Some(message) = self.inbox.first_cancel() else { return Ok(()) };
+        let MessageBody::Cancel(request) = message.body else { return Ok(()) };
+        let asked = describe(round.command);
+        let kind = EventKind::CancelDelivered { command: round.number, asked, request };
+        self.commit_taking(message.seq, vec![kind]).await?;
+        Err(Stop::Cancelled)
+    }
+}
+
+impl Round<'_> {
+    fn slot(&self, index: usize) -> Slot {
+        Slot { command: self.number, call: u16::try_from(index).unwrap_or(u16::MAX) }
+    }
+
+    fn cancel(&mut self) {
+        self.cancelling = true;
+        for cancel in self.cancels.iter().flatten() {
+            cancel.send_replace(true);
+        }
+    }
+
+    fn results(&self) -> Option<Vec<Result<Payload, Failure>>> {
+        if self.cancelling && self.cancels.iter().any(Option::is_some) {
+            return None;
+        }
+        self.states.iter().map(|state| state.result.clone()).collect()
+    }
+
+    /// When the next attempt is due that waits for its time.
+    fn next_due(&self) -> Option<DateTime<Utc>> {
+        let waiting = self.states.iter().zip(&self.cancels).filter(|(state, cancel)| {
+            state.result.is_none() && cancel.is_none()
+        });
+        waiting.filter_map(|(state, _)| state.retry_at).min()
+    }
+}
+
+async fn sleep_until(clock: &dyn crate::clock::Clock, until: Option<DateTime<Utc>>) {
+    match until {
+        Some(until) => clock.sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,86 @@
+//! The mailbox of a run that is in memory.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::event::{Message, MessageBody};
+use crate::id::MessageSeq;
+
+/// Messages that lie in the store and were not taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    state: Mutex<State>,
+    arrived: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: BTreeMap<MessageSeq, Message>,
+    /// A message can arrive twice, read from the store and handed over by its sender: it counts once.
+    taken: HashSet<MessageSeq>,
+    /// Whether something arrived since the run last looked.
+    unseen: bool,
+}
+
+impl Inbox {
+    pub(crate) fn push(&self, message: Message) {
+        let mut state = self.state();
+        if !state.taken.contains(&message.seq) {
+            state.waiting.insert(message.seq, message);
+            state.unseen = true;
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Resolves when something arrived since the last call.
+    pub(crate) async fn arrived(&self) {
+        self.arrived.notified().await;
+    }
+
+    /// The oldest message for the workflow; it stays until [`Inbox::take`].
+    pub(crate) fn first_message(&self) -> Option<Message> {
+        self.first(MessageBody::is_for_workflow)
+    }
+
+    /// The oldest order to the engine that can be followed at any time; it stays until [`Inbox::take`].
+    pub(crate) fn first_order(&self) -> Option<Message> {
+        self.first(|body| !body.is_for_workflow() && !matches!(body, MessageBody::Reconcile { .. }))
+    }
+
+    /// The oldest request to cancel; it stays until [`Inbox::take`].
+    pub(crate) fn first_cancel(&self) -> Option<Message> {
+        self.first(|body| matches!(body, MessageBody::Cancel(_)))
+    }
+
+    /// The oldest word on an unknown outcome; it stays until [`Inbox::take`].
+    pub(crate) fn first_reconcile(&self) -> Option<Message> {
+        self.first(|body| matches!(body, MessageBody::Reconcile { .. }))
+    }
+
+    /// Says that the run looks now: what is here already will not keep it in memory.
+    pub(crate) fn look(&self) {
+        self.state().unseen = false;
+    }
+
+    /// Whether something arrived since the run last looked.
+    pub(crate) fn has_unseen(&self) -> bool {
+        self.state().unseen
+    }
+
+    /// Takes a message out, after the store has.
+    pub(crate) fn take(&self, seq: MessageSeq) {
+        let mut state = self.state();
+        state.waiting.remove(&seq);
+        state.taken.insert(seq);
+    }
+
+    fn first(&self, wanted: impl Fn(&MessageBody) -> bool) -> Option<Message> {
+        self.state().waiting.values().find(|message| wanted(&message.body)).cloned()
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

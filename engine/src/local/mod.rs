@@ -1,0 +1,11 @@
+//! The port over an event log: one life of a run in this process.
+
+mod attempt;
+mod calls;
+mod inbox;
+mod life;
+mod wait;
+
+pub(crate) use attempt::Pools;
+pub(crate) use inbox::Inbox;
+pub(crate) use life::{Life, Retirement};

@@ -1,0 +1,27 @@
+//! Waiting: in memory for a little while, then without a place in it.
+
+use chrono::{DateTime, Utc};
+
+use super::life::{Life, Retirement};
+
+impl Life {
+    /// Returns when something arrived in the mailbox or the time has come. A long wait ends this life.
+    pub(super) async fn wait(&self, until: Option<DateTime<Utc>>) {
+        let Some(_place) = self.shared.place_to_wait() else {
+            self.retire(Retirement::Suspended(until)).await
+        };
+        let clock = &self.shared.clock;
+        let time = async {
+            match until {
+                Some(until) => clock.sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.inbox.arrived() => {}
+            () = time => {}
+            () = self.shared.stopped() => self.retire(Retirement::Stopping).await,
+            () = tokio::time::sleep(self.shared.options.idle) => self.retire(Retirement::Suspended(until)).await,
+        }
+    }
+}

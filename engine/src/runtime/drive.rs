@@ -1,0 +1,81 @@
+//! Drives a run that is in memory, life after life, until it ends or can leave.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use tokio::sync::mpsc;
+
+use crate::context::Stop;
+use crate::id::RunId;
+use crate::local::{Inbox, Life, Retirement};
+use crate::store::StoreError;
+
+use super::Shared;
+
+/// How a life ended.
+enum End {
+    RunEnded,
+    NextSegment,
+    Retired(Retirement),
+    Stuck(Stop),
+}
+
+pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>) {
+    loop {
+        let life = live(&shared, &run, &inbox);
+        let end = AssertUnwindSafe(life).catch_unwind().await.unwrap_or_else(|_| {
+            let message = format!("the workflow of run {run} panicked; this is a bug, its history is as it was");
+            End::Stuck(StoreError::Unusable(message).into())
+        });
+        let leave_unseen = match end {
+            End::NextSegment => continue,
+            End::Retired(Retirement::Suspended(until)) => {
+                if shared.release(&run, &inbox, false) {
+                    if let Some(until) = until {
+                        shared.timers.add(until, run);
+                    }
+                    return;
+                }
+                continue;
+            }
+            End::Stuck(stop) => {
+                tracing::error!(%run, "{stop}");
+                shared.stuck().insert(run.clone(), stop.to_string());
+                true
+            }
+            End::RunEnded | End::Retired(Retirement::Stopping) => true,
+        };
+        shared.release(&run, &inbox, leave_unseen);
+        return;
+    }
+}
+
+async fn live(shared: &Arc<Shared>, run: &RunId, inbox: &Arc<Inbox>) -> End {
+    let (retire, mut retired) = mpsc::unbounded_channel();
+    let begun = Life::begin(Arc::clone(shared), run.clone(), Arc::clone(inbox), retire).await;
+    let (mut life, input) = match begun {
+        Ok(begun) => begun,
+        Err(error) => return End::Stuck(error.into()),
+    };
+    if life.is_over() {
+        return End::RunEnded;
+    }
+    let name = life.workflow().to_owned();
+    let Some(workflow) = shared.workflows.find(&name) else {
+        return End::Stuck(StoreError::Unusable(format!("no workflow `{name}` in this program")).into());
+    };
+    let work = async {
+        let ending = workflow.run(&mut life, input).await;
+        life.end(ending).await
+    };
+    tokio::select! {
+        biased;
+        ended = work => match ended {
+            Ok(true) => End::NextSegment,
+            Ok(false) => End::RunEnded,
+            Err(stop) => End::Stuck(stop),
+        },
+        Some(retirement) = retired.recv() => End::Retired(retirement),
+    }
+}

@@ -1,0 +1,203 @@
+//! The handle of the embedded engine.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+
+use crate::activity::Handlers;
+use crate::clock::Clock;
+use crate::event::{Cause, Event, EventKind, MessageBody, Outcome};
+use crate::id::RunId;
+use crate::payload::Payload;
+use crate::store::{Birth, Commit, Delivery, EventStore, StoreError};
+use crate::summary::{Status, Summary};
+use crate::workflow::Workflows;
+
+use super::{Shared, timers};
+
+/// What an engine is made of.
+pub struct Parts {
+    /// The log.
+    pub store: Arc<dyn EventStore>,
+    /// What decides.
+    pub workflows: Workflows,
+    /// What acts.
+    pub handlers: Handlers,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// The limits.
+    pub options: Options,
+}
+
+/// The limits of an engine.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How many activities of a pool run at once. A pool that is not named has no limit.
+    pub pools: Vec<(String, usize)>,
+    /// How many runs may wait in memory; a further one leaves it at once.
+    pub resident_waiting: usize,
+    /// How long a run waits in memory before it leaves it.
+    pub idle: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { pools: Vec::new(), resident_waiting: 1000, idle: Duration::from_secs(10) }
+    }
+}
+
+/// Events of one run that were made durable just now.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The run.
+    pub run: RunId,
+    /// The events, in order.
+    pub events: Vec<Event>,
+}
+
+/// A run to start.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    /// Its id: starting an id that exists joins that run.
+    pub run: RunId,
+    /// Its workflow.
+    pub workflow: String,
+    /// Its input.
+    pub input: Payload,
+    /// For people and filters.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// What starting came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Started {
+    /// The run is new.
+    New,
+    /// It existed, and goes on.
+    Joined,
+    /// It existed, and is over.
+    Over,
+}
+
+/// An engine that owns a log. Cheap to clone; dropping the last handle does not stop it, [`Engine::stop`] does.
+#[derive(Clone)]
+pub struct Engine(Arc<Shared>);
+
+impl Engine {
+    /// Opens an engine on a log and takes up every run that is not over and has something to do.
+    pub async fn open(parts: Parts) -> Result<Self, StoreError> {
+        let shared = Shared::new(parts.store, parts.workflows, parts.handlers, parts.clock, parts.options);
+        tokio::spawn(timers::keep_time(Arc::clone(&shared)));
+        for (run, summary) in shared.store.runs("").await? {
+            match summary.status {
+                Status::Running | Status::Parked(_) => shared.wake(run),
+                Status::Waiting { until: Some(until) } => shared.timers.add(until, run),
+                _ => {}
+            }
+        }
+        for run in shared.store.runs_with_mail().await? {
+            let over = shared.store.summary(&run).await?.is_none_or(|summary| summary.status.is_terminal());
+            if !over {
+                shared.wake(run);
+            }
+        }
+        Ok(Self(shared))
+    }
+
+    /// Starts a run, or joins it if it exists.
+    pub async fn start(&self, new: NewRun) -> Result<Started, StoreError> {
+        if let Some(summary) = self.0.store.summary(&new.run).await? {
+            return Ok(if summary.status.is_terminal() { Started::Over } else { Started::Joined });
+        }
+        let event = self.beginning(0, &new, Cause::Started);
+        let summary = Summary::begin(&event).expect("the event is a RunStarted");
+        let mut commit = Commit::of(new.run.clone(), Vec::new());
+        commit.births.push(Birth { run: new.run, event, summary });
+        self.0.record(commit).await?;
+        Ok(Started::New)
+    }
+
+    /// Starts a run that is over again, with fresh input, under the same id.
+    pub async fn restart(&self, new: NewRun) -> Result<(), StoreError> {
+        let unknown = || StoreError::UnknownRun(new.run.clone());
+        let mut summary = self.0.store.summary(&new.run).await?.ok_or_else(unknown)?;
+        let end = self.0.store.read(&new.run, summary.origin).await?.last().map_or(0, |event| event.position + 1);
+        let event = self.beginning(end, &new, Cause::Restarted);
+        summary.apply(&event);
+        let mut commit = Commit::of(new.run.clone(), vec![event]);
+        commit.summary = Some(summary);
+        self.0.record(commit).await?;
+        self.0.wake(new.run);
+        Ok(())
+    }
+
+    fn beginning(&self, position: u64, new: &NewRun, cause: Cause) -> Event {
+        let kind = EventKind::RunStarted {
+            workflow: new.workflow.clone(),
+            input: new.input.clone(),
+            parent: None,
+            labels: new.labels.clone(),
+            cause,
+        };
+        Event { position, at: self.0.clock.now(), kind }
+    }
+
+    /// Puts a signal into a run's mailbox. `false`: the run is over.
+    pub async fn signal(&self, to: &RunId, name: &str, payload: Payload) -> Result<bool, StoreError> {
+        self.deliver(to, MessageBody::Signal { name: name.into(), payload, from: None }).await
+    }
+
+    /// Puts a message into a run's mailbox. `false`: the run is over.
+    pub async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
+        let delivery = Delivery { to: to.clone(), at: self.0.clock.now(), body };
+        let Some(message) = self.0.store.deliver(delivery).await? else { return Ok(false) };
+        self.0.hand_over(to.clone(), message);
+        Ok(true)
+    }
+
+    /// The log.
+    pub fn store(&self) -> &Arc<dyn EventStore> {
+        &self.0.store
+    }
+
+    /// What is recorded from now on. A reader that falls behind is told how many it missed.
+    pub fn recorded(&self) -> broadcast::Receiver<Arc<Recorded>> {
+        self.0.recorded.subscribe()
+    }
+
+    /// The runs that cannot go on in this process, and why.
+    pub fn stuck(&self) -> BTreeMap<RunId, String> {
+        self.0.stuck().clone()
+    }
+
+    /// How a run ended, waiting for it; an error if it is stuck.
+    pub async fn outcome(&self, run: &RunId) -> Result<Outcome, StoreError> {
+        let mut lives = self.0.lives.subscribe();
+        loop {
+            lives.borrow_and_update();
+            if let Some(outcome) = self.0.outcome(run).await? {
+                return Ok(outcome);
+            }
+            if let Some(reason) = self.0.stuck().get(run) {
+                return Err(StoreError::Unusable(format!("run {run} cannot go on: {reason}")));
+            }
+            if lives.changed().await.is_err() {
+                return Err(StoreError::Unusable("the engine stopped".into()));
+            }
+        }
+    }
+
+    /// How many runs are in memory.
+    pub fn lives(&self) -> usize {
+        *self.0.lives.borrow()
+    }
+
+    /// Stops: attempts under way are told to end, nothing more is recorded, all runs leave memory.
+    pub async fn stop(&self) {
+        self.0.stopping.send_replace(true);
+        let mut lives = self.0.lives.subscribe();
+        let _ = lives.wait_for(|lives| *lives == 0).await;
+    }
+}

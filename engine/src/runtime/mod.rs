@@ -1,0 +1,9 @@
+//! The embedded engine: which runs are in memory, and what wakes the others.
+
+mod drive;
+mod engine;
+mod shared;
+mod timers;
+
+pub use engine::{Engine, NewRun, Options, Parts, Recorded, Started};
+pub(crate) use shared::Shared;

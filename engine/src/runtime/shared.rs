@@ -1,0 +1,171 @@
+//! What all lives of all runs share.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::{broadcast, watch};
+
+use crate::activity::Handlers;
+use crate::clock::Clock;
+use crate::event::{Message, Outcome};
+use crate::id::RunId;
+use crate::local::{Inbox, Pools};
+use crate::store::{Commit, EventStore, StoreError};
+use crate::workflow::Workflows;
+
+use super::engine::{Options, Recorded};
+use super::timers::Timers;
+
+/// What all lives of all runs share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn EventStore>,
+    pub(crate) workflows: Workflows,
+    pub(crate) handlers: Handlers,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) options: Options,
+    pub(crate) pools: Pools,
+    pub(super) timers: Timers,
+    pub(super) recorded: broadcast::Sender<Arc<Recorded>>,
+    pub(super) stopping: watch::Sender<bool>,
+    /// How many runs are in memory: changes whenever a life begins or ends.
+    pub(super) lives: watch::Sender<usize>,
+    /// Runs that cannot go on in this process, and why: their code has diverged, or the log refuses.
+    pub(super) stuck: Mutex<BTreeMap<RunId, String>>,
+    residents: Mutex<HashMap<RunId, Arc<Inbox>>>,
+    waiting: AtomicUsize,
+    this: Weak<Shared>,
+}
+
+/// A place among the runs that wait in memory.
+pub(crate) struct Place<'a>(&'a AtomicUsize);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    pub(super) fn new(
+        store: Arc<dyn EventStore>,
+        workflows: Workflows,
+        handlers: Handlers,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            store,
+            workflows,
+            handlers,
+            clock,
+            pools: Pools::new(&options.pools),
+            options,
+            timers: Timers::default(),
+            recorded: broadcast::channel(4096).0,
+            stopping: watch::channel(false).0,
+            lives: watch::channel(0).0,
+            stuck: Mutex::default(),
+            residents: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            this: this.clone(),
+        })
+    }
+
+    /// Makes a decision durable, then tells everybody whom it concerns.
+    pub(crate) async fn record(&self, commit: Commit) -> Result<(), StoreError> {
+        let births: Vec<RunId> = commit.births.iter().map(|birth| birth.run.clone()).collect();
+        let recipients: Vec<RunId> = commit.deliveries.iter().map(|delivery| delivery.to.clone()).collect();
+        let told = (self.recorded.receiver_count() > 0)
+            .then(|| Arc::new(Recorded { run: commit.run.clone(), events: commit.events.clone() }));
+        let committed = self.store.commit(commit).await?;
+        for (run, born) in births.into_iter().zip(committed.born) {
+            if born {
+                self.wake(run);
+            }
+        }
+        for (to, message) in recipients.into_iter().zip(committed.delivered) {
+            if let Some(message) = message {
+                self.hand_over(to, message);
+            }
+        }
+        if let Some(told) = told {
+            let _ = self.recorded.send(told);
+        }
+        Ok(())
+    }
+
+    /// Hands a stored message to its run, in memory or not.
+    pub(super) fn hand_over(&self, to: RunId, message: Message) {
+        let resident = self.residents().get(&to).cloned();
+        match resident {
+            Some(inbox) => inbox.push(message),
+            None => self.wake(to),
+        }
+    }
+
+    /// Brings a run into memory, if it is not there and the engine is not stopping.
+    pub(super) fn wake(&self, run: RunId) {
+        if self.is_stopping() {
+            return;
+        }
+        let Some(shared) = self.this.upgrade() else { return };
+        let mut residents = self.residents();
+        if residents.contains_key(&run) {
+            return;
+        }
+        let inbox = Arc::<Inbox>::default();
+        residents.insert(run.clone(), Arc::clone(&inbox));
+        self.lives.send_modify(|lives| *lives += 1);
+        tokio::spawn(super::drive::drive(shared, run, inbox));
+    }
+
+    /// Takes a run out of memory, unless something arrived that it has not seen.
+    pub(super) fn release(&self, run: &RunId, inbox: &Inbox, even_if_unseen: bool) -> bool {
+        let mut residents = self.residents();
+        if !even_if_unseen && inbox.has_unseen() {
+            return false;
+        }
+        residents.remove(run);
+        drop(residents);
+        self.lives.send_modify(|lives| *lives -= 1);
+        true
+    }
+
+    /// How a run ended; `None` if it did not, or does not exist.
+    pub(crate) async fn outcome(&self, run: &RunId) -> Result<Option<Outcome>, StoreError> {
+        let Some(summary) = self.store.summary(run).await? else { return Ok(None) };
+        if !summary.status.is_terminal() {
+            return Ok(None);
+        }
+        let events = self.store.read(run, summary.origin).await?;
+        Ok(events.last().and_then(|event| event.kind.outcome()))
+    }
+
+    /// A place to wait in memory, while there is one.
+    pub(crate) fn place_to_wait(&self) -> Option<Place<'_>> {
+        let place = Place(&self.waiting);
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        (before < self.options.resident_waiting).then_some(place)
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Resolves when the engine stops.
+    pub(crate) async fn stopped(&self) {
+        let mut stopping = self.stopping.subscribe();
+        if stopping.wait_for(|stopping| *stopping).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn residents(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Inbox>>> {
+        self.residents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn stuck(&self) -> MutexGuard<'_, BTreeMap<RunId, String>> {
+        self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
