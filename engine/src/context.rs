@@ -88,8 +88,8 @@ pub trait Context: Send {
     /// The run that this is.
     fn run(&self) -> &RunId;
 
-    /// How many events the current segment of the history holds: a reason to continue as new.
-    fn history_len(&self) -> u64;
+    /// How many commands this segment of the history has answered: a reason to continue as new.
+    fn commands(&self) -> u32;
 
     /// Calls several activities at once and waits for all of them; results in the order of the calls.
     async fn call_all(&mut self, calls: Vec<Call>) -> Result<Vec<Result<Payload, Failure>>, Stop>;

@@ -20,6 +20,7 @@ pub mod replay;
 mod runtime;
 pub mod store;
 pub mod summary;
+pub mod verify;
 pub mod workflow;
 
 pub use activity::{Activity, Attempt, Call, Handler, Handlers, Probe};
@@ -34,4 +35,5 @@ pub use replay::Diverged;
 pub use runtime::{Engine, NewRun, Options, Parts, Recorded, Started};
 pub use store::{EventStore, StoreError};
 pub use summary::{Status, Summary};
+pub use verify::verify;
 pub use workflow::{Ending, Workflow, Workflows};

@@ -157,9 +157,9 @@ impl Replay {
         Self { groups, next: 0, versions: Vec::new() }
     }
 
-    /// Whether all that was recorded has been replayed.
-    pub fn is_done(&self) -> bool {
-        self.groups.is_empty()
+    /// How many commands of this segment have been answered or begun.
+    pub fn commands(&self) -> u32 {
+        self.next
     }
 
     /// Holds the next command of the workflow against the history.

@@ -250,8 +250,8 @@ impl Context for Life {
         &self.run
     }
 
-    fn history_len(&self) -> u64 {
-        self.next - self.summary.origin
+    fn commands(&self) -> u32 {
+        self.replay.commands()
     }
 
     async fn call_all(&mut self, calls: Vec<Call>) -> Result<Vec<Result<Payload, Failure>>, Stop> {

@@ -1,0 +1,113 @@
+//! A store that dies: at the n-th append, before it is written or after.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use longhaul_engine::store::{Commit, Committed, Delivery};
+use longhaul_engine::{Event, EventStore, Message, Payload, Position, RunId, StoreError, Summary};
+
+/// On which side of the append the store dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The append is lost.
+    Before,
+    /// The append is there, but nobody hears of it.
+    After,
+}
+
+/// A store that works until its time has come, and then refuses everything.
+#[derive(Clone)]
+pub struct DyingStore {
+    inner: Arc<dyn EventStore>,
+    appends: Arc<AtomicU32>,
+    dead: Arc<AtomicBool>,
+    dies_at: Option<(u32, Side)>,
+}
+
+impl DyingStore {
+    /// A store that dies at an append, counted from one; `None`: never.
+    pub fn new(inner: Arc<dyn EventStore>, dies_at: Option<(u32, Side)>) -> Self {
+        Self { inner, appends: Arc::default(), dead: Arc::default(), dies_at }
+    }
+
+    /// How many appends were tried.
+    pub fn appends(&self) -> u32 {
+        self.appends.load(Ordering::SeqCst)
+    }
+
+    /// Whether it is dead.
+    pub fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::SeqCst)
+    }
+
+    /// Makes it die now.
+    pub fn kill(&self) {
+        self.dead.store(true, Ordering::SeqCst);
+    }
+
+    fn alive(&self) -> Result<(), StoreError> {
+        if self.is_dead() { Err(StoreError::Poisoned("the test has killed this store".into())) } else { Ok(()) }
+    }
+
+    /// Counts an append; the side on which to die, if its time has come.
+    fn append(&self) -> Result<Option<Side>, StoreError> {
+        self.alive()?;
+        let number = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
+        let Some((_, side)) = self.dies_at.filter(|(at, _)| *at == number) else { return Ok(None) };
+        self.kill();
+        if side == Side::Before { self.alive().map(|()| None) } else { Ok(Some(side)) }
+    }
+}
+
+#[async_trait]
+impl EventStore for DyingStore {
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        let dies = self.append()?;
+        let committed = self.inner.commit(commit).await?;
+        if dies.is_some() {
+            self.alive()?;
+        }
+        Ok(committed)
+    }
+
+    async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError> {
+        let dies = self.append()?;
+        let delivered = self.inner.deliver(delivery).await?;
+        if dies.is_some() {
+            self.alive()?;
+        }
+        Ok(delivered)
+    }
+
+    async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError> {
+        self.alive()?;
+        self.inner.read(run, from).await
+    }
+
+    async fn mailbox(&self, run: &RunId) -> Result<Vec<Message>, StoreError> {
+        self.alive()?;
+        self.inner.mailbox(run).await
+    }
+
+    async fn summary(&self, run: &RunId) -> Result<Option<Summary>, StoreError> {
+        self.alive()?;
+        self.inner.summary(run).await
+    }
+
+    async fn runs(&self, prefix: &str) -> Result<Vec<(RunId, Summary)>, StoreError> {
+        self.alive()?;
+        self.inner.runs(prefix).await
+    }
+
+    async fn runs_with_mail(&self) -> Result<Vec<RunId>, StoreError> {
+        self.alive()?;
+        self.inner.runs_with_mail().await
+    }
+
+    async fn published(&self, run: &RunId) -> Result<BTreeMap<String, Payload>, StoreError> {
+        self.alive()?;
+        self.inner.published(run).await
+    }
+}

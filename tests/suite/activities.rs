@@ -1,0 +1,292 @@
+//! How activities are tried: retries, limits of time and number, unknown outcomes, cancellation.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use longhaul_engine::{
+    Clock, ContextExt, Engine, EventKind, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe,
+    Request, Status, Stop, Workflows,
+};
+use longhaul_storage::MemoryStore;
+use longhaul_tests::clock::HeldClock;
+use longhaul_tests::script::{Counts, Deed, Hands, Step, done, engine_with, id, new_run, script, shape, until};
+use tokio::sync::Notify;
+
+/// One call of `Step` or `Deed`, and what it gave.
+fn workflows() -> Workflows {
+    let step = script(|context, input| {
+        Box::pin(async move {
+            match context.call::<Step>(input.read()?).await {
+                Err(Stop::Failed(failure)) => done(format!("failed: {failure}")),
+                said => done(said?),
+            }
+        })
+    });
+    let deed = script(|context, input| {
+        Box::pin(async move {
+            match context.call::<Deed>(input.read()?).await {
+                Err(Stop::Failed(failure)) => done(format!("failed: {failure}")),
+                Err(Stop::Cancelled) => {
+                    let tidy = context.call::<Step>("tidy".into()).await?;
+                    context.set("tidied", &tidy).await?;
+                    Err(Stop::Cancelled)
+                }
+                said => done(said?),
+            }
+        })
+    });
+    Workflows::new().with("step", step).with("deed", deed)
+}
+
+struct World {
+    engine: Engine,
+    memory: MemoryStore,
+    clock: HeldClock,
+}
+
+async fn world(memory: MemoryStore, handlers: Handlers) -> World {
+    let clock = HeldClock::default();
+    let options = Options { pools: vec![("deeds".into(), 2)], ..Options::default() };
+    let engine = engine_with(memory.clone(), workflows(), handlers, clock.clone(), options).await;
+    World { engine, memory, clock }
+}
+
+impl World {
+    async fn start(&self, run: &str, workflow: &str) {
+        self.engine.start(new_run(run, workflow, run)).await.unwrap();
+    }
+
+    async fn result(&self, run: &str) -> String {
+        match self.engine.outcome(&id(run)).await.unwrap() {
+            Outcome::Completed(output) => output.read().unwrap(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    async fn events(&self, run: &str, count: usize) {
+        until("the history grows", async || shape(&self.memory, run).await.len() >= count).await;
+    }
+}
+
+fn fails_until(attempt: u32, failure: impl Fn(u32) -> Failure + Send + Sync + 'static) -> Handlers {
+    let failure = Arc::new(failure);
+    Handlers::new().with::<Step>(Hands::new(&Counts::default(), move |input, this| {
+        let failure = Arc::clone(&failure);
+        async move { if this.number < attempt { Err(failure(this.number)) } else { Ok(format!("{input} at {}", this.number)) } }
+    }))
+}
+
+#[tokio::test]
+async fn a_retryable_failure_is_tried_again_when_its_time_has_come() {
+    let world = world(MemoryStore::new(), fails_until(3, |n| Failure::retryable(format!("no {n}")))).await;
+    world.start("r", "step").await;
+    world.events("r", 2).await;
+    let summary = world.memory.summary(&id("r")).await.unwrap().unwrap();
+    let due = world.clock.now() + chrono::Duration::seconds(1);
+    assert_eq!(summary.status, Status::Waiting { until: Some(due) });
+    world.clock.advance(1);
+    world.events("r", 3).await;
+    world.clock.advance(1);
+    assert_eq!(world.result("r").await, "r at 3");
+    world.engine.stop().await;
+}
+
+#[tokio::test]
+async fn the_last_attempt_is_the_last_and_a_terminal_failure_the_first() {
+    let world = world(MemoryStore::new(), fails_until(99, |n| Failure::retryable(format!("no {n}")))).await;
+    world.start("r", "step").await;
+    for events in 2..6 {
+        world.events("r", events).await;
+        world.clock.advance(1);
+    }
+    assert_eq!(world.result("r").await, "failed: no 5");
+    world.engine.stop().await;
+
+    let world = self::world(MemoryStore::new(), fails_until(99, |_| Failure::terminal("never"))).await;
+    world.start("r", "step").await;
+    assert_eq!(world.result("r").await, "failed: never");
+    world.engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_rate_limit_waits_for_its_time_and_costs_no_attempt() {
+    let reset = HeldClock::default().now() + chrono::Duration::hours(5);
+    let world = world(MemoryStore::new(), fails_until(9, move |_| Failure::rate_limited(reset, "5-hour limit"))).await;
+    world.start("r", "step").await;
+    world.events("r", 2).await;
+    let summary = world.memory.summary(&id("r")).await.unwrap().unwrap();
+    assert_eq!(summary.status, Status::Waiting { until: Some(reset) });
+    world.clock.advance(5 * 3600);
+    assert_eq!(world.result("r").await, "r at 9", "eight refusals used up none of the five attempts");
+    world.engine.stop().await;
+}
+
+/// Runs a deed in a first life that ends while it is under way, then asks a second life.
+async fn unknown(answer: Probe<String>) -> (World, Counts) {
+    let memory = MemoryStore::new();
+    let started = Arc::new(Notify::new());
+    let begun = Arc::clone(&started);
+    let hanging = Hands::<Deed>::new(&Counts::default(), move |_, attempt| {
+        begun.notify_one();
+        async move {
+            attempt.cancelled().await;
+            Err(Failure::cancelled())
+        }
+    });
+    let first = world(memory.clone(), Handlers::new().with::<Deed>(hanging)).await;
+    first.start("r", "deed").await;
+    started.notified().await;
+    first.engine.stop().await;
+    assert_eq!(shape(&memory, "r").await, ["RunStarted", "ActivityStarted"], "a stop is no failure");
+
+    let counts = Counts::default();
+    let hands = Hands::<Deed>::new(&counts, |input, attempt| async move { Ok(format!("{input} at {}", attempt.number)) });
+    let hands = hands.probed(move |_| answer.clone());
+    (world(memory, Handlers::new().with::<Deed>(hands)).await, counts)
+}
+
+#[tokio::test]
+async fn an_unknown_outcome_is_asked_for() {
+    let (world, counts) = unknown(Probe::Landed("it is there".into())).await;
+    assert_eq!(world.result("r").await, "it is there");
+    assert_eq!(counts.of("r"), 0, "it is not done again");
+    world.engine.stop().await;
+
+    let (world, counts) = unknown(Probe::NotLanded).await;
+    assert_eq!(world.result("r").await, "r at 2");
+    assert_eq!(counts.of("r"), 1);
+    world.engine.stop().await;
+}
+
+#[tokio::test]
+async fn what_nobody_can_tell_waits_for_a_person() {
+    for (landed, expected) in [(true, "by hand"), (false, "r at 2")] {
+        let (world, counts) = unknown(Probe::Unknown("no trace".into())).await;
+        let parked = async || world.memory.summary(&id("r")).await.unwrap().unwrap().status;
+        until("it is parked", async || matches!(parked().await, Status::Parked(_))).await;
+        let Status::Parked(reason) = parked().await else { panic!("it is parked") };
+        assert!(reason.contains("`deed` (attempt 1) happened: no trace"), "{reason}");
+        assert!(reason.contains("longhaul reconcile r --landed"), "{reason}");
+        assert_eq!(counts.of("r"), 0, "it is not done again unasked");
+        let output = landed.then(|| Payload::of("by hand"));
+        let request = Request { by: "ops".into(), why: "looked".into() };
+        world.engine.deliver(&id("r"), MessageBody::Reconcile { landed, output, request }).await.unwrap();
+        assert_eq!(world.result("r").await, expected);
+        world.engine.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn too_long_and_too_silent_attempts_end() {
+    for (beats, seconds, expected) in [(false, 10, "no sign of life for 10s"), (true, 60, "timed out after 60s")] {
+        let ended = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&ended);
+        let hanging = Hands::<Deed>::new(&Counts::default(), move |_, attempt| {
+            let count = Arc::clone(&count);
+            async move {
+                if attempt.number > 1 {
+                    return Ok("second".into());
+                }
+                while !attempt.is_cancelled() {
+                    if beats {
+                        attempt.heartbeat();
+                    }
+                    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+                }
+                count.fetch_add(1, Ordering::SeqCst);
+                Err(Failure::cancelled())
+            }
+        });
+        let world = world(MemoryStore::new(), Handlers::new().with::<Deed>(hanging)).await;
+        world.start("r", "deed").await;
+        world.events("r", 2).await;
+        // In steps that are smaller than the silence that is allowed, with time for a heartbeat between them.
+        for _ in 0..(seconds / 5) {
+            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+            world.clock.advance(5);
+        }
+        world.events("r", 3).await;
+        let events = world.memory.read(&id("r"), 0).await.unwrap();
+        let EventKind::ActivityFailed { failure, retry_at: Some(_), .. } = &events[2].kind else { panic!("{events:?}") };
+        assert_eq!(failure.message, expected);
+        assert_eq!(ended.load(Ordering::SeqCst), 1, "the handler was told, and ended");
+        world.clock.advance(1);
+        assert_eq!(world.result("r").await, "second");
+        world.engine.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_pool_limits_how_many_run_at_once() {
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (now, peak) = (Arc::clone(&running), Arc::clone(&most));
+    let hands = Hands::<Deed>::new(&Counts::default(), move |input, _| {
+        let (now, peak) = (Arc::clone(&now), Arc::clone(&peak));
+        async move {
+            peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            now.fetch_sub(1, Ordering::SeqCst);
+            Ok(input)
+        }
+    });
+    let world = world(MemoryStore::new(), Handlers::new().with::<Deed>(hands)).await;
+    for run in ["a", "b", "c", "d", "e", "f"] {
+        world.start(run, "deed").await;
+    }
+    for run in ["a", "b", "c", "d", "e", "f"] {
+        assert_eq!(world.result(run).await, run);
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 2);
+    world.engine.stop().await;
+}
+
+#[tokio::test]
+async fn cancellation_reaches_the_handler_then_the_workflow_tidies_up() {
+    let started = Arc::new(Notify::new());
+    let begun = Arc::clone(&started);
+    let hanging = Hands::<Deed>::new(&Counts::default(), move |_, attempt| {
+        begun.notify_one();
+        async move {
+            attempt.cancelled().await;
+            Err(Failure::cancelled())
+        }
+    });
+    let steps = Hands::<Step>::new(&Counts::default(), |input, _| async move { Ok(input) });
+    let world = world(MemoryStore::new(), Handlers::new().with::<Deed>(hanging).with::<Step>(steps)).await;
+    world.start("r", "deed").await;
+    started.notified().await;
+    let request = Request { by: "ops".into(), why: "too dear".into() };
+    world.engine.deliver(&id("r"), MessageBody::Cancel(request.clone())).await.unwrap();
+    assert_eq!(world.result("r").await, "Cancelled");
+    let events = world.memory.read(&id("r"), 0).await.unwrap();
+    let EventKind::CancelDelivered { request: recorded, .. } = &events[2].kind else { panic!("{events:?}") };
+    assert_eq!(*recorded, request, "who asked, and why, is in the history");
+    assert_eq!(world.memory.published(&id("r")).await.unwrap()["tidied"], Payload::of("tidy"));
+    assert!(world.memory.mailbox(&id("r")).await.unwrap().is_empty());
+    world.engine.stop().await;
+}
+
+#[tokio::test]
+async fn progress_is_given_to_the_next_attempt() {
+    let memory = MemoryStore::new();
+    let hands = || {
+        Hands::<Deed>::new(&Counts::default(), |_, attempt| async move {
+            match attempt.progress {
+                Some(progress) => Ok(format!("went on from {}", progress.read::<String>().unwrap())),
+                None => {
+                    attempt.progress(Payload::of("page 7"));
+                    attempt.cancelled().await;
+                    Err(Failure::cancelled())
+                }
+            }
+        })
+        .probed(|_| Probe::NotLanded)
+    };
+    let first = world(memory.clone(), Handlers::new().with::<Deed>(hands())).await;
+    first.start("r", "deed").await;
+    first.events("r", 3).await;
+    first.engine.stop().await;
+    let second = world(memory, Handlers::new().with::<Deed>(hands())).await;
+    assert_eq!(second.result("r").await, "went on from page 7");
+    second.engine.stop().await;
+}

@@ -1,0 +1,260 @@
+//! One entry of the backlog: what is to be built, and how it is known to be done.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of a feature in every place: the list, the log, branches, worktrees and runs.
+///
+/// At most [`FeatureId::MAX_LEN`] bytes of ASCII letters, digits and `. _ -`. Because it becomes part of branch names and
+/// of paths it must not begin with `.` or `-`, end with `.` or `.lock`, or contain `..`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct FeatureId(String);
+
+/// Why a text cannot be the id of a feature.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` cannot be a feature id: {reason}")]
+pub struct InvalidFeatureId {
+    text: String,
+    reason: &'static str,
+}
+
+impl InvalidFeatureId {
+    /// What is wrong with the text, as the end of a sentence.
+    pub fn reason(&self) -> &'static str {
+        self.reason
+    }
+}
+
+impl FeatureId {
+    /// The longest id, in bytes.
+    pub const MAX_LEN: usize = 64;
+
+    /// Checks and takes a text as an id.
+    pub fn new(text: impl Into<String>) -> Result<Self, InvalidFeatureId> {
+        let text = text.into();
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let reason = if text.is_empty() {
+            "it is empty"
+        } else if text.len() > Self::MAX_LEN {
+            "it is longer than 64 bytes"
+        } else if !text.bytes().all(allowed) {
+            "only ASCII letters, digits and . _ - are allowed"
+        } else if text.starts_with(['.', '-']) {
+            "it begins with . or -"
+        } else if text.ends_with('.') || text.to_ascii_lowercase().ends_with(".lock") {
+            "it ends with . or .lock"
+        } else if text.contains("..") {
+            "it contains .."
+        } else {
+            return Ok(Self(text));
+        };
+        Err(InvalidFeatureId { text, reason })
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The id of an entry that cannot have another; the index is counted from 0.
+    pub(super) fn of_place(index: usize) -> Self {
+        Self(format!("feature-{}", index + 1))
+    }
+
+    /// The id in small letters: two ids that are equal so would share a path on some file systems.
+    pub fn folded(&self) -> String {
+        self.0.to_ascii_lowercase()
+    }
+}
+
+impl TryFrom<String> for FeatureId {
+    type Error = InvalidFeatureId;
+    fn try_from(text: String) -> Result<Self, InvalidFeatureId> {
+        Self::new(text)
+    }
+}
+
+impl From<FeatureId> for String {
+    fn from(id: FeatureId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for FeatureId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// How far a feature is, in the four words of the list. What a list says is a claim; the log knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeatureStatus {
+    /// Not begun, or given back.
+    #[default]
+    Pending,
+    /// Being worked on.
+    InProgress,
+    /// Said to be done.
+    Completed,
+    /// Waits for a person.
+    Blocked,
+}
+
+impl FeatureStatus {
+    /// The word for it in the list.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+impl fmt::Display for FeatureStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// An acceptance check: a command that must exit with 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What evidence is filed under; unique within its feature.
+    pub name: String,
+    /// The text given to the shell.
+    pub run: String,
+    /// How long it may take, in seconds; the project's default when none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<u64>,
+}
+
+/// One entry of the backlog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feature {
+    /// Its name in every place.
+    pub id: FeatureId,
+    /// A title for people.
+    pub name: String,
+    /// What is to be built; may be empty.
+    #[serde(default)]
+    pub description: String,
+    /// The kind of work, in the list's own words.
+    #[serde(default)]
+    pub category: Option<String>,
+    /// The higher, the sooner.
+    #[serde(default)]
+    pub priority: i64,
+    /// What must hold when it is done, for an agent to read.
+    #[serde(default)]
+    pub acceptance_criteria: Vec<String>,
+    /// Features that must have passed before this one is begun.
+    #[serde(default)]
+    pub depends_on: Vec<FeatureId>,
+    /// Commands that decide whether it is done.
+    #[serde(default)]
+    pub checks: Vec<Check>,
+    /// What the list claims.
+    #[serde(default)]
+    pub status: FeatureStatus,
+    /// What the list claims about its checks.
+    #[serde(default)]
+    pub passes: bool,
+    /// When the list claims it was last tested, as written there.
+    #[serde(default)]
+    pub last_tested: Option<String>,
+    /// Whether a person must agree before it is merged.
+    #[serde(default)]
+    pub approval: bool,
+}
+
+impl Feature {
+    /// A pending feature with nothing but its id and its name.
+    pub fn new(id: FeatureId, name: impl Into<String>) -> Self {
+        Self {
+            id,
+            name: name.into(),
+            description: String::new(),
+            category: None,
+            priority: 0,
+            acceptance_criteria: Vec::new(),
+            depends_on: Vec::new(),
+            checks: Vec::new(),
+            status: FeatureStatus::Pending,
+            passes: false,
+            last_tested: None,
+            approval: false,
+        }
+    }
+
+    /// The fields that differ from another version of this feature, leaving out the claims, which Longhaul owns.
+    pub fn differing_fields(&self, other: &Self) -> Vec<&'static str> {
+        let compared = [
+            ("name", self.name != other.name),
+            ("description", self.description != other.description),
+            ("category", self.category != other.category),
+            ("priority", self.priority != other.priority),
+            (
+                "acceptance_criteria",
+                self.acceptance_criteria != other.acceptance_criteria,
+            ),
+            ("depends_on", self.depends_on != other.depends_on),
+            ("checks", self.checks != other.checks),
+            ("approval", self.approval != other.approval),
+        ];
+        compared
+            .into_iter()
+            .filter_map(|(field, differs)| differs.then_some(field))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_id(text: &str, expected: &str) {
+        let outcome = FeatureId::new(text)
+            .map_or_else(|error| error.reason().to_owned(), |_| "fine".to_owned());
+        assert_eq!(outcome, expected, "{text}");
+    }
+
+    #[test]
+    fn ids_are_safe_in_branches_and_paths() {
+        check_id("user-login_2.0", "fine");
+        check_id("7", "fine");
+        check_id(&"a".repeat(64), "fine");
+        check_id(&"a".repeat(65), "it is longer than 64 bytes");
+        check_id("", "it is empty");
+        check_id("a b", "only ASCII letters, digits and . _ - are allowed");
+        check_id("a/b", "only ASCII letters, digits and . _ - are allowed");
+        check_id("é", "only ASCII letters, digits and . _ - are allowed");
+        check_id(".git", "it begins with . or -");
+        check_id("-rf", "it begins with . or -");
+        check_id("main.lock", "it ends with . or .lock");
+        check_id("main.LOCK", "it ends with . or .lock");
+        check_id("main.", "it ends with . or .lock");
+        check_id("a..b", "it contains ..");
+    }
+
+    #[test]
+    fn a_feature_is_read_with_its_defaults() {
+        let feature: Feature = serde_json::from_str(r#"{"id":"login","name":"Login"}"#).unwrap();
+        assert_eq!(
+            feature,
+            Feature::new(FeatureId::new("login").unwrap(), "Login")
+        );
+        let refused =
+            serde_json::from_str::<Feature>(r#"{"id":"../x","name":"Login"}"#).unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .contains("`../x` cannot be a feature id"),
+            "{refused}"
+        );
+    }
+}

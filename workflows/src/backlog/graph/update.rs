@@ -1,0 +1,56 @@
+//! Taking over an edited list while its features are being worked on.
+
+use std::collections::HashSet;
+
+use super::{Backlog, FeatureState, build};
+use crate::backlog::error::BacklogError;
+use crate::backlog::feature::{Feature, FeatureId};
+
+/// What an edited list changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// New features, in the file's order.
+    pub added: Vec<FeatureId>,
+    /// Features that stayed, with the names of the fields that were edited.
+    pub edited: Vec<(FeatureId, Vec<&'static str>)>,
+    /// Features that are gone, with the state that each had: one in progress should be stopped.
+    pub removed: Vec<(FeatureId, FeatureState)>,
+}
+
+impl Changes {
+    /// Whether the edit changed nothing that matters.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.edited.is_empty() && self.removed.is_empty()
+    }
+}
+
+impl Backlog {
+    /// Takes over an edited list. Features that stay keep their states, also when their checks were edited; new ones are
+    /// pending. On an error the backlog is as it was.
+    pub fn update(&mut self, features: Vec<Feature>) -> Result<Changes, BacklogError> {
+        let mut changes = Changes::default();
+        let mut entries = Vec::with_capacity(features.len());
+        for feature in features {
+            let Some(&place) = self.places.get(&feature.id) else {
+                changes.added.push(feature.id.clone());
+                entries.push((feature, FeatureState::Pending, false));
+                continue;
+            };
+            let node = &self.graph[place];
+            let fields = node.feature.differing_fields(&feature);
+            if !fields.is_empty() {
+                changes.edited.push((feature.id.clone(), fields));
+            }
+            entries.push((feature, node.state.clone(), node.resumed));
+        }
+        let kept: HashSet<&FeatureId> = entries.iter().map(|(feature, ..)| &feature.id).collect();
+        let gone = self
+            .iter()
+            .filter(|(feature, _)| !kept.contains(&feature.id));
+        changes.removed = gone
+            .map(|(feature, state)| (feature.id.clone(), state.clone()))
+            .collect();
+        *self = build::build(entries)?;
+        Ok(changes)
+    }
+}

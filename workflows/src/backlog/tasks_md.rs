@@ -1,0 +1,134 @@
+//! Reads a `tasks.md` checklist into features.
+//!
+//! Two forms: `- [ ] Name: description` lines, with indented boxes as acceptance criteria; or `### Task 1: title` headings
+//! with fields in bold (`**Dependencies:** Task 1`, `**Priority:** P0`, `**Acceptance Criteria:**`), in English or
+//! Portuguese. As soon as one such heading is there, boxes outside of tasks are not features.
+
+mod line;
+mod task;
+
+use super::error::BacklogError;
+use super::feature::Feature;
+use super::list::{Report, resolve};
+use line::{Field, Line, task_heading};
+use task::Task;
+
+/// The features of a checklist.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskList {
+    /// In the file's order; their status is a claim.
+    pub features: Vec<Feature>,
+    /// What was guessed, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Reads a checklist. One error names all problems, each with its line.
+pub fn read_tasks(text: &str) -> Result<TaskList, BacklogError> {
+    let with_headings = text.lines().any(
+        |text| matches!(Line::of(text), Line::Heading { text, .. } if task_heading(text).is_some()),
+    );
+    let mut parser = Parser {
+        with_headings,
+        ..Parser::default()
+    };
+    let mut in_fence = false;
+    for (index, text) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        let is_fence = text.trim_start().starts_with("```");
+        in_fence ^= is_fence;
+        if !is_fence && !in_fence {
+            parser.line(index + 1, &Line::of(text));
+        }
+    }
+    if parser.tasks.is_empty() {
+        return Err(BacklogError::NoEntries {
+            found: "a text without tasks".to_owned(),
+            advice: "write lines such as `- [ ] Name: description`, or headings such as `### Task 1: title`",
+        });
+    }
+    let mut report = parser.report;
+    let drafts = parser
+        .tasks
+        .into_iter()
+        .map(|task| task.into_draft(with_headings, &mut report))
+        .collect();
+    let features = resolve(drafts, &mut report);
+    Ok(TaskList {
+        notes: report.finish()?,
+        features,
+    })
+}
+
+#[derive(Default)]
+struct Parser {
+    with_headings: bool,
+    tasks: Vec<Task>,
+    /// Whether lines belong to the last task.
+    open: bool,
+    /// The field that following bullets belong to.
+    field: Option<Field>,
+    report: Report,
+}
+
+impl Parser {
+    fn line(&mut self, number: usize, line: &Line<'_>) {
+        match line {
+            Line::Blank => {}
+            Line::Heading { level, text } => self.heading(number, *level, text),
+            Line::Box { indent, mark, text } if self.begins_task(*indent) => {
+                self.begin(Task::of_box(number, *indent, *mark, text));
+            }
+            Line::Box { mark, text, .. } => match self.current() {
+                Some(task) => task.criterion(*mark, text),
+                None => self.report.guess(
+                    "a box outside of any task: not read",
+                    format!("line {number}"),
+                ),
+            },
+            Line::Field { field, name, value } => {
+                self.field = Some(*field);
+                if let Some(task) = self.current() {
+                    task.field(*field, name, value);
+                }
+            }
+            Line::Bullet { text } => {
+                let field = self.field;
+                if let Some(task) = self.current() {
+                    task.bullet(field, text);
+                }
+            }
+            Line::Text { text } => {
+                if let Some(task) = self.current() {
+                    task.describe(text);
+                }
+            }
+        }
+    }
+
+    fn heading(&mut self, number: usize, level: usize, text: &str) {
+        if let Some((mark, id, title)) = task_heading(text) {
+            self.begin(Task::of_heading(number, level, mark, &id, title));
+            return;
+        }
+        let inside = self.with_headings && self.tasks.last().is_some_and(|task| level > task.depth);
+        self.open &= inside;
+        self.field = Field::named(text.trim_end_matches(':'));
+    }
+
+    fn begins_task(&self, indent: usize) -> bool {
+        !self.with_headings
+            && (!self.open || self.tasks.last().is_none_or(|task| indent <= task.depth))
+    }
+
+    fn begin(&mut self, task: Task) {
+        self.tasks.push(task);
+        self.open = true;
+        self.field = None;
+    }
+
+    fn current(&mut self) -> Option<&mut Task> {
+        self.tasks.last_mut().filter(|_| self.open)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! One session of an agent: one context window, one process.
+
+use std::time::Duration;
+
+use longhaul_engine::{Activity, Delays, Policy};
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::Feature;
+use crate::settings::AgentSettings;
+
+use super::ProjectRef;
+
+/// Runs the configured command as an agent in a work tree, until it ends. What the agent does wrong is a report, not a
+/// failure of the activity; a program that cannot be started is a terminal failure.
+///
+/// Guarded: a session is paid work. The handler leaves its report in a file before it returns, and the probe looks for it.
+#[derive(Debug)]
+pub struct RunSession;
+
+/// Why a session is started: what the prompt is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionReason {
+    /// The first one of a run.
+    Start,
+    /// The one before had filled its context.
+    Continue,
+    /// The one before failed.
+    Retry,
+    /// The project does not pass its own baseline check: that comes first.
+    Repair,
+    /// The gates failed.
+    GatesFailed,
+    /// The work does not merge with what landed since.
+    Conflict,
+}
+
+impl SessionReason {
+    /// As agents get it in `LONGHAUL_REASON`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Continue => "continue",
+            Self::Retry => "retry",
+            Self::Repair => "repair",
+            Self::GatesFailed => "gates_failed",
+            Self::Conflict => "conflict",
+        }
+    }
+}
+
+/// Input of [`RunSession`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SessionInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// The feature to work on.
+    pub feature: Feature,
+    /// The work tree.
+    pub worktree: String,
+    /// Which session of this run, from one.
+    pub number: u32,
+    /// Why.
+    pub reason: SessionReason,
+    /// The whole prompt.
+    pub prompt: String,
+    /// The program, and its limits.
+    pub agent: AgentSettings,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ending", rename_all = "snake_case")]
+pub enum SessionEnding {
+    /// Exit code 0: the agent says that the feature is done. A claim.
+    ClaimsDone,
+    /// Exit code 75: the context is full, the work is to be continued by a fresh session.
+    ContextFull,
+    /// Anything else.
+    Failed {
+        /// `exit code 1`, `silent for 600 s`, `timed out after 3600 s`, `killed by signal 9`.
+        reason: String,
+    },
+}
+
+/// Output of [`RunSession`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionReport {
+    /// How it ended.
+    pub ending: SessionEnding,
+    /// What the agent left in its notes file, at most 64 KiB.
+    pub notes: String,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// blake3 of its whole output, in hex.
+    pub output_digest: String,
+    /// The end of its output, at most 8 KiB.
+    pub output_tail: String,
+    /// The file that holds the whole output.
+    pub log: String,
+}
+
+impl Activity for RunSession {
+    const NAME: &'static str = "run_session";
+    type Input = SessionInput;
+    type Output = SessionReport;
+    fn policy() -> Policy {
+        Policy {
+            // The session has a time limit of its own; this one is only the last resort.
+            start_to_close: Duration::from_hours(24 * 7),
+            retry: Delays::List(vec![Duration::from_secs(5), Duration::from_secs(30)]),
+            pool: Some("agents"),
+            ..Policy::guarded()
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Checks that Longhaul runs itself, and the evidence that they leave.
+
+use std::time::Duration;
+
+use longhaul_engine::{Activity, Delays, Policy};
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::{Check, FeatureId};
+
+use super::ProjectRef;
+
+/// Runs the project's set-up script in a work tree. A script that fails is a report, not a failure of the activity.
+#[derive(Debug)]
+pub struct RunSetup;
+
+/// Input of [`RunSetup`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetupInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// The feature.
+    pub feature: FeatureId,
+    /// The work tree.
+    pub worktree: String,
+    /// The script, relative to the work tree; a script that is not there is skipped.
+    pub script: String,
+    /// How long it may take.
+    pub timeout_seconds: u64,
+    /// Names of variables that it is given besides the usual ones.
+    pub pass_env: Vec<String>,
+}
+
+/// Output of [`RunSetup`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SetupReport {
+    /// What happened; `None`: there is no such script.
+    pub evidence: Option<Evidence>,
+}
+
+impl Activity for RunSetup {
+    const NAME: &'static str = "run_setup";
+    type Input = SetupInput;
+    type Output = SetupReport;
+    fn policy() -> Policy {
+        long()
+    }
+}
+
+/// Runs checks one after the other in a work tree that is brought to `commit` first (ignored files stay, for build caches)
+/// and again after. Stops at the first that fails. Checks that fail are a report, not a failure of the activity.
+#[derive(Debug)]
+pub struct RunChecks;
+
+/// Input of [`RunChecks`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ChecksInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// The feature that they are run for.
+    pub feature: FeatureId,
+    /// The work tree.
+    pub worktree: String,
+    /// The commit that is checked.
+    pub commit: String,
+    /// The checks.
+    pub checks: Vec<Check>,
+    /// Names of variables that they are given besides the usual ones.
+    pub pass_env: Vec<String>,
+}
+
+/// Output of [`RunChecks`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChecksReport {
+    /// Of each check that was run, in order; the last is the failed one, if one failed.
+    pub evidence: Vec<Evidence>,
+}
+
+/// What a check that ran leaves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The check.
+    pub name: String,
+    /// The command that was run.
+    pub command: String,
+    /// The commit that it was run on.
+    pub commit: String,
+    /// Its exit code; `None` if a signal or a time limit ended it.
+    pub exit_code: Option<i32>,
+    /// What ended it, if it was not an exit: `timed out after 600 s`, `killed by signal 9`.
+    pub ended_by: Option<String>,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// blake3 of its whole output, in hex.
+    pub output_digest: String,
+    /// The end of its output, at most 8 KiB.
+    pub output_tail: String,
+    /// The file that holds the whole output.
+    pub log: String,
+}
+
+impl Evidence {
+    /// Whether the check passed.
+    pub fn passed(&self) -> bool {
+        self.exit_code == Some(0)
+    }
+
+    /// How it ended, for people: `exit code 1`.
+    pub fn ending(&self) -> String {
+        match (&self.ended_by, self.exit_code) {
+            (Some(reason), _) => reason.clone(),
+            (None, Some(code)) => format!("exit code {code}"),
+            (None, None) => "no exit code".into(),
+        }
+    }
+}
+
+impl ChecksReport {
+    /// The check that failed, if one did.
+    pub fn failed(&self) -> Option<&Evidence> {
+        self.evidence.iter().find(|evidence| !evidence.passed())
+    }
+}
+
+impl Activity for RunChecks {
+    const NAME: &'static str = "run_checks";
+    type Input = ChecksInput;
+    type Output = ChecksReport;
+    fn policy() -> Policy {
+        long()
+    }
+}
+
+/// The checks have time limits of their own; the activity's is only the last resort.
+fn long() -> Policy {
+    Policy {
+        start_to_close: Duration::from_hours(24),
+        retry: Delays::List(vec![Duration::from_secs(1), Duration::from_secs(5)]),
+        pool: Some("checks"),
+        ..Policy::idempotent()
+    }
+}

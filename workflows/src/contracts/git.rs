@@ -1,0 +1,279 @@
+//! The work tree of a feature, and the way of its work to the target branch.
+//!
+//! The *tip* is where the next finished feature goes on top of: `longhaul/next` while it is ahead of the target branch,
+//! else the target branch.
+
+use std::time::Duration;
+
+use longhaul_engine::{Activity, Policy};
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::FeatureId;
+
+use super::ProjectRef;
+
+fn git_policy() -> Policy {
+    Policy {
+        start_to_close: Duration::from_mins(5),
+        ..Policy::idempotent()
+    }
+}
+
+/// Takes a work tree on the feature's own branch `longhaul/<feature>`, new from the tip or as an earlier run left it.
+/// Uncommitted work found in it is first kept under `refs/longhaul/rescue/<run>/<key>`.
+#[derive(Debug)]
+pub struct OpenWorktree;
+
+/// Input of [`OpenWorktree`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OpenInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// The branch that finished work goes to.
+    pub target: String,
+    /// The feature.
+    pub feature: FeatureId,
+}
+
+/// Output of [`OpenWorktree`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Worktree {
+    /// Its absolute path.
+    pub path: String,
+    /// Its branch.
+    pub branch: String,
+    /// The commit that it stands on.
+    pub head: String,
+    /// The ref that keeps uncommitted work which was found in it.
+    pub rescued: Option<String>,
+}
+
+impl Activity for OpenWorktree {
+    const NAME: &'static str = "open_worktree";
+    type Input = OpenInput;
+    type Output = Worktree;
+    fn policy() -> Policy {
+        git_policy()
+    }
+}
+
+/// Ends a step: puts protected files back as the tip has them (or the last merge of it into the branch), then commits all
+/// that is there. The commit is the checkpoint of the step.
+#[derive(Debug)]
+pub struct Seal;
+
+/// Input of [`Seal`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SealInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// The branch that finished work goes to.
+    pub target: String,
+    /// The feature.
+    pub feature: FeatureId,
+    /// Its work tree.
+    pub worktree: String,
+    /// Globs of files that an agent may not change, relative to the root of the repository.
+    pub protected: Vec<String>,
+    /// The feature list, relative to the root.
+    pub list_file: String,
+    /// The subject of the commit.
+    pub subject: String,
+}
+
+/// Something that an agent changed and may not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tampering {
+    /// The file, relative to the root.
+    pub file: String,
+    /// What was done to it, in a short text: `feature "x": passes was set to true`.
+    pub what: String,
+}
+
+/// Output of [`Seal`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sealed {
+    /// The commit that holds the work.
+    pub commit: String,
+    /// The files that the branch changes, relative to the root; empty: it holds no work.
+    pub files: Vec<String>,
+    /// What was put back.
+    pub tampered: Vec<Tampering>,
+    /// The ref that keeps what was there before it was put back.
+    pub rescued: Option<String>,
+    /// What the agent had appended to the progress file.
+    pub notes: String,
+}
+
+impl Activity for Seal {
+    const NAME: &'static str = "seal";
+    type Input = SealInput;
+    type Output = Sealed;
+    fn policy() -> Policy {
+        git_policy()
+    }
+}
+
+/// How finished work enters the target branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MergeStyle {
+    /// One commit a feature; the agent's own commits are kept under `refs/longhaul/features/<run>`.
+    #[default]
+    Squash,
+    /// A merge commit, with the agent's commits as its second parent.
+    Merge,
+}
+
+/// Makes the commit that would land: the tip with the feature's work merged in and the feature marked as passing in the
+/// list, checked out in the project's integration work tree. Nothing refers to it yet.
+#[derive(Debug)]
+pub struct MergeCandidate;
+
+/// Input of [`MergeCandidate`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MergeInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// The branch that finished work goes to.
+    pub target: String,
+    /// The feature.
+    pub feature: FeatureId,
+    /// The sealed commit to merge.
+    pub commit: String,
+    /// How.
+    pub style: MergeStyle,
+    /// The feature list, relative to the root.
+    pub list_file: String,
+    /// The subject of the commit.
+    pub subject: String,
+    /// The body of the commit; may be empty.
+    pub body: String,
+    /// The time of the commit and of `last_tested`, RFC 3339: fixed, so that making it again gives the same commit.
+    pub at: String,
+}
+
+/// Output of [`MergeCandidate`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum Merged {
+    /// It merges.
+    Candidate {
+        /// The commit that would land.
+        commit: String,
+        /// The tip that it stands on.
+        tip: String,
+        /// The integration work tree, at that commit.
+        worktree: String,
+        /// The files that it changes, relative to the root.
+        files: Vec<String>,
+    },
+    /// It does not merge.
+    Conflict {
+        /// The tip that it conflicts with.
+        tip: String,
+        /// The files in conflict.
+        files: Vec<String>,
+        /// What git said.
+        output: String,
+    },
+}
+
+impl Activity for MergeCandidate {
+    const NAME: &'static str = "merge_candidate";
+    type Input = MergeInput;
+    type Output = Merged;
+    fn policy() -> Policy {
+        git_policy()
+    }
+}
+
+/// Moves the target branch forward to a commit whose gates passed. A checkout of the target that is clean follows; one
+/// with changes is left alone, and `longhaul/next` moves instead. The probe asks whether the commit is there already.
+#[derive(Debug)]
+pub struct Land;
+
+/// Input of [`Land`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LandInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// The branch that finished work goes to.
+    pub target: String,
+    /// The tip that the commit stands on; terminal failure `stale` if the tip has moved since.
+    pub tip: String,
+    /// The commit to land.
+    pub commit: String,
+    /// The feature list, relative to the root.
+    pub list_file: String,
+}
+
+/// Output of [`Land`] and [`Follow`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landed {
+    /// The commit that the target branch stands on now.
+    pub target_commit: String,
+    /// Why finished work waits on `longhaul/next` and is not on the target; `None`: nothing waits.
+    pub waits_on_next: Option<String>,
+}
+
+impl Activity for Land {
+    const NAME: &'static str = "land";
+    type Input = LandInput;
+    type Output = Landed;
+    fn policy() -> Policy {
+        Policy {
+            start_to_close: Duration::from_mins(5),
+            ..Policy::guarded()
+        }
+    }
+}
+
+/// Moves the target branch to `longhaul/next` if work waits there and the user's checkout lets it.
+#[derive(Debug)]
+pub struct Follow;
+
+/// Input of [`Follow`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FollowInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// The branch that finished work goes to.
+    pub target: String,
+    /// The feature list, relative to the root.
+    pub list_file: String,
+}
+
+impl Activity for Follow {
+    const NAME: &'static str = "follow";
+    type Input = FollowInput;
+    type Output = Landed;
+    fn policy() -> Policy {
+        git_policy()
+    }
+}
+
+/// Removes the work tree and the branch of a landed feature. The branch's tip stays under `refs/longhaul/features/<run>`,
+/// anything uncommitted under a rescue ref.
+#[derive(Debug)]
+pub struct CloseWorktree;
+
+/// Input of [`CloseWorktree`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CloseInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// The feature.
+    pub feature: FeatureId,
+    /// Its work tree.
+    pub worktree: String,
+}
+
+impl Activity for CloseWorktree {
+    const NAME: &'static str = "close_worktree";
+    type Input = CloseInput;
+    type Output = ();
+    fn policy() -> Policy {
+        git_policy()
+    }
+}

@@ -1,0 +1,19 @@
+//! What workflow code may ask of the world: the contracts of all activities. Their handlers are in `activities`.
+//!
+//! A contract's name is in every history that used it: it is never given to something else.
+
+mod agent;
+mod checks;
+mod git;
+mod project;
+
+pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
+pub use checks::{
+    ChecksInput, ChecksReport, Evidence, RunChecks, RunSetup, SetupInput, SetupReport,
+};
+pub use git::{
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
+    MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, Seal, SealInput, Sealed, Tampering,
+    Worktree,
+};
+pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};

@@ -1,0 +1,58 @@
+//! Reading a project: its settings and its feature list.
+
+use std::time::Duration;
+
+use longhaul_engine::{Activity, Delays, Policy};
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::Feature;
+use crate::settings::Settings;
+
+/// Which project: its id in the log, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectRef {
+    /// Also the id of its run.
+    pub id: String,
+    /// The top of the user's checkout: an absolute path.
+    pub root: String,
+}
+
+/// Reads `longhaul.toml` and the feature list as they are in the user's checkout now.
+/// Terminal when one of them is missing or wrong; the message lists what is wrong, and where.
+#[derive(Debug)]
+pub struct LoadBacklog;
+
+/// Input of [`LoadBacklog`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LoadInput {
+    /// The project.
+    pub project: ProjectRef,
+}
+
+/// Output of [`LoadBacklog`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadedBacklog {
+    /// The features, in the order of the file.
+    pub features: Vec<Feature>,
+    /// The settings.
+    pub settings: Settings,
+    /// The branch that finished work goes to: configured, or the one checked out.
+    pub target: String,
+    /// The feature list, relative to the root.
+    pub list_file: String,
+    /// What was guessed while reading the list.
+    pub notes: Vec<String>,
+}
+
+impl Activity for LoadBacklog {
+    const NAME: &'static str = "load_backlog";
+    type Input = LoadInput;
+    type Output = LoadedBacklog;
+    fn policy() -> Policy {
+        Policy {
+            retry: Delays::List(vec![Duration::from_millis(200); 3]),
+            start_to_close: Duration::from_mins(1),
+            ..Policy::idempotent()
+        }
+    }
+}

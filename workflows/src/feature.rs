@@ -1,0 +1,176 @@
+//! What happens to a feature, from its first work tree to the target branch.
+//!
+//! Nothing here touches the world: every `call` is an activity whose result is in the log before the next line runs. After
+//! a crash this function runs again from the top, is answered from the log, and goes on where the log ends.
+
+mod outcome;
+mod turn;
+mod work;
+
+use async_trait::async_trait;
+use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
+
+use crate::contracts::{
+    CloseInput, CloseWorktree, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks,
+    RunSession, RunSetup, Seal, SessionEnding, SessionReason,
+};
+
+pub use outcome::{Brief, FeatureOutcome, FeatureProgress};
+pub use turn::{Ready, Turn};
+use work::Work;
+
+/// The workflow `feature`: one run for each try at a feature.
+#[derive(Debug, Clone, Copy)]
+pub struct FeatureWorkflow;
+
+impl FeatureWorkflow {
+    /// Its name in histories.
+    pub const NAME: &'static str = "feature";
+}
+
+#[async_trait]
+impl Workflow for FeatureWorkflow {
+    async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop> {
+        let brief: Brief = input.read()?;
+        let mut work = Work::new(brief);
+        let outcome = match feature(context, &mut work).await {
+            Err(Stop::Failed(failure)) => work.blocked(failure.message),
+            other => other?,
+        };
+        Ok(Ending::Complete(Payload::of(&outcome)))
+    }
+}
+
+async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOutcome, Stop> {
+    work.step(context, "work tree").await?;
+    let open = OpenInput {
+        project: work.project(),
+        target: work.target(),
+        feature: work.id(),
+    };
+    let worktree = context.call::<OpenWorktree>(open).await?;
+    work.take_worktree(&worktree);
+
+    work.step(context, "set-up").await?;
+    let setup = context.call::<RunSetup>(work.setup()).await?;
+    let baseline = context
+        .call::<RunChecks>(work.baseline(&worktree.head))
+        .await?;
+    work.take_baseline(setup.evidence.as_ref(), baseline.failed());
+
+    if work.brief.claimed {
+        work.step(context, "gates").await?;
+        let gates = context
+            .call::<RunChecks>(work.gates(&worktree.head))
+            .await?;
+        match gates.failed() {
+            None => return close(context, work, worktree.head, None).await,
+            Some(failed) => work.take_failed_gate(failed, None),
+        }
+    }
+
+    loop {
+        if let Some(reason) = work.exhausted() {
+            return Ok(work.blocked(reason));
+        }
+        work.hear(context).await?;
+        work.begin_session(context).await?;
+        let session = context.call::<RunSession>(work.session()).await?;
+        let sealed = context.call::<Seal>(work.seal(&session)).await?;
+        work.take_session(&session, &sealed);
+        if session.ending != SessionEnding::ClaimsDone {
+            continue;
+        }
+
+        work.step(context, "gates").await?;
+        let gates = context
+            .call::<RunChecks>(work.gates(&sealed.commit))
+            .await?;
+        if let Some(failed) = gates.failed() {
+            work.take_failed_gate(failed, None);
+            continue;
+        }
+
+        work.step(context, "waiting to merge").await?;
+        let turn = turn::take(context, work, &sealed).await?;
+        work.step(context, "merging").await?;
+        match integrate(context, work, &turn, &sealed.commit).await? {
+            Some((commit, waits_on_next)) => {
+                return close(context, work, commit, waits_on_next).await;
+            }
+            None => turn::give_back(context, work).await?,
+        }
+    }
+}
+
+/// Merges, checks the merged result and lands it; `None` if it goes back to the agent.
+async fn integrate(
+    context: &mut dyn Context,
+    work: &mut Work,
+    turn: &Turn,
+    commit: &str,
+) -> Result<Option<(String, Option<String>)>, Stop> {
+    let at = context.now().await?;
+    loop {
+        let merge = work.merge(commit, at);
+        let (candidate, tip, worktree) = match context.call::<MergeCandidate>(merge).await? {
+            Merged::Candidate {
+                commit,
+                tip,
+                worktree,
+                ..
+            } => (commit, tip, worktree),
+            Merged::Conflict { tip, files, output } => {
+                work.take_conflict(&tip, &files, &output);
+                return Ok(None);
+            }
+        };
+        let checks = context
+            .call::<RunChecks>(work.merged_gates(&worktree, &candidate, turn))
+            .await?;
+        if let Some(failed) = checks.failed() {
+            work.take_failed_gate(failed, Some(&tip));
+            return Ok(None);
+        }
+        // The target moved while the gates ran (a person committed to it): what was checked is not what would land.
+        if let Some(landed) = turn::land(context, work, &tip, &candidate).await? {
+            return Ok(Some((candidate, landed.waits_on_next)));
+        }
+    }
+}
+
+async fn close(
+    context: &mut dyn Context,
+    work: &mut Work,
+    commit: String,
+    waits_on_next: Option<String>,
+) -> Result<FeatureOutcome, Stop> {
+    let close = CloseInput {
+        project: work.project(),
+        feature: work.id(),
+        worktree: work.worktree.clone(),
+    };
+    context.call::<CloseWorktree>(close).await?;
+    Ok(work.passed(commit, waits_on_next))
+}
+
+impl Work {
+    /// Publishes what is happening now.
+    async fn step(&mut self, context: &mut dyn Context, step: &str) -> Result<(), Stop> {
+        self.progress.step = step.to_owned();
+        context.set(FeatureProgress::KEY, &self.progress).await
+    }
+
+    async fn begin_session(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        self.progress.sessions += 1;
+        let reason = match self.reason {
+            SessionReason::Start => String::new(),
+            reason => format!(" ({})", reason.as_str().replace('_', " ")),
+        };
+        self.step(
+            context,
+            &format!("session {}{reason}", self.progress.sessions),
+        )
+        .await
+    }
+}

@@ -1,0 +1,70 @@
+//! What a run of a feature is given, what it shows while it runs, and what it comes to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::Feature;
+use crate::contracts::ProjectRef;
+use crate::settings::Settings;
+
+/// Input of the feature workflow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Brief {
+    /// The project.
+    pub project: ProjectRef,
+    /// The branch that finished work goes to.
+    pub target: String,
+    /// The feature.
+    pub feature: Feature,
+    /// The settings, as they were when the run began.
+    pub settings: Settings,
+    /// The feature list, relative to the root.
+    pub list_file: String,
+    /// Whether somebody says that it passes already: then the gates are asked before an agent is.
+    pub claimed: bool,
+}
+
+/// What a run of a feature publishes while it runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeatureProgress {
+    /// What is happening: `session 2 (gates failed)`.
+    pub step: String,
+    /// Sessions begun.
+    pub sessions: u32,
+    /// Sessions that failed.
+    pub failed_sessions: u32,
+    /// Times that the gates failed.
+    pub failed_gates: u32,
+    /// Times that the work did not merge.
+    pub conflicts: u32,
+    /// Times that something was put back.
+    pub tampered: u32,
+}
+
+impl FeatureProgress {
+    /// The key that it is published under.
+    pub const KEY: &'static str = "progress";
+}
+
+/// What a run of a feature comes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum FeatureOutcome {
+    /// Its gates passed, on the commit that is (or waits to be) on the target branch.
+    Passed {
+        /// That commit.
+        commit: String,
+        /// Why it waits on `longhaul/next`, if it does.
+        waits_on_next: Option<String>,
+        /// How it went.
+        progress: FeatureProgress,
+        /// The files that it changed.
+        files: Vec<String>,
+    },
+    /// It needs a person.
+    Blocked {
+        /// Why.
+        reason: String,
+        /// How it went.
+        progress: FeatureProgress,
+    },
+}

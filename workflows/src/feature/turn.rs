@@ -1,0 +1,113 @@
+//! Merging one at a time: the project gives the turn, so that merges are serial by construction.
+
+use longhaul_engine::{Context, ContextExt, FailureKind, Received, RunId, Stop};
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::{Check, FeatureId};
+use crate::contracts::{Land, Landed, Sealed};
+
+use super::Work;
+
+/// The signal `ready`: a feature asks its project for the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// The feature.
+    pub feature: FeatureId,
+    /// The files that its work changes.
+    pub files: Vec<String>,
+}
+
+/// The signal `turn`: it may merge now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// The checks of finished features that it could have broken.
+    pub regression: Vec<Check>,
+}
+
+impl Ready {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "ready";
+}
+
+impl Turn {
+    /// The name of the signal that gives the turn.
+    pub const GIVEN: &'static str = "turn";
+    /// The name of the signal that gives it back without having merged. Its content is the feature's id.
+    pub const GIVEN_BACK: &'static str = "turn_back";
+}
+
+/// The name of the signal by which a person tells a running feature something: a text.
+pub(super) const NOTE: &str = "note";
+
+/// Asks for the turn and waits for it.
+pub(super) async fn take(
+    context: &mut dyn Context,
+    work: &mut Work,
+    sealed: &Sealed,
+) -> Result<Turn, Stop> {
+    let ready = Ready {
+        feature: work.id(),
+        files: sealed.files.clone(),
+    };
+    context
+        .signal(project(work)?, Ready::SIGNAL, &ready)
+        .await?;
+    loop {
+        match context.receive(None).await? {
+            Some(Received::Signal { name, payload, .. }) if name == Turn::GIVEN => {
+                return Ok(payload.read()?);
+            }
+            Some(received) => work.take_note(received)?,
+            None => {}
+        }
+    }
+}
+
+/// Lets the next one merge.
+pub(super) async fn give_back(context: &mut dyn Context, work: &Work) -> Result<(), Stop> {
+    context
+        .signal(project(work)?, Turn::GIVEN_BACK, &work.id())
+        .await
+}
+
+/// Lands a checked candidate; `None` if the tip has moved since it was made.
+pub(super) async fn land(
+    context: &mut dyn Context,
+    work: &Work,
+    tip: &str,
+    candidate: &str,
+) -> Result<Option<Landed>, Stop> {
+    match context.call::<Land>(work.land(tip, candidate)).await {
+        Ok(landed) => Ok(Some(landed)),
+        Err(Stop::Failed(failure))
+            if failure.kind == FailureKind::Terminal && failure.message.starts_with("stale:") =>
+        {
+            Ok(None)
+        }
+        Err(stop) => Err(stop),
+    }
+}
+
+fn project(work: &Work) -> Result<RunId, Stop> {
+    RunId::new(work.brief.project.id.clone())
+        .map_err(|error| Stop::Failed(longhaul_engine::Failure::terminal(error.to_string())))
+}
+
+impl Work {
+    /// Hears what people said since the last session.
+    pub(super) async fn hear(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        while let Some(received) = context.try_receive().await? {
+            self.take_note(received)?;
+        }
+        Ok(())
+    }
+
+    fn take_note(&mut self, received: Received) -> Result<(), Stop> {
+        if let Received::Signal { name, payload, .. } = received
+            && name == NOTE
+        {
+            self.feedback.guidance.push(payload.read()?);
+        }
+        Ok(())
+    }
+}

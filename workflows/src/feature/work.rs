@@ -1,0 +1,293 @@
+//! The state of the work on a feature: what every step asks for, and what it makes of the answer.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use crate::backlog::{Check, FeatureId};
+use crate::contracts::{
+    ChecksInput, Evidence, LandInput, MergeInput, ProjectRef, SealInput, Sealed, SessionEnding,
+    SessionInput, SessionReason, SessionReport, SetupInput, Worktree,
+};
+use crate::prompt::{self, Feedback};
+
+use super::{Brief, FeatureOutcome, FeatureProgress, Turn};
+
+/// The work on a feature.
+#[derive(Debug, Clone)]
+pub(super) struct Work {
+    pub(super) brief: Brief,
+    pub(super) worktree: String,
+    pub(super) progress: FeatureProgress,
+    pub(super) reason: SessionReason,
+    pub(super) feedback: Feedback,
+    files: Vec<String>,
+}
+
+impl Work {
+    /// The work on a feature that nobody has begun.
+    pub(super) fn new(brief: Brief) -> Self {
+        Self {
+            brief,
+            worktree: String::new(),
+            progress: FeatureProgress::default(),
+            reason: SessionReason::Start,
+            feedback: Feedback::default(),
+            files: Vec::new(),
+        }
+    }
+
+    pub(super) fn id(&self) -> FeatureId {
+        self.brief.feature.id.clone()
+    }
+
+    pub(super) fn project(&self) -> ProjectRef {
+        self.brief.project.clone()
+    }
+
+    pub(super) fn target(&self) -> String {
+        self.brief.target.clone()
+    }
+
+    /// The gates of the project, then the feature's own checks.
+    fn own_checks(&self) -> Vec<Check> {
+        self.brief
+            .settings
+            .gates
+            .iter()
+            .chain(&self.brief.feature.checks)
+            .cloned()
+            .collect()
+    }
+
+    fn checks(&self, worktree: &str, commit: &str, checks: Vec<Check>) -> ChecksInput {
+        ChecksInput {
+            project: self.project(),
+            feature: self.id(),
+            worktree: worktree.into(),
+            commit: commit.into(),
+            checks,
+            pass_env: self.brief.settings.project.pass_env.clone(),
+        }
+    }
+
+    pub(super) fn setup(&self) -> SetupInput {
+        let settings = &self.brief.settings.project;
+        SetupInput {
+            project: self.project(),
+            feature: self.id(),
+            worktree: self.worktree.clone(),
+            script: settings.setup.clone(),
+            timeout_seconds: settings.setup_timeout.0,
+            pass_env: settings.pass_env.clone(),
+        }
+    }
+
+    pub(super) fn baseline(&self, commit: &str) -> ChecksInput {
+        self.checks(&self.worktree, commit, self.brief.settings.baseline.clone())
+    }
+
+    pub(super) fn gates(&self, commit: &str) -> ChecksInput {
+        self.checks(&self.worktree, commit, self.own_checks())
+    }
+
+    /// The gates on the merged result: the feature's own, and those of finished features that it could have broken.
+    pub(super) fn merged_gates(&self, worktree: &str, commit: &str, turn: &Turn) -> ChecksInput {
+        let mut checks = self.own_checks();
+        for check in &turn.regression {
+            if checks.iter().all(|known| known.run != check.run) {
+                checks.push(check.clone());
+            }
+        }
+        self.checks(worktree, commit, checks)
+    }
+
+    pub(super) fn session(&self) -> SessionInput {
+        let number = self.progress.sessions;
+        let feature = self.brief.feature.clone();
+        let prompt = prompt::session(
+            &feature,
+            &self.own_checks(),
+            self.reason,
+            number,
+            &self.feedback,
+        );
+        SessionInput {
+            project: self.project(),
+            feature,
+            worktree: self.worktree.clone(),
+            number,
+            reason: self.reason,
+            prompt,
+            agent: self.brief.settings.agent.clone(),
+        }
+    }
+
+    pub(super) fn seal(&self, session: &SessionReport) -> SealInput {
+        let ended = match &session.ending {
+            SessionEnding::ClaimsDone => "done".to_owned(),
+            SessionEnding::ContextFull => "to be continued".to_owned(),
+            SessionEnding::Failed { reason } => reason.clone(),
+        };
+        SealInput {
+            project: self.project(),
+            target: self.target(),
+            feature: self.id(),
+            worktree: self.worktree.clone(),
+            protected: self.brief.settings.protected(),
+            list_file: self.brief.list_file.clone(),
+            subject: format!(
+                "{}: session {}, {ended}",
+                self.brief.feature.id, self.progress.sessions
+            ),
+        }
+    }
+
+    pub(super) fn merge(&self, commit: &str, at: DateTime<Utc>) -> MergeInput {
+        let feature = &self.brief.feature;
+        MergeInput {
+            project: self.project(),
+            target: self.target(),
+            feature: self.id(),
+            commit: commit.into(),
+            style: self.brief.settings.merge.style,
+            list_file: self.brief.list_file.clone(),
+            subject: feature.name.clone(),
+            body: feature.description.clone(),
+            at: at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        }
+    }
+
+    pub(super) fn land(&self, tip: &str, candidate: &str) -> LandInput {
+        LandInput {
+            project: self.project(),
+            target: self.target(),
+            tip: tip.into(),
+            commit: candidate.into(),
+            list_file: self.brief.list_file.clone(),
+        }
+    }
+
+    pub(super) fn take_worktree(&mut self, worktree: &Worktree) {
+        self.worktree.clone_from(&worktree.path);
+        self.feedback.rescued.extend(worktree.rescued.clone());
+    }
+
+    /// A project that does not work is repaired before anything is added to it.
+    pub(super) fn take_baseline(&mut self, setup: Option<&Evidence>, baseline: Option<&Evidence>) {
+        let failed = setup.filter(|evidence| !evidence.passed()).or(baseline);
+        if let Some(failed) = failed {
+            self.reason = SessionReason::Repair;
+            self.feedback.problem = prompt::failed_check(failed);
+        }
+    }
+
+    pub(super) fn take_session(&mut self, session: &SessionReport, sealed: &Sealed) {
+        self.files.clone_from(&sealed.files);
+        self.progress.tampered += u32::from(!sealed.tampered.is_empty());
+        let notes = [session.notes.trim(), sealed.notes.trim()];
+        let notes: Vec<_> = notes
+            .into_iter()
+            .filter(|notes| !notes.is_empty())
+            .collect();
+        // Guidance of people holds until the feature is done; all else is about the last session.
+        let guidance = std::mem::take(&mut self.feedback.guidance);
+        self.feedback = Feedback {
+            notes: notes.join("\n"),
+            tampered: sealed.tampered.clone(),
+            rescued: sealed.rescued.iter().cloned().collect(),
+            guidance,
+            problem: String::new(),
+        };
+        match &session.ending {
+            SessionEnding::ClaimsDone => {}
+            SessionEnding::ContextFull => self.reason = SessionReason::Continue,
+            SessionEnding::Failed { reason } => {
+                self.progress.failed_sessions += 1;
+                self.reason = SessionReason::Retry;
+                let tail = session.output_tail.trim_end();
+                self.feedback.problem =
+                    format!("It ended so: {reason}. The end of its output:\n\n```\n{tail}\n```");
+            }
+        }
+    }
+
+    pub(super) fn take_failed_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
+        self.progress.failed_gates += 1;
+        self.reason = SessionReason::GatesFailed;
+        self.feedback.problem = prompt::failed_check(failed);
+        if let Some(tip) = tip {
+            self.feedback.problem = format!(
+                "It passed here, but not merged with what others have finished since. Run `git merge {tip}`, then mend it.\n\n{}",
+                self.feedback.problem
+            );
+        }
+    }
+
+    pub(super) fn take_conflict(&mut self, tip: &str, files: &[String], output: &str) {
+        self.progress.conflicts += 1;
+        self.reason = SessionReason::Conflict;
+        let files = files.join(", ");
+        let output = output.trim_end();
+        self.feedback.problem = format!(
+            "Run `git merge {tip}`, resolve the conflicts in {files}, and commit.\n\n```\n{output}\n```"
+        );
+    }
+
+    /// Why no further session is started, if one of the limits is reached.
+    pub(super) fn exhausted(&self) -> Option<String> {
+        let (limits, progress) = (&self.brief.settings.limits, &self.progress);
+        let reached = [
+            (
+                progress.failed_gates,
+                limits.failed_gates,
+                "the gates failed",
+            ),
+            (
+                progress.conflicts,
+                limits.conflicts,
+                "the work did not merge",
+            ),
+            (
+                progress.failed_sessions,
+                limits.failed_sessions,
+                "sessions failed",
+            ),
+            (progress.sessions, limits.sessions, "sessions were used"),
+        ];
+        let (count, _, what) = reached
+            .into_iter()
+            .find(|(count, limit, _)| count >= limit)?;
+        let problem = self.feedback.problem.trim();
+        let times = if what.ends_with("used") {
+            String::new()
+        } else {
+            " times".into()
+        };
+        let count = if what.starts_with("sessions") {
+            format!("{count} {what}")
+        } else {
+            format!("{what} {count}{times}")
+        };
+        Some(if problem.is_empty() {
+            count
+        } else {
+            format!("{count}. {problem}")
+        })
+    }
+
+    pub(super) fn blocked(&self, reason: String) -> FeatureOutcome {
+        FeatureOutcome::Blocked {
+            reason,
+            progress: self.progress.clone(),
+        }
+    }
+
+    pub(super) fn passed(&self, commit: String, waits_on_next: Option<String>) -> FeatureOutcome {
+        let files = self.files.clone();
+        FeatureOutcome::Passed {
+            commit,
+            waits_on_next,
+            progress: self.progress.clone(),
+            files,
+        }
+    }
+}

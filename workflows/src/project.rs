@@ -1,0 +1,199 @@
+//! What happens to a project: one everlasting run owns its backlog, starts the features that can be worked on, takes their
+//! outcomes in, and lets them merge one at a time.
+
+mod memory;
+mod publish;
+mod regression;
+mod view;
+
+use async_trait::async_trait;
+use longhaul_engine::{
+    Child, Context, ContextExt, Ending, Outcome, Payload, Received, Request, RunId, Stop, Workflow,
+};
+
+use crate::backlog::FeatureId;
+use crate::contracts::{Follow, FollowInput, LoadBacklog, LoadInput};
+use crate::feature::{Brief, FeatureOutcome, FeatureWorkflow, Ready, Turn};
+
+use memory::Memory;
+pub use memory::ProjectInput;
+pub use view::{BacklogView, FeatureView, Phase, ProjectView};
+
+/// The workflow `project`: one run for each project, for ever.
+#[derive(Debug, Clone, Copy)]
+pub struct ProjectWorkflow;
+
+/// The signals that a project understands.
+pub mod signal {
+    /// Read the list and the settings again, and go on if halted. Content: an id, published as `synced` when done.
+    pub const SYNC: &str = "sync";
+    /// Start no further feature; content: [`Request`](longhaul_engine::Request).
+    pub const HALT: &str = "halt";
+    /// Block a feature; content: `[feature, reason]`.
+    pub const BLOCK: &str = "block";
+    /// Try a blocked feature again; content: its id.
+    pub const UNBLOCK: &str = "unblock";
+}
+
+/// After how many commands a project goes on as new, besides one for each feature: replay stays short, and the cost of
+/// carrying the memory over stays small beside what was done since.
+const SEGMENT: usize = 2000;
+
+impl ProjectWorkflow {
+    /// Its name in histories.
+    pub const NAME: &'static str = "project";
+}
+
+#[async_trait]
+impl Workflow for ProjectWorkflow {
+    async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop> {
+        let mut memory = Memory::from_input(input.read()?)?;
+        loop {
+            memory.dispatch(context).await?;
+            memory.publish(context).await?;
+            if context.commands() as usize > SEGMENT + memory.len() {
+                return Ok(Ending::ContinueAsNew(Payload::of(&memory.into_input())));
+            }
+            if let Some(received) = context.receive(None).await? {
+                memory.take(context, received).await?;
+            }
+        }
+    }
+}
+
+impl Memory {
+    /// Starts what can be started, and gives the turn to merge.
+    async fn dispatch(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        while let Some(feature) = self.next_to_start() {
+            let brief = self.brief(&feature)?;
+            let run = self.begin(&feature)?;
+            let input = Payload::of(&brief);
+            context
+                .start(Child {
+                    run,
+                    workflow: FeatureWorkflow::NAME,
+                    input,
+                })
+                .await?;
+        }
+        if let Some((run, turn)) = self.next_turn() {
+            context.signal(run, Turn::GIVEN, &turn).await?;
+        }
+        if self.waits_on_next.is_some() && self.is_idle() && !self.followed {
+            self.follow(context).await?;
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, context: &mut dyn Context, received: Received) -> Result<(), Stop> {
+        match received {
+            Received::ChildEnded { run, outcome } => self.take_outcome(&run, outcome),
+            Received::Signal { name, payload, .. } => match name.as_str() {
+                signal::SYNC => self.sync(context, payload.read()?).await,
+                signal::HALT => {
+                    self.halted = Some(payload.read::<Request>()?);
+                    Ok(())
+                }
+                signal::BLOCK => {
+                    let (feature, reason): (FeatureId, String) = payload.read()?;
+                    self.block(&feature, reason);
+                    Ok(())
+                }
+                signal::UNBLOCK => {
+                    self.unblock(&payload.read()?);
+                    Ok(())
+                }
+                Ready::SIGNAL => {
+                    self.queue(payload.read()?);
+                    Ok(())
+                }
+                Turn::GIVEN_BACK => {
+                    self.give_back(&payload.read()?);
+                    Ok(())
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Reads the list and the settings as they are now. What is wrong with them is published; the old ones stay.
+    async fn sync(&mut self, context: &mut dyn Context, id: String) -> Result<(), Stop> {
+        let input = LoadInput {
+            project: self.project.clone(),
+        };
+        let loaded = match context.call::<LoadBacklog>(input).await {
+            Ok(loaded) => self.take_backlog(loaded),
+            Err(Stop::Failed(failure)) => Err(failure.message),
+            Err(stop) => return Err(stop),
+        };
+        self.problem = loaded.err();
+        self.halted = None;
+        self.followed = false;
+        self.synced = id;
+        if self.problem.is_none() {
+            self.publish_backlog(context).await?;
+        }
+        if self.waits_on_next.is_some() {
+            self.follow(context).await?;
+        }
+        Ok(())
+    }
+
+    /// Moves work that waits on `longhaul/next` to the target branch, if the user's checkout lets it now.
+    async fn follow(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        let input = FollowInput {
+            project: self.project.clone(),
+            target: self.target.clone(),
+            list_file: self.list_file.clone(),
+        };
+        self.followed = true;
+        match context.call::<Follow>(input).await {
+            Ok(landed) => self.waits_on_next = landed.waits_on_next,
+            Err(Stop::Failed(failure)) => self.waits_on_next = Some(failure.message),
+            Err(stop) => return Err(stop),
+        }
+        Ok(())
+    }
+
+    fn brief(&self, feature: &FeatureId) -> Result<Brief, Stop> {
+        let unknown = || {
+            longhaul_engine::Failure::terminal(format!("feature {feature} is not in the backlog"))
+        };
+        Ok(Brief {
+            project: self.project.clone(),
+            target: self.target.clone(),
+            feature: self.backlog.feature(feature).ok_or_else(unknown)?.clone(),
+            settings: self.settings.clone(),
+            list_file: self.list_file.clone(),
+            claimed: self.is_claimed(feature),
+        })
+    }
+
+    fn take_outcome(&mut self, run: &RunId, outcome: Outcome) -> Result<(), Stop> {
+        let Some(feature) = self.feature_of(run) else {
+            return Ok(());
+        };
+        self.leave_lane(&feature);
+        match outcome {
+            Outcome::Completed(output) => match output.read::<FeatureOutcome>()? {
+                FeatureOutcome::Passed {
+                    commit,
+                    waits_on_next,
+                    progress,
+                    files,
+                } => {
+                    self.waits_on_next = waits_on_next;
+                    self.pass(&feature, commit, files, progress.sessions);
+                }
+                FeatureOutcome::Blocked { reason, progress } => {
+                    self.note_sessions(&feature, progress.sessions);
+                    self.block(&feature, reason);
+                }
+            },
+            Outcome::Failed(failure) => self.block(&feature, failure.message),
+            Outcome::Cancelled if self.halted.is_some() => self.put_back(&feature),
+            Outcome::Cancelled => self.block(&feature, "its run was cancelled".into()),
+        }
+        Ok(())
+    }
+}

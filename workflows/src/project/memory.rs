@@ -1,0 +1,368 @@
+//! What a project remembers from one message to the next, and across segments of its history.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use longhaul_engine::{Failure, Request, RunId, Stop};
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::{Backlog, Feature, FeatureId, FeatureState, FeatureStatus};
+use crate::contracts::{LoadedBacklog, ProjectRef};
+use crate::feature::{Ready, Turn};
+use crate::settings::Settings;
+
+use super::regression;
+use super::view::ProjectView;
+
+/// Input of the project workflow: the project, and what it remembered when it went on as new.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProjectInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// `None`: it has never run.
+    pub memory: Option<Remembered>,
+}
+
+/// What a project carries over into a new segment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Remembered {
+    settings: Settings,
+    target: String,
+    list_file: String,
+    features: Vec<Feature>,
+    records: BTreeMap<FeatureId, Record>,
+    lane: Option<FeatureId>,
+    waiting: VecDeque<Ready>,
+    waits_on_next: Option<String>,
+    synced: String,
+    problem: Option<String>,
+    halted: Option<Request>,
+    followed: bool,
+}
+
+/// What is known of a feature that is not simply pending.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) state: FeatureState,
+    /// How many runs it has had.
+    pub(super) runs: u32,
+    /// Sessions in all of them.
+    pub(super) sessions: u32,
+    /// The commit that passed.
+    pub(super) commit: Option<String>,
+    /// The files that its work changed.
+    pub(super) files: Vec<String>,
+    /// Somebody says that it passes; the gates have not been asked.
+    pub(super) claimed: bool,
+}
+
+/// The memory of a project, ready to decide.
+pub(super) struct Memory {
+    pub(super) project: ProjectRef,
+    pub(super) settings: Settings,
+    pub(super) target: String,
+    pub(super) list_file: String,
+    pub(super) backlog: Backlog,
+    pub(super) records: BTreeMap<FeatureId, Record>,
+    lane: Option<FeatureId>,
+    waiting: VecDeque<Ready>,
+    pub(super) waits_on_next: Option<String>,
+    pub(super) synced: String,
+    pub(super) problem: Option<String>,
+    pub(super) halted: Option<Request>,
+    /// Whether the checkout was asked since the last change.
+    pub(super) followed: bool,
+    /// Features whose state is not published yet.
+    pub(super) changed: BTreeSet<FeatureId>,
+    /// What was published last in this segment.
+    pub(super) published: Option<ProjectView>,
+}
+
+impl Memory {
+    pub(super) fn from_input(input: ProjectInput) -> Result<Self, Stop> {
+        let remembered = input.memory.unwrap_or_else(Remembered::nothing);
+        let mut backlog = Backlog::new(remembered.features).map_err(refused)?;
+        for (feature, record) in &remembered.records {
+            restore(&mut backlog, feature, &record.state).map_err(refused)?;
+        }
+        Ok(Self {
+            project: input.project,
+            settings: remembered.settings,
+            target: remembered.target,
+            list_file: remembered.list_file,
+            backlog,
+            records: remembered.records,
+            lane: remembered.lane,
+            waiting: remembered.waiting,
+            waits_on_next: remembered.waits_on_next,
+            synced: remembered.synced,
+            problem: remembered.problem,
+            halted: remembered.halted,
+            followed: remembered.followed,
+            changed: BTreeSet::new(),
+            published: None,
+        })
+    }
+
+    pub(super) fn into_input(self) -> ProjectInput {
+        let features = self
+            .backlog
+            .iter()
+            .map(|(feature, _)| feature.clone())
+            .collect();
+        let memory = Remembered {
+            settings: self.settings,
+            target: self.target,
+            list_file: self.list_file,
+            features,
+            records: self.records,
+            lane: self.lane,
+            waiting: self.waiting,
+            waits_on_next: self.waits_on_next,
+            synced: self.synced,
+            problem: self.problem,
+            halted: self.halted,
+            followed: self.followed,
+        };
+        ProjectInput {
+            project: self.project,
+            memory: Some(memory),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.backlog.counts().total()
+    }
+
+    /// Takes a list over as it is now; says what is wrong with it.
+    pub(super) fn take_backlog(&mut self, loaded: LoadedBacklog) -> Result<(), String> {
+        let is_first = self.synced.is_empty();
+        let changes = self
+            .backlog
+            .update(loaded.features)
+            .map_err(|error| error.to_string())?;
+        self.settings = loaded.settings;
+        self.list_file = loaded.list_file;
+        if is_first || self.settings.project.target.is_some() {
+            self.target = loaded.target;
+        }
+        for feature in changes.added {
+            self.take_claim(&feature);
+        }
+        for (feature, fields) in changes.edited {
+            // What was asked for has changed: an answer to the old question is only a claim.
+            if fields
+                .iter()
+                .any(|field| !matches!(*field, "priority" | "depends_on"))
+            {
+                self.ask_again(&feature);
+            }
+        }
+        for (feature, _) in changes.removed {
+            self.records.remove(&feature);
+            self.changed.insert(feature);
+        }
+        Ok(())
+    }
+
+    /// What the list says of a new feature: a claim at most.
+    fn take_claim(&mut self, id: &FeatureId) {
+        let Some(feature) = self.backlog.feature(id) else {
+            return;
+        };
+        let claimed = feature.passes || feature.status == FeatureStatus::Completed;
+        let blocked = feature.status == FeatureStatus::Blocked;
+        if claimed {
+            self.record(id).claimed = true;
+        } else if blocked {
+            self.block(
+                id,
+                "the list says so; `longhaul feature unblock` to try it".into(),
+            );
+        }
+    }
+
+    fn ask_again(&mut self, id: &FeatureId) {
+        match self.backlog.state(id) {
+            Some(FeatureState::Passed) => {
+                self.record(id).claimed = true;
+                self.set(id, FeatureState::Pending);
+            }
+            Some(FeatureState::Blocked(_)) => self.set(id, FeatureState::Pending),
+            _ => {}
+        }
+    }
+
+    /// The next feature to start a run for, if the limits allow one.
+    pub(super) fn next_to_start(&mut self) -> Option<FeatureId> {
+        let full =
+            self.backlog.counts().in_progress >= self.settings.project.parallel.max(1) as usize;
+        if full || self.halted.is_some() {
+            return None;
+        }
+        loop {
+            let next = self.backlog.peek()?.clone();
+            let has_checks = self
+                .backlog
+                .feature(&next)
+                .is_some_and(|feature| !feature.checks.is_empty());
+            if has_checks || !self.settings.gates.is_empty() {
+                return Some(next);
+            }
+            self.block(&next, NO_CHECK.into());
+        }
+    }
+
+    /// Marks a feature as begun; the id of its new run.
+    pub(super) fn begin(&mut self, id: &FeatureId) -> Result<RunId, Stop> {
+        self.record(id).runs += 1;
+        self.set(id, FeatureState::InProgress);
+        self.run_of(id)
+            .ok_or_else(|| refused("its run has no valid id"))
+    }
+
+    pub(super) fn run_of(&self, id: &FeatureId) -> Option<RunId> {
+        let runs = self
+            .records
+            .get(id)
+            .map(|record| record.runs)
+            .filter(|runs| *runs > 0)?;
+        RunId::new(format!("{}/{id}/{runs}", self.project.id)).ok()
+    }
+
+    /// The feature whose run this is now.
+    pub(super) fn feature_of(&self, run: &RunId) -> Option<FeatureId> {
+        let rest = run
+            .as_str()
+            .strip_prefix(self.project.id.as_str())?
+            .strip_prefix('/')?;
+        let (feature, _) = rest.rsplit_once('/')?;
+        let feature = FeatureId::new(feature).ok()?;
+        (self.run_of(&feature).as_ref() == Some(run)).then_some(feature)
+    }
+
+    pub(super) fn is_claimed(&self, id: &FeatureId) -> bool {
+        self.records.get(id).is_some_and(|record| record.claimed)
+    }
+
+    pub(super) fn pass(
+        &mut self,
+        id: &FeatureId,
+        commit: String,
+        files: Vec<String>,
+        sessions: u32,
+    ) {
+        self.note_sessions(id, sessions);
+        let record = self.record(id);
+        record.commit = Some(commit);
+        record.claimed = false;
+        if !files.is_empty() {
+            record.files = files;
+        }
+        self.followed = false;
+        self.set(id, FeatureState::Passed);
+    }
+
+    pub(super) fn block(&mut self, id: &FeatureId, reason: String) {
+        self.set(id, FeatureState::Blocked(reason));
+    }
+
+    pub(super) fn unblock(&mut self, id: &FeatureId) {
+        if matches!(self.backlog.state(id), Some(FeatureState::Blocked(_))) {
+            self.put_back(id);
+        }
+    }
+
+    pub(super) fn put_back(&mut self, id: &FeatureId) {
+        self.set(id, FeatureState::Pending);
+        let _ = self.backlog.mark_started_before(id);
+    }
+
+    pub(super) fn note_sessions(&mut self, id: &FeatureId, sessions: u32) {
+        self.record(id).sessions += sessions;
+    }
+
+    /// Puts a feature into the queue of those that want to merge.
+    pub(super) fn queue(&mut self, ready: Ready) {
+        self.waiting.push_back(ready);
+    }
+
+    pub(super) fn give_back(&mut self, id: &FeatureId) {
+        if self.lane.as_ref() == Some(id) {
+            self.lane = None;
+        }
+    }
+
+    /// A run that is over neither merges nor waits to.
+    pub(super) fn leave_lane(&mut self, id: &FeatureId) {
+        self.give_back(id);
+        self.waiting.retain(|ready| ready.feature != *id);
+    }
+
+    /// Whose turn it is to merge, if nobody has it.
+    pub(super) fn next_turn(&mut self) -> Option<(RunId, Turn)> {
+        if self.lane.is_some() {
+            return None;
+        }
+        let ready = self.waiting.pop_front()?;
+        let run = self.run_of(&ready.feature)?;
+        let regression = regression::checks(self, &ready);
+        self.lane = Some(ready.feature);
+        Some((run, Turn { regression }))
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.backlog.counts().in_progress == 0
+            && (self.halted.is_some() || self.backlog.is_settled())
+    }
+
+    pub(super) fn record(&mut self, id: &FeatureId) -> &mut Record {
+        self.changed.insert(id.clone());
+        self.records.entry(id.clone()).or_default()
+    }
+
+    fn set(&mut self, id: &FeatureId, state: FeatureState) {
+        if restore(&mut self.backlog, id, &state).is_ok() {
+            self.record(id).state = state;
+        }
+    }
+}
+
+/// Without a check nothing could ever show that a feature is done.
+const NO_CHECK: &str = "it has no acceptance check, so nothing can show that it is done: give it `checks` in the \
+                        feature list, or the project a [[gate]] in longhaul.toml";
+
+fn restore(
+    backlog: &mut Backlog,
+    id: &FeatureId,
+    state: &FeatureState,
+) -> Result<(), crate::backlog::BacklogError> {
+    match state {
+        FeatureState::Pending => backlog.mark_pending(id),
+        FeatureState::InProgress => backlog.mark_in_progress(id),
+        FeatureState::Passed => backlog.mark_passed(id),
+        FeatureState::Blocked(reason) => backlog.mark_blocked(id, reason.clone()),
+    }
+}
+
+fn refused(error: impl std::fmt::Display) -> Stop {
+    Stop::Failed(Failure::terminal(error.to_string()))
+}
+
+impl Remembered {
+    fn nothing() -> Self {
+        Self {
+            settings: Settings::default(),
+            target: String::new(),
+            list_file: String::new(),
+            features: Vec::new(),
+            records: BTreeMap::new(),
+            lane: None,
+            waiting: VecDeque::new(),
+            waits_on_next: None,
+            synced: String::new(),
+            problem: None,
+            halted: None,
+            followed: false,
+        }
+    }
+}

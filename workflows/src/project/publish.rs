@@ -1,0 +1,78 @@
+//! Publishing what changed, so that others can see where a project stands without reading its history.
+
+use longhaul_engine::{Context, ContextExt, Payload, Stop};
+
+use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
+
+use super::memory::Memory;
+use super::view::{BacklogView, FeatureView, Phase, ProjectView};
+
+impl Memory {
+    /// Publishes the features that changed, then the project.
+    pub(super) async fn publish(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        for feature in std::mem::take(&mut self.changed) {
+            let value = self
+                .feature_view(&feature)
+                .map_or_else(Payload::null, |view| Payload::of(&view));
+            context.publish(&FeatureView::key(&feature), value).await?;
+        }
+        let view = self.view();
+        if self.published.as_ref() != Some(&view) {
+            context.set(ProjectView::KEY, &view).await?;
+            self.published = Some(view);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn publish_backlog(&self, context: &mut dyn Context) -> Result<(), Stop> {
+        let features = self
+            .backlog
+            .iter()
+            .map(|(feature, _)| feature.clone())
+            .collect();
+        context
+            .set(BacklogView::KEY, &BacklogView { features })
+            .await
+    }
+
+    fn view(&self) -> ProjectView {
+        let counts = self.backlog.counts();
+        let phase = match (&self.halted, self.is_idle()) {
+            (Some(_), true) => Phase::Halted,
+            (None, true) => Phase::Idle,
+            _ => Phase::Working,
+        };
+        ProjectView {
+            root: self.project.root.clone(),
+            target: self.target.clone(),
+            list_file: self.list_file.clone(),
+            phase,
+            halted: self.halted.clone(),
+            synced: self.synced.clone(),
+            problem: self.problem.clone(),
+            waits_on_next: self.waits_on_next.clone(),
+            features: counts.total(),
+            passed: counts.passed,
+            in_progress: counts.in_progress,
+            blocked: counts.blocked,
+        }
+    }
+
+    fn feature_view(&self, id: &FeatureId) -> Option<FeatureView> {
+        let record = self.records.get(id)?;
+        let (status, reason) = match &record.state {
+            FeatureState::Pending => (FeatureStatus::Pending, None),
+            FeatureState::InProgress => (FeatureStatus::InProgress, None),
+            FeatureState::Passed => (FeatureStatus::Completed, None),
+            FeatureState::Blocked(reason) => (FeatureStatus::Blocked, Some(reason.clone())),
+        };
+        Some(FeatureView {
+            status,
+            passes: record.state == FeatureState::Passed,
+            run: self.run_of(id),
+            sessions: record.sessions,
+            reason,
+            commit: record.commit.clone(),
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! What an agent is told: where it is, what to do, how it will be judged, and what went wrong before.
+
+use std::fmt::Write as _;
+
+use crate::backlog::{Check, Feature};
+use crate::contracts::{Evidence, SessionReason, Tampering};
+
+/// What the last session left for the next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Feedback {
+    /// What went wrong, in full: the output of a check, the files in conflict, the end of a dead session.
+    pub problem: String,
+    /// What the last session wrote into its notes.
+    pub notes: String,
+    /// What was put back.
+    pub tampered: Vec<Tampering>,
+    /// Refs that keep uncommitted work of sessions that died.
+    pub rescued: Vec<String>,
+    /// What people said to this run.
+    pub guidance: Vec<String>,
+}
+
+/// The prompt of a session.
+pub fn session(
+    feature: &Feature,
+    gates: &[Check],
+    reason: SessionReason,
+    number: u32,
+    feedback: &Feedback,
+) -> String {
+    let mut text = String::new();
+    orientation(&mut text, feature, number);
+    task(&mut text, feature, gates);
+    situation(&mut text, reason, feedback);
+    rules(&mut text);
+    text
+}
+
+fn orientation(text: &mut String, feature: &Feature, number: u32) {
+    let _ = writeln!(
+        text,
+        "You are working on one feature of this project: `{}`, {}. This is session {number} of it.\n\n\
+         # Get your bearings first\n\n\
+         1. Run `pwd`: you may edit files in this directory only. It is a git work tree of its own.\n\
+         2. Read `git log --oneline -20`, `claude-progress.txt` and `feature_list.json` if they are there.\n\
+         3. Read `init.sh` if it is there: it has been run already, and shows how to run the project.\n\
+         4. Check that what exists works before you add to it.\n",
+        feature.id, feature.name
+    );
+}
+
+fn task(text: &mut String, feature: &Feature, gates: &[Check]) {
+    let _ = writeln!(
+        text,
+        "# The feature\n\n{}\n",
+        if feature.description.is_empty() {
+            &feature.name
+        } else {
+            &feature.description
+        }
+    );
+    if !feature.acceptance_criteria.is_empty() {
+        let _ = writeln!(text, "It is done when:\n");
+        for criterion in &feature.acceptance_criteria {
+            let _ = writeln!(text, "- {criterion}");
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "These commands decide whether it is done. They are run after you say so, not by you alone:\n"
+    );
+    for check in gates {
+        let _ = writeln!(text, "- {}: `{}`", check.name, check.run);
+    }
+    text.push('\n');
+}
+
+fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
+    let heading = match reason {
+        SessionReason::Start => "",
+        SessionReason::Continue => {
+            "The session before you filled its context. Its work is committed; go on from there."
+        }
+        SessionReason::Retry => "The session before you failed. What it committed is here.",
+        SessionReason::Repair => {
+            "The project does not pass its own basic check at this commit. Repair that first, then do the feature."
+        }
+        SessionReason::GatesFailed => "The work was checked and did not pass. Mend it.",
+        SessionReason::Conflict => {
+            "The work does not merge with what others have finished since. Merge that and mend it."
+        }
+    };
+    if !heading.is_empty() {
+        let _ = writeln!(text, "# What happened before\n\n{heading}\n");
+    }
+    if !feedback.problem.is_empty() {
+        let _ = writeln!(text, "{}\n", feedback.problem);
+    }
+    if !feedback.notes.is_empty() {
+        let _ = writeln!(
+            text,
+            "Notes of the session before you:\n\n{}\n",
+            feedback.notes
+        );
+    }
+    for tampering in &feedback.tampered {
+        let _ = writeln!(
+            text,
+            "- Put back, because an agent may not change it: {} ({})",
+            tampering.file, tampering.what
+        );
+    }
+    for reference in &feedback.rescued {
+        let _ = writeln!(
+            text,
+            "- Uncommitted work of a session that died is kept: `git show {reference}`"
+        );
+    }
+    for guidance in &feedback.guidance {
+        let _ = writeln!(text, "- From a person: {guidance}");
+    }
+}
+
+fn rules(text: &mut String) {
+    text.push_str(
+        "\n# Rules\n\n\
+         - Work on this feature only. Leave the project in a state that could be merged.\n\
+         - Commit your work with messages that say what and why.\n\
+         - Do not change the feature list, `longhaul.toml` or acceptance scripts: such changes are seen and put back.\n\
+         - Write what the next session should know into the file named by LONGHAUL_NOTES_FILE.\n\
+         - Exit with 0 when the feature is done, with 75 when your context is full and a fresh session should go on.\n",
+    );
+}
+
+/// A failed check, told to an agent: what was run, on which commit, how it ended, and the end of its output.
+pub fn failed_check(evidence: &Evidence) -> String {
+    format!(
+        "The check `{}` failed on commit {}: {}.\n\n    {}\n\nThe end of its output:\n\n```\n{}\n```",
+        evidence.name,
+        evidence.commit,
+        evidence.ending(),
+        evidence.command,
+        evidence.output_tail.trim_end()
+    )
+}

@@ -1,0 +1,211 @@
+//! `longhaul.toml`: what a project can choose, with the defaults.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use crate::backlog::Check;
+use crate::contracts::MergeStyle;
+
+/// The settings of a project, as `longhaul.toml` writes them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The repository and its list.
+    pub project: ProjectSettings,
+    /// The agent.
+    pub agent: AgentSettings,
+    /// Checks that every feature has to pass besides its own, in this order.
+    #[serde(rename = "gate")]
+    pub gates: Vec<Check>,
+    /// What is run before an agent is sent to work; if it fails, repair comes first.
+    pub baseline: Vec<Check>,
+    /// When to give up on a feature.
+    pub limits: Limits,
+    /// How work is integrated.
+    pub merge: MergeSettings,
+}
+
+/// `[project]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProjectSettings {
+    /// The branch that finished work goes to; by default the one that is checked out when the project first runs.
+    pub target: Option<String>,
+    /// The feature list, relative to the root of the repository.
+    pub list: String,
+    /// The set-up script, relative to the root of the repository.
+    pub setup: String,
+    /// How long the set-up script may take.
+    pub setup_timeout: Seconds,
+    /// How many features may be worked on at once.
+    pub parallel: u32,
+    /// Globs of further files that an agent may not change.
+    pub protected: Vec<String>,
+    /// Names of environment variables that the set-up script and the checks are given besides the usual ones.
+    pub pass_env: Vec<String>,
+}
+
+impl Default for ProjectSettings {
+    fn default() -> Self {
+        Self {
+            target: None,
+            list: "feature_list.json".into(),
+            setup: "init.sh".into(),
+            setup_timeout: Seconds(600),
+            parallel: 4,
+            protected: Vec::new(),
+            pass_env: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Globs of the files that an agent may never change: the list, the settings, the acceptance scripts, and what the
+    /// settings add.
+    pub fn protected(&self) -> Vec<String> {
+        let fixed = [self.project.list.as_str(), "longhaul.toml", "acceptance/**"];
+        fixed
+            .into_iter()
+            .map(str::to_owned)
+            .chain(self.project.protected.iter().cloned())
+            .collect()
+    }
+}
+
+/// `[agent]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentSettings {
+    /// The program and its arguments. A program with a slash in it is relative to the root of the user's checkout.
+    pub command: Vec<String>,
+    /// How long a session may take.
+    pub timeout: Seconds,
+    /// How long a session may be without output.
+    pub silence_timeout: Seconds,
+    /// Variables that it is given.
+    pub env: BTreeMap<String, String>,
+    /// Names of variables that are passed on to it besides the usual ones.
+    pub pass_env: Vec<String>,
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        Self {
+            command: Vec::new(),
+            timeout: Seconds(3600),
+            silence_timeout: Seconds(900),
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+        }
+    }
+}
+
+/// `[limits]`: per run of a feature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Sessions in all.
+    pub sessions: u32,
+    /// Sessions that failed.
+    pub failed_sessions: u32,
+    /// Times that the gates failed.
+    pub failed_gates: u32,
+    /// Times that the work did not merge.
+    pub conflicts: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            sessions: 20,
+            failed_sessions: 3,
+            failed_gates: 5,
+            conflicts: 5,
+        }
+    }
+}
+
+/// `[merge]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct MergeSettings {
+    /// How finished work enters the target branch.
+    pub style: MergeStyle,
+    /// Whose checks are run again on the merged result, besides the feature's own.
+    pub regression: Regression,
+}
+
+/// Which features could have been broken by a merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Regression {
+    /// All that pass.
+    #[default]
+    All,
+    /// Those whose work touched a file that this one touches.
+    Touched,
+    /// None: only the gates of the project and the feature's own checks.
+    None,
+}
+
+/// A length of time: `90` (seconds), `"90s"`, `"15m"`, `"2h"`, `"1d"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Seconds(pub u64);
+
+impl Seconds {
+    /// As a duration.
+    pub fn duration(self) -> std::time::Duration {
+        std::time::Duration::from_secs(self.0)
+    }
+
+    fn parse(text: &str) -> Option<u64> {
+        let text = text.trim();
+        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+        let factor = match unit.trim() {
+            "s" => 1,
+            "m" | "min" => 60,
+            "h" => 3600,
+            "d" => 86_400,
+            _ => return None,
+        };
+        number.parse::<u64>().ok()?.checked_mul(factor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(u64),
+            Text(String),
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Number(seconds) => Ok(Self(seconds)),
+            Written::Text(text) => Self::parse(&text).map(Self).ok_or_else(|| {
+                de::Error::custom(format!(
+                    "`{text}` is no length of time; write 90, \"90s\", \"15m\", \"2h\" or \"1d\""
+                ))
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_are_numbers_or_texts_with_a_unit() {
+        for (text, seconds) in [
+            ("90s", Some(90)),
+            ("15m", Some(900)),
+            ("2h", Some(7200)),
+            ("x", None),
+            ("5y", None),
+        ] {
+            assert_eq!(Seconds::parse(text), seconds, "{text}");
+        }
+    }
+}
