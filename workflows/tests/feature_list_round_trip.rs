@@ -1,5 +1,7 @@
 //! Lists with random keys in every shape: states are written, and nothing else changes.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::collections::BTreeMap;
 
 use longhaul_workflows::backlog::{EntryState, FeatureId, FeatureList, FeatureStatus};
@@ -20,8 +22,7 @@ fn value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(2, 8, 3, |inner| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            proptest::collection::vec(("[a-z]{1,3}", inner), 0..3)
-                .prop_map(|pairs| pairs.into_iter().collect()),
+            proptest::collection::vec(("[a-z]{1,3}", inner), 0..3).prop_map(|pairs| pairs.into_iter().collect()),
         ]
     })
 }
@@ -33,13 +34,7 @@ fn unknown_keys() -> impl Strategy<Value = Vec<(String, Value)>> {
 
 /// An entry with a name, some of the keys that may be there, and unknown keys, in any order.
 fn entry(number: usize, with_ids: bool) -> impl Strategy<Value = Value> {
-    let status = prop_oneof![
-        Just("pending"),
-        Just("in_progress"),
-        Just("done"),
-        Just("failing"),
-        Just("odd word")
-    ];
+    let status = prop_oneof![Just("pending"), Just("in_progress"), Just("done"), Just("failing"), Just("odd word")];
     let claims = (
         proptest::option::of(status),
         proptest::option::of(any::<bool>()),
@@ -48,60 +43,37 @@ fn entry(number: usize, with_ids: bool) -> impl Strategy<Value = Value> {
     (claims, unknown_keys()).prop_flat_map(move |((status, passes, tested), unknown)| {
         let mut keys = unknown;
         let mut put = |key: &str, value: Value| keys.push((key.to_owned(), value));
-        put(
-            if number.is_multiple_of(2) {
-                "description"
-            } else {
-                "name"
-            },
-            json!(format!("Feature {number}")),
-        );
-        with_ids.then(|| put("id", json!(format!("f{number}"))));
-        status.map(|word| put("status", json!(word)));
-        passes.map(|passes| put("passes", json!(passes)));
-        tested.map(|key| put(key, Value::Null));
-        Just(keys)
-            .prop_shuffle()
-            .prop_map(|keys| keys.into_iter().collect())
+        put(if number.is_multiple_of(2) { "description" } else { "name" }, json!(format!("Feature {number}")));
+        let id = with_ids.then(|| ("id", json!(format!("f{number}"))));
+        let status = status.map(|word| ("status", json!(word)));
+        let passes = passes.map(|passes| ("passes", json!(passes)));
+        let tested = tested.map(|key| (key, Value::Null));
+        [id, status, passes, tested].into_iter().flatten().for_each(|(key, value)| put(key, value));
+        Just(keys).prop_shuffle().prop_map(|keys| keys.into_iter().collect())
     })
 }
 
 fn document() -> impl Strategy<Value = Value> {
     (0..6_usize, any::<bool>()).prop_flat_map(|(length, with_ids)| {
         let entries: Vec<_> = (0..length).map(|number| entry(number, with_ids)).collect();
-        let around = proptest::option::of(prop_oneof![
-            Just("features"),
-            Just("items"),
-            Just("userStories")
-        ]);
-        (entries, around, unknown_keys(), unknown_keys()).prop_map(
-            |(entries, around, before, after)| match around {
-                None => Value::from(entries),
-                Some(key) => before
-                    .into_iter()
-                    .chain([(key.to_owned(), Value::from(entries))])
-                    .chain(after)
-                    .collect(),
-            },
-        )
+        let around = proptest::option::of(prop_oneof![Just("features"), Just("items"), Just("userStories")]);
+        (entries, around, unknown_keys(), unknown_keys()).prop_map(|(entries, around, before, after)| match around {
+            None => Value::from(entries),
+            Some(key) => before.into_iter().chain([(key.to_owned(), Value::from(entries))]).chain(after).collect(),
+        })
     })
 }
 
 /// The document without the keys that Longhaul owns, as text: the order of keys counts.
 fn without_claims(document: &Value) -> String {
     let mut document = document.clone();
-    let key = ["features", "items", "userStories"]
-        .into_iter()
-        .find(|key| document.get(*key).is_some());
+    let key = ["features", "items", "userStories"].into_iter().find(|key| document.get(*key).is_some());
     let entries = match key {
         Some(key) => &mut document[key],
         None => &mut document,
     };
     for entry in entries.as_array_mut().unwrap() {
-        entry
-            .as_object_mut()
-            .unwrap()
-            .retain(|key, _| !OWNED.contains(&key.as_str()));
+        entry.as_object_mut().unwrap().retain(|key, _| !OWNED.contains(&key.as_str()));
     }
     document.to_string()
 }
@@ -115,12 +87,7 @@ fn entries(list: &FeatureList) -> Vec<&Map<String, Value>> {
     let under = |key: &&str| document.get(*key).is_some();
     let key = ["features", "items", "userStories"].into_iter().find(under);
     let array = key.map_or(document, |key| &document[key]);
-    array
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry.as_object().unwrap())
-        .collect()
+    array.as_array().unwrap().iter().map(|entry| entry.as_object().unwrap()).collect()
 }
 
 proptest! {

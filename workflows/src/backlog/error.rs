@@ -93,13 +93,7 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            place,
-            id,
-            field,
-            found,
-            advice,
-        } = self;
+        let Self { place, id, field, found, advice } = self;
         formatter.write_str(place)?;
         if let Some(id) = id {
             write!(formatter, " (`{id}`)")?;
@@ -114,28 +108,15 @@ fn count(number: usize, noun: &str) -> String {
 }
 
 fn lines(problems: &[Problem]) -> String {
-    problems
-        .iter()
-        .map(|problem| format!("\n- {problem}"))
-        .collect()
+    problems.iter().flat_map(|problem| ["\n- ".to_owned(), problem.to_string()]).collect()
 }
 
 /// The ids with arrows; of a very long circle only the beginning and the end.
 fn path(ids: &[FeatureId]) -> String {
-    let joined = |part: &[FeatureId]| {
-        part.iter()
-            .map(FeatureId::as_str)
-            .collect::<Vec<_>>()
-            .join(" -> ")
-    };
+    let joined = |part: &[FeatureId]| part.iter().map(FeatureId::as_str).collect::<Vec<_>>().join(" -> ");
     if ids.len() <= 24 {
         return joined(ids);
     }
     let (head, tail) = (&ids[..12], &ids[ids.len() - 8..]);
-    format!(
-        "{} -> ({} more) -> {}",
-        joined(head),
-        ids.len() - 20,
-        joined(tail)
-    )
+    format!("{} -> ({} more) -> {}", joined(head), ids.len() - 20, joined(tail))
 }

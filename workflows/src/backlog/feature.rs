@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// The name of a feature in every place: the list, the log, branches, worktrees and runs.
 ///
-/// At most [`FeatureId::MAX_LEN`] bytes of ASCII letters, digits and `. _ -`. Because it becomes part of branch names and
-/// of paths it must not begin with `.` or `-`, end with `.` or `.lock`, or contain `..`.
+/// At most [`FeatureId::MAX_LEN`] bytes of ASCII letters, digits and `. _ -`. Because it becomes part of branch names
+/// and of paths it must not begin with `.` or `-`, end with `.` or `.lock`, or contain `..`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FeatureId(String);
@@ -198,18 +198,12 @@ impl Feature {
             ("description", self.description != other.description),
             ("category", self.category != other.category),
             ("priority", self.priority != other.priority),
-            (
-                "acceptance_criteria",
-                self.acceptance_criteria != other.acceptance_criteria,
-            ),
+            ("acceptance_criteria", self.acceptance_criteria != other.acceptance_criteria),
             ("depends_on", self.depends_on != other.depends_on),
             ("checks", self.checks != other.checks),
             ("approval", self.approval != other.approval),
         ];
-        compared
-            .into_iter()
-            .filter_map(|(field, differs)| differs.then_some(field))
-            .collect()
+        compared.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect()
     }
 }
 
@@ -218,8 +212,7 @@ mod tests {
     use super::*;
 
     fn check_id(text: &str, expected: &str) {
-        let outcome = FeatureId::new(text)
-            .map_or_else(|error| error.reason().to_owned(), |_| "fine".to_owned());
+        let outcome = FeatureId::new(text).map_or_else(|error| error.reason().to_owned(), |_| "fine".to_owned());
         assert_eq!(outcome, expected, "{text}");
     }
 
@@ -244,17 +237,8 @@ mod tests {
     #[test]
     fn a_feature_is_read_with_its_defaults() {
         let feature: Feature = serde_json::from_str(r#"{"id":"login","name":"Login"}"#).unwrap();
-        assert_eq!(
-            feature,
-            Feature::new(FeatureId::new("login").unwrap(), "Login")
-        );
-        let refused =
-            serde_json::from_str::<Feature>(r#"{"id":"../x","name":"Login"}"#).unwrap_err();
-        assert!(
-            refused
-                .to_string()
-                .contains("`../x` cannot be a feature id"),
-            "{refused}"
-        );
+        assert_eq!(feature, Feature::new(FeatureId::new("login").unwrap(), "Login"));
+        let refused = serde_json::from_str::<Feature>(r#"{"id":"../x","name":"Login"}"#).unwrap_err();
+        assert!(refused.to_string().contains("`../x` cannot be a feature id"), "{refused}");
     }
 }

@@ -1,7 +1,7 @@
 //! Which feature can be worked on now: the DAG of features and an ordered set of those that are ready.
 //!
-//! Nothing is recomputed over the whole graph. Each feature counts the dependencies that have not passed; a change of one
-//! feature's state touches that feature and its direct dependents only.
+//! Nothing is recomputed over the whole graph. Each feature counts the dependencies that have not passed; a change of
+//! one feature's state touches that feature and its direct dependents only.
 
 mod build;
 mod update;
@@ -57,9 +57,9 @@ impl Counts {
 
 /// The features of a project, with their dependencies and states.
 ///
-/// Everything begins as pending, whatever the list claims: to judge claims is the caller's business. The next feature is
-/// one that is pending with every dependency passed; those begun before a crash come first, then the higher priority,
-/// then the file's order.
+/// Everything begins as pending, whatever the list claims: to judge claims is the caller's business. The next feature
+/// is one that is pending with every dependency passed; those begun before a crash come first, then the higher
+/// priority, then the file's order.
 ///
 /// ```
 /// use longhaul_workflows::backlog::{Backlog, Feature, FeatureId};
@@ -108,12 +108,7 @@ impl Backlog {
     ///
     /// Refuses ids that occur twice, dependencies that are not there, and circles.
     pub fn new(features: Vec<Feature>) -> Result<Self, BacklogError> {
-        build::build(
-            features
-                .into_iter()
-                .map(|feature| (feature, FeatureState::Pending, false))
-                .collect(),
-        )
+        build::build(features.into_iter().map(|feature| (feature, FeatureState::Pending, false)).collect())
     }
 
     /// Takes the next workable feature and marks it as in progress.
@@ -130,15 +125,12 @@ impl Backlog {
 
     /// Everything that can be worked on now, the next one first.
     pub fn workable(&self) -> impl Iterator<Item = &FeatureId> {
-        self.ready
-            .iter()
-            .map(|rank| &self.graph[rank.place].feature.id)
+        self.ready.iter().map(|rank| &self.graph[rank.place].feature.id)
     }
 
     /// Marks a feature as being worked on, whether it is workable or not: for one that runs already.
     pub fn mark_in_progress(&mut self, id: &FeatureId) -> Result<(), BacklogError> {
-        self.place(id)
-            .map(|place| self.set_state(place, FeatureState::InProgress))
+        self.place(id).map(|place| self.set_state(place, FeatureState::InProgress))
     }
 
     /// Marks a feature as done; what waited only for it becomes workable.
@@ -150,11 +142,7 @@ impl Backlog {
     }
 
     /// Marks a feature as waiting for a person; what depends on it waits too.
-    pub fn mark_blocked(
-        &mut self,
-        id: &FeatureId,
-        reason: impl Into<String>,
-    ) -> Result<(), BacklogError> {
+    pub fn mark_blocked(&mut self, id: &FeatureId, reason: impl Into<String>) -> Result<(), BacklogError> {
         let place = self.place(id)?;
         self.set_state(place, FeatureState::Blocked(reason.into()));
         self.set_resumed(place, false);
@@ -163,8 +151,7 @@ impl Backlog {
 
     /// Gives a feature back, unblocks it, or takes back that it passed. What depends on it and runs already goes on.
     pub fn mark_pending(&mut self, id: &FeatureId) -> Result<(), BacklogError> {
-        self.place(id)
-            .map(|place| self.set_state(place, FeatureState::Pending))
+        self.place(id).map(|place| self.set_state(place, FeatureState::Pending))
     }
 
     /// Notes that work on a feature began in an earlier life: while it is pending it comes before all that are new.
@@ -185,16 +172,12 @@ impl Backlog {
 
     /// The features and their states in the file's order.
     pub fn iter(&self) -> impl Iterator<Item = (&Feature, &FeatureState)> {
-        self.graph
-            .node_weights()
-            .map(|node| (&node.feature, &node.state))
+        self.graph.node_weights().map(|node| (&node.feature, &node.state))
     }
 
     /// The direct dependencies that have not passed, in the file's order; empty for an id that is not in the backlog.
     pub fn waiting_for(&self, id: &FeatureId) -> Vec<FeatureId> {
-        self.neighbours(id, Direction::Incoming, |node| {
-            node.state != FeatureState::Passed
-        })
+        self.neighbours(id, Direction::Incoming, |node| node.state != FeatureState::Passed)
     }
 
     /// The features that depend directly on this one, in the file's order; empty for an id that is not in the backlog.
@@ -210,20 +193,13 @@ impl Backlog {
             let dependencies = self.graph.neighbors_directed(place, Direction::Incoming);
             open.extend(dependencies.filter(|&dependency| seen.insert(dependency)));
         }
-        let blocked =
-            |place: &NodeIndex| matches!(self.graph[*place].state, FeatureState::Blocked(_));
-        seen.into_iter()
-            .filter(blocked)
-            .map(|place| self.graph[place].feature.id.clone())
-            .collect()
+        let blocked = |place: &NodeIndex| matches!(self.graph[*place].state, FeatureState::Blocked(_));
+        seen.into_iter().filter(blocked).map(|place| self.graph[place].feature.id.clone()).collect()
     }
 
     /// How many features are in each state.
     pub fn counts(&self) -> Counts {
-        Counts {
-            workable: self.ready.len(),
-            ..self.counts
-        }
+        Counts { workable: self.ready.len(), ..self.counts }
     }
 
     /// Whether nothing runs and nothing can be begun: all passed, or the rest waits for a person.
@@ -232,28 +208,17 @@ impl Backlog {
     }
 
     fn place(&self, id: &FeatureId) -> Result<NodeIndex, BacklogError> {
-        self.places
-            .get(id)
-            .copied()
-            .ok_or_else(|| BacklogError::UnknownFeature { id: id.clone() })
+        self.places.get(id).copied().ok_or_else(|| BacklogError::UnknownFeature { id: id.clone() })
     }
 
-    fn neighbours(
-        &self,
-        id: &FeatureId,
-        side: Direction,
-        wanted: impl Fn(&Node) -> bool,
-    ) -> Vec<FeatureId> {
+    fn neighbours(&self, id: &FeatureId, side: Direction, wanted: impl Fn(&Node) -> bool) -> Vec<FeatureId> {
         let Some(&place) = self.places.get(id) else {
             return Vec::new();
         };
         let mut found: Vec<NodeIndex> = self.graph.neighbors_directed(place, side).collect();
         found.sort_unstable();
         let nodes = found.into_iter().map(|neighbour| &self.graph[neighbour]);
-        nodes
-            .filter(|node| wanted(node))
-            .map(|node| node.feature.id.clone())
-            .collect()
+        nodes.filter(|node| wanted(node)).map(|node| node.feature.id.clone()).collect()
     }
 
     fn set_state(&mut self, place: NodeIndex, state: FeatureState) {
@@ -275,10 +240,7 @@ impl Backlog {
     }
 
     fn tell_dependents(&mut self, place: NodeIndex, passed: bool) {
-        let mut dependents = self
-            .graph
-            .neighbors_directed(place, Direction::Outgoing)
-            .detach();
+        let mut dependents = self.graph.neighbors_directed(place, Direction::Outgoing).detach();
         while let Some(dependent) = dependents.next_node(&self.graph) {
             let unmet = &mut self.graph[dependent].unmet;
             *unmet = if passed { *unmet - 1 } else { *unmet + 1 };
@@ -300,11 +262,7 @@ impl Backlog {
 
     fn rank(&self, place: NodeIndex) -> Rank {
         let node = &self.graph[place];
-        Rank {
-            fresh: !node.resumed,
-            priority: Reverse(node.feature.priority),
-            place,
-        }
+        Rank { fresh: !node.resumed, priority: Reverse(node.feature.priority), place }
     }
 
     fn count_of(&mut self, state: &FeatureState) -> &mut usize {

@@ -1,11 +1,14 @@
 //! `feature_list.json`: read in the shapes found in the wild, and written back in the shape in which it was found.
 //!
-//! The document is kept as it was read. Writing changes single keys of it, so keys that Longhaul does not know, the order
-//! of keys and the shape survive. [`read`] is where an entry becomes a feature, `shape` where the list is found in it.
+//! The document is kept as it was read. Writing changes single keys of it, so keys that Longhaul does not know, the
+//! order of keys and the shape survive. `shape` is where the list is found in it, `entry` where an entry becomes a
+//! feature.
 
 mod compare;
 mod draft;
+mod entry;
 mod read;
+mod reader;
 mod report;
 mod shape;
 mod words;
@@ -50,13 +53,8 @@ impl FeatureList {
 
     /// A new list in Longhaul's own shape.
     pub fn create(project_name: &str, features: &[Feature]) -> Result<Self, BacklogError> {
-        let entries: Vec<Value> = features
-            .iter()
-            .map(|feature| write::own_entry(feature).into())
-            .collect();
-        Self::from_document(
-            serde_json::json!({ "project_name": project_name, "features": entries }),
-        )
+        let entries: Vec<Value> = features.iter().map(|feature| write::own_entry(feature).into()).collect();
+        Self::from_document(serde_json::json!({ "project_name": project_name, "features": entries }))
     }
 
     fn from_document(document: Value) -> Result<Self, BacklogError> {
@@ -64,12 +62,7 @@ impl FeatureList {
         let mut report = Report::default();
         let features = read::features(&document, at, &mut report);
         let notes = report.finish()?;
-        Ok(Self {
-            document,
-            at,
-            features,
-            notes,
-        })
+        Ok(Self { document, at, features, notes })
     }
 
     /// The features in the file's order. Their `status`, `passes` and `last_tested` are claims.

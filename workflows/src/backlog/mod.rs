@@ -1,7 +1,7 @@
 //! The backlog: the features of a project, the list they are written in, and which of them is next.
 //!
-//! Read in this order: [`feature`] (one entry), [`graph`] (what can be worked on now), [`list`] (`feature_list.json` in the
-//! shapes found in the wild), [`tasks_md`] (checklists in markdown). Text and values in, values and text out.
+//! Read in this order: [`feature`] (one entry), [`graph`] (what can be worked on now), [`list`] (`feature_list.json` in
+//! the shapes found in the wild), [`tasks_md`] (checklists in markdown). Text and values in, values and text out.
 
 pub mod error;
 pub mod feature;

@@ -1,8 +1,8 @@
 //! Reads a `tasks.md` checklist into features.
 //!
-//! Two forms: `- [ ] Name: description` lines, with indented boxes as acceptance criteria; or `### Task 1: title` headings
-//! with fields in bold (`**Dependencies:** Task 1`, `**Priority:** P0`, `**Acceptance Criteria:**`), in English or
-//! Portuguese. As soon as one such heading is there, boxes outside of tasks are not features.
+//! Two forms: `- [ ] Name: description` lines, with indented boxes as acceptance criteria; or `### Task 1: title`
+//! headings with fields in bold (`**Dependencies:** Task 1`, `**Priority:** P0`, `**Acceptance Criteria:**`), in
+//! English or Portuguese. As soon as one such heading is there, boxes outside of tasks are not features.
 
 mod line;
 mod task;
@@ -24,13 +24,9 @@ pub struct TaskList {
 
 /// Reads a checklist. One error names all problems, each with its line.
 pub fn read_tasks(text: &str) -> Result<TaskList, BacklogError> {
-    let with_headings = text.lines().any(
-        |text| matches!(Line::of(text), Line::Heading { text, .. } if task_heading(text).is_some()),
-    );
-    let mut parser = Parser {
-        with_headings,
-        ..Parser::default()
-    };
+    let with_headings =
+        text.lines().any(|text| matches!(Line::of(text), Line::Heading { text, .. } if task_heading(text).is_some()));
+    let mut parser = Parser { with_headings, ..Parser::default() };
     let mut in_fence = false;
     for (index, text) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let is_fence = text.trim_start().starts_with("```");
@@ -46,16 +42,9 @@ pub fn read_tasks(text: &str) -> Result<TaskList, BacklogError> {
         });
     }
     let mut report = parser.report;
-    let drafts = parser
-        .tasks
-        .into_iter()
-        .map(|task| task.into_draft(with_headings, &mut report))
-        .collect();
+    let drafts = parser.tasks.into_iter().map(|task| task.into_draft(with_headings, &mut report)).collect();
     let features = resolve(drafts, &mut report);
-    Ok(TaskList {
-        notes: report.finish()?,
-        features,
-    })
+    Ok(TaskList { notes: report.finish()?, features })
 }
 
 #[derive(Default)]
@@ -79,10 +68,7 @@ impl Parser {
             }
             Line::Box { mark, text, .. } => match self.current() {
                 Some(task) => task.criterion(*mark, text),
-                None => self.report.guess(
-                    "a box outside of any task: not read",
-                    format!("line {number}"),
-                ),
+                None => self.report.guess("a box outside of any task: not read", format!("line {number}")),
             },
             Line::Field { field, name, value } => {
                 self.field = Some(*field);
@@ -115,8 +101,7 @@ impl Parser {
     }
 
     fn begins_task(&self, indent: usize) -> bool {
-        !self.with_headings
-            && (!self.open || self.tasks.last().is_none_or(|task| indent <= task.depth))
+        !self.with_headings && (!self.open || self.tasks.last().is_none_or(|task| indent <= task.depth))
     }
 
     fn begin(&mut self, task: Task) {

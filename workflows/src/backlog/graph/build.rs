@@ -16,35 +16,19 @@ type Entry = (Feature, FeatureState, bool);
 /// Builds a backlog from features in the file's order.
 pub(super) fn build(entries: Vec<Entry>) -> Result<Backlog, BacklogError> {
     refuse_duplicates(&entries)?;
-    let edges: usize = entries
-        .iter()
-        .map(|(feature, ..)| feature.depends_on.len())
-        .sum();
+    let edges: usize = entries.iter().map(|(feature, ..)| feature.depends_on.len()).sum();
     let mut graph = DiGraph::with_capacity(entries.len(), edges);
     let mut places = HashMap::with_capacity(entries.len());
     for (feature, state, resumed) in entries {
         let id = feature.id.clone();
-        places.insert(
-            id,
-            graph.add_node(Node {
-                feature,
-                state,
-                resumed,
-                unmet: 0,
-            }),
-        );
+        places.insert(id, graph.add_node(Node { feature, state, resumed, unmet: 0 }));
     }
     for place in graph.node_indices() {
         connect(&mut graph, &places, place)?;
     }
     refuse_cycles(&graph)?;
 
-    let mut backlog = Backlog {
-        graph,
-        places,
-        ready: BTreeSet::new(),
-        counts: Counts::default(),
-    };
+    let mut backlog = Backlog { graph, places, ready: BTreeSet::new(), counts: Counts::default() };
     for place in backlog.graph.node_indices() {
         let state = backlog.graph[place].state.clone();
         *backlog.count_of(&state) += 1;
@@ -76,13 +60,11 @@ fn connect(
 ) -> Result<(), BacklogError> {
     let mut dependencies = BTreeSet::new();
     for id in &graph[place].feature.depends_on {
-        let dependency = places
-            .get(id)
-            .ok_or_else(|| BacklogError::UnknownDependency {
-                feature: graph[place].feature.id.clone(),
-                place: place.index() + 1,
-                dependency: id.clone(),
-            })?;
+        let dependency = places.get(id).ok_or_else(|| BacklogError::UnknownDependency {
+            feature: graph[place].feature.id.clone(),
+            place: place.index() + 1,
+            dependency: id.clone(),
+        })?;
         dependencies.insert(*dependency);
     }
     for dependency in dependencies {
@@ -100,18 +82,10 @@ fn refuse_cycles(graph: &DiGraph<Node, ()>) -> Result<(), BacklogError> {
     };
     let mut path = shortest_cycle(graph, cycle.node_id());
     // The one that comes first in the file begins, so that the message does not depend on how the circle was found.
-    let first = path
-        .iter()
-        .enumerate()
-        .min_by_key(|(_, place)| **place)
-        .map_or(0, |(index, _)| index);
+    let first = path.iter().enumerate().min_by_key(|(_, place)| **place).map_or(0, |(index, _)| index);
     path.rotate_left(first);
     path.extend(path.first().copied());
-    Err(BacklogError::Cycle(
-        path.into_iter()
-            .map(|place| graph[place].feature.id.clone())
-            .collect(),
-    ))
+    Err(BacklogError::Cycle(path.into_iter().map(|place| graph[place].feature.id.clone()).collect()))
 }
 
 /// The shortest way from a feature over its dependencies back to itself, without the second mention of it.

@@ -17,11 +17,7 @@ fn features(text: &str) -> Vec<Feature> {
             ..Feature::new(id(name), name)
         }
     };
-    text.lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .map(feature)
-        .collect()
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(feature).collect()
 }
 
 fn backlog(text: &str) -> Backlog {
@@ -45,18 +41,11 @@ fn check_order(text: &str, blocked: &str, expected: &str) {
 }
 
 fn check_refused(text: &str, expected: &str) {
-    assert_eq!(
-        Backlog::new(features(text)).unwrap_err().to_string(),
-        expected
-    );
+    assert_eq!(Backlog::new(features(text)).unwrap_err().to_string(), expected);
 }
 
 fn workable(backlog: &Backlog) -> String {
-    backlog
-        .workable()
-        .map(FeatureId::as_str)
-        .collect::<Vec<_>>()
-        .join(" ")
+    backlog.workable().map(FeatureId::as_str).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -76,10 +65,7 @@ fn what_depends_on_a_blocked_feature_waits_and_the_rest_goes_on() {
     assert_eq!(backlog.blocked_by(&id("c")), [id("a")]);
     assert_eq!(backlog.waiting_for(&id("c")), [id("b"), id("d")]);
     assert_eq!(backlog.dependents(&id("a")), [id("b")]);
-    assert_eq!(
-        backlog.state(&id("a")),
-        Some(&FeatureState::Blocked("no key".into()))
-    );
+    assert_eq!(backlog.state(&id("a")), Some(&FeatureState::Blocked("no key".into())));
     backlog.mark_pending(&id("a")).unwrap();
     assert_eq!(workable(&backlog), "a d");
 }
@@ -106,13 +92,7 @@ fn a_pass_that_is_taken_back_holds_its_dependents_again() {
     backlog.mark_pending(&id("a")).unwrap();
     assert_eq!(workable(&backlog), "a");
     assert_eq!(backlog.state(&id("b")), Some(&FeatureState::InProgress));
-    let expected = Counts {
-        pending: 2,
-        workable: 1,
-        in_progress: 1,
-        passed: 0,
-        blocked: 0,
-    };
+    let expected = Counts { pending: 2, workable: 1, in_progress: 1, passed: 0, blocked: 0 };
     assert_eq!((backlog.counts(), backlog.counts().total()), (expected, 3));
 }
 
@@ -125,14 +105,7 @@ fn an_edit_keeps_the_states() {
     let changes = backlog.update(features("e!7\nd\nb: a e\na!1")).unwrap();
     let edited = vec![(id("b"), vec!["depends_on"]), (id("a"), vec!["priority"])];
     let removed = vec![(id("c"), FeatureState::InProgress)];
-    assert_eq!(
-        changes,
-        Changes {
-            added: vec![id("e")],
-            edited,
-            removed
-        }
-    );
+    assert_eq!(changes, Changes { added: vec![id("e")], edited, removed });
     assert_eq!(workable(&backlog), "d e");
     assert_eq!(backlog.waiting_for(&id("b")), [id("e")]);
 }
@@ -143,10 +116,7 @@ fn a_wrong_edit_changes_nothing() {
     backlog.mark_passed(&id("a")).unwrap();
     let error = backlog.update(features("a: b\nb: a")).unwrap_err();
     assert_eq!(error, BacklogError::Cycle(vec![id("a"), id("b"), id("a")]));
-    assert_eq!(
-        (workable(&backlog).as_str(), backlog.counts().passed),
-        ("b", 1)
-    );
+    assert_eq!((workable(&backlog).as_str(), backlog.counts().passed), ("b", 1));
 }
 
 #[test]
@@ -159,10 +129,7 @@ fn what_is_no_dag_is_refused_with_both_places() {
         "z: y\ny: z\na: z",
         "the dependencies go in a circle: z -> y -> z; take one of them out of `depends_on`",
     );
-    check_refused(
-        "a: a",
-        "the dependencies go in a circle: a -> a; take one of them out of `depends_on`",
-    );
+    check_refused("a: a", "the dependencies go in a circle: a -> a; take one of them out of `depends_on`");
     check_refused(
         "a\nb: zz",
         "feature 2 (`b`) depends on `zz`, which is not in the backlog; add it, or take it out of `depends_on`",
@@ -172,21 +139,14 @@ fn what_is_no_dag_is_refused_with_both_places() {
         "feature 1 (`a`) and feature 3 (`A`) have the same id (capital letters do not count); rename one of them",
     );
     let unknown = backlog("a").mark_passed(&id("b")).unwrap_err().to_string();
-    assert_eq!(
-        unknown,
-        "there is no feature `b`; `longhaul feature list` shows the ids"
-    );
+    assert_eq!(unknown, "there is no feature `b`; `longhaul feature list` shows the ids");
 }
 
 #[test]
 fn twenty_thousand_features_run_to_the_end() {
     let many = (0..20_000_usize).map(|number| Feature {
         priority: i64::try_from(number * 7919 % 10).unwrap(),
-        depends_on: [2, 3, 7]
-            .iter()
-            .filter(|_| number > 0)
-            .map(|part| id(&format!("f{}", number / part)))
-            .collect(),
+        depends_on: [2, 3, 7].iter().filter(|_| number > 0).map(|part| id(&format!("f{}", number / part))).collect(),
         ..Feature::new(id(&format!("f{number}")), "")
     });
     let mut backlog = Backlog::new(many.collect()).unwrap();
@@ -203,24 +163,15 @@ fn twenty_thousand_features_run_to_the_end() {
 fn a_chain_of_a_hundred_thousand_does_not_overflow_the_stack() {
     let chain = |first: &[FeatureId]| -> Vec<Feature> {
         let link = |number: usize| {
-            if number == 0 {
-                first.to_vec()
-            } else {
-                vec![id(&format!("f{}", number - 1))]
-            }
+            if number == 0 { first.to_vec() } else { vec![id(&format!("f{}", number - 1))] }
         };
         (0..100_000)
-            .map(|number| Feature {
-                depends_on: link(number),
-                ..Feature::new(id(&format!("f{number}")), "")
-            })
+            .map(|number| Feature { depends_on: link(number), ..Feature::new(id(&format!("f{number}")), "") })
             .collect()
     };
     let mut backlog = Backlog::new(chain(&[])).unwrap();
     backlog.mark_blocked(&id("f0"), "first").unwrap();
     assert_eq!(backlog.blocked_by(&id("f99999")), [id("f0")]);
-    let Err(BacklogError::Cycle(path)) = Backlog::new(chain(&[id("f99999")])) else {
-        panic!("a circle was taken")
-    };
+    let Err(BacklogError::Cycle(path)) = Backlog::new(chain(&[id("f99999")])) else { panic!("a circle was taken") };
     assert_eq!(path.len(), 100_001);
 }

@@ -25,8 +25,8 @@ impl Changes {
 }
 
 impl Backlog {
-    /// Takes over an edited list. Features that stay keep their states, also when their checks were edited; new ones are
-    /// pending. On an error the backlog is as it was.
+    /// Takes over an edited list. Features that stay keep their states, also when their checks were edited; new ones
+    /// are pending. On an error the backlog is as it was.
     pub fn update(&mut self, features: Vec<Feature>) -> Result<Changes, BacklogError> {
         let mut changes = Changes::default();
         let mut entries = Vec::with_capacity(features.len());
@@ -44,12 +44,8 @@ impl Backlog {
             entries.push((feature, node.state.clone(), node.resumed));
         }
         let kept: HashSet<&FeatureId> = entries.iter().map(|(feature, ..)| &feature.id).collect();
-        let gone = self
-            .iter()
-            .filter(|(feature, _)| !kept.contains(&feature.id));
-        changes.removed = gone
-            .map(|(feature, state)| (feature.id.clone(), state.clone()))
-            .collect();
+        let gone = self.iter().filter(|(feature, _)| !kept.contains(&feature.id));
+        changes.removed = gone.map(|(feature, state)| (feature.id.clone(), state.clone())).collect();
         *self = build::build(entries)?;
         Ok(changes)
     }

@@ -27,41 +27,23 @@ pub(in crate::backlog) struct Draft {
 impl Draft {
     /// The place, and the id or the beginning of the name.
     pub(in crate::backlog) fn label(&self) -> String {
-        let name = self
-            .id
-            .clone()
-            .unwrap_or_else(|| shortened(&self.feature.name, SLUG_LEN));
+        let name = self.id.clone().unwrap_or_else(|| shortened(&self.feature.name, SLUG_LEN));
         format!("{} `{name}`", self.place)
     }
 
     fn problem(&self, field: &str, found: String, advice: String) -> Problem {
-        Problem {
-            place: self.place.clone(),
-            id: self.id.clone(),
-            field: field.to_owned(),
-            found,
-            advice,
-        }
+        Problem { place: self.place.clone(), id: self.id.clone(), field: field.to_owned(), found, advice }
     }
 }
 
-/// Gives every draft its id and its dependencies. Where that fails the problem is reported and a feature may be missing.
+/// Gives every draft its id and its dependencies. Where that fails the problem is reported and a feature may be
+/// missing.
 pub(in crate::backlog) fn resolve(drafts: Vec<Draft>, report: &mut Report) -> Vec<Feature> {
     let ids = assign_ids(&drafts, report);
     let index = Index::new(&drafts, &ids);
-    let dependencies: Vec<_> = drafts
-        .iter()
-        .zip(&ids)
-        .map(|(draft, id)| index.depends_on(draft, id, report))
-        .collect();
+    let dependencies: Vec<_> = drafts.iter().zip(&ids).map(|(draft, id)| index.depends_on(draft, id, report)).collect();
     let parts = drafts.into_iter().zip(ids).zip(dependencies);
-    parts
-        .map(|((draft, id), depends_on)| Feature {
-            id,
-            depends_on,
-            ..draft.feature
-        })
-        .collect()
+    parts.map(|((draft, id), depends_on)| Feature { id, depends_on, ..draft.feature }).collect()
 }
 
 /// Ids in the file's order. A made-up id depends only on the entries before it, so appending never changes one.
@@ -73,21 +55,18 @@ fn assign_ids(drafts: &[Draft], report: &mut Report) -> Vec<FeatureId> {
             None => made_up(draft, index, &taken, report),
             Some(written) => FeatureId::new(written.clone()).unwrap_or_else(|error| {
                 let advice = "write at most 64 ASCII letters, digits and . _ -, beginning with a letter or a digit";
-                report.problem(draft.problem("id", format!("found \"{written}\": {}", error.reason()), advice.to_owned()));
+                report.problem(draft.problem(
+                    "id",
+                    format!("found \"{written}\": {}", error.reason()),
+                    advice.to_owned(),
+                ));
                 FeatureId::of_place(index)
             }),
         };
         if let Some(&earlier) = taken.get(&id.folded()) {
             let other = &drafts[earlier];
-            let origin = if other.id.is_some() {
-                "has it"
-            } else {
-                "got it from its name"
-            };
-            let found = format!(
-                "\"{id}\" is taken: {} {origin} (capital letters do not count)",
-                other.label()
-            );
+            let origin = if other.id.is_some() { "has it" } else { "got it from its name" };
+            let found = format!("\"{id}\" is taken: {} {origin} (capital letters do not count)", other.label());
             report.problem(draft.problem("id", found, "give one of the two another id".to_owned()));
         } else {
             taken.insert(id.folded(), index);
@@ -97,29 +76,13 @@ fn assign_ids(drafts: &[Draft], report: &mut Report) -> Vec<FeatureId> {
     ids
 }
 
-fn made_up(
-    draft: &Draft,
-    index: usize,
-    taken: &HashMap<String, usize>,
-    report: &mut Report,
-) -> FeatureId {
+fn made_up(draft: &Draft, index: usize, taken: &HashMap<String, usize>, report: &mut Report) -> FeatureId {
     let base = slug(&draft.feature.name);
-    let base = if base.is_empty() {
-        FeatureId::of_place(index).into()
-    } else {
-        base
-    };
+    let base = if base.is_empty() { FeatureId::of_place(index).into() } else { base };
     let numbered = (2..).map(|number| format!("{base}-{number}"));
-    let free = std::iter::once(base.clone())
-        .chain(numbered)
-        .find(|id| !taken.contains_key(id));
-    let id = free
-        .and_then(|text| FeatureId::new(text).ok())
-        .unwrap_or_else(|| FeatureId::of_place(index));
-    report.guess(
-        "no id: one was made from the name or the description",
-        format!("{} -> `{id}`", draft.place),
-    );
+    let free = std::iter::once(base.clone()).chain(numbered).find(|id| !taken.contains_key(id));
+    let id = free.and_then(|text| FeatureId::new(text).ok()).unwrap_or_else(|| FeatureId::of_place(index));
+    report.guess("no id: one was made from the name or the description", format!("{} -> `{id}`", draft.place));
     id
 }
 
@@ -127,10 +90,7 @@ fn made_up(
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     let plain: String = text.to_lowercase().chars().map(without_accent).collect();
-    for word in plain
-        .split(|letter: char| !letter.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty())
-    {
+    for word in plain.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
         if slug.is_empty() {
             slug.push_str(&word[..word.len().min(SLUG_LEN)]);
         } else if slug.len() + 1 + word.len() <= SLUG_LEN {
@@ -169,27 +129,11 @@ impl<'d> Index<'d> {
     fn new(drafts: &'d [Draft], ids: &'d [FeatureId]) -> Self {
         let mut by_name: HashMap<&str, Vec<usize>> = HashMap::with_capacity(drafts.len());
         for (place, draft) in drafts.iter().enumerate() {
-            by_name
-                .entry(draft.feature.name.trim())
-                .or_default()
-                .push(place);
+            by_name.entry(draft.feature.name.trim()).or_default().push(place);
         }
-        let by_id = ids
-            .iter()
-            .enumerate()
-            .map(|(place, id)| (id.as_str(), place))
-            .collect();
-        let by_folded_id = ids
-            .iter()
-            .enumerate()
-            .map(|(place, id)| (id.folded(), place))
-            .collect();
-        Self {
-            ids,
-            by_id,
-            by_folded_id,
-            by_name,
-        }
+        let by_id = ids.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
+        let by_folded_id = ids.iter().enumerate().map(|(place, id)| (id.folded(), place)).collect();
+        Self { ids, by_id, by_folded_id, by_name }
     }
 
     fn depends_on(&self, draft: &Draft, own: &FeatureId, report: &mut Report) -> Vec<FeatureId> {
@@ -205,19 +149,16 @@ impl<'d> Index<'d> {
                     ));
                 }
                 Ok(id) if found.contains(id) => {
-                    report.guess("a dependency is named twice: it counts once", draft.label())
+                    report.guess("a dependency is named twice: it counts once", draft.label());
                 }
                 Ok(id) => {
                     if self.only_letters_differ(written, id) {
-                        report.guess(
-                            format!("the dependency `{written}` is read as `{id}`"),
-                            draft.label(),
-                        );
+                        report.guess(format!("the dependency `{written}` is read as `{id}`"), draft.label());
                     }
                     found.push(id.clone());
                 }
                 Err((what, advice)) => {
-                    report.problem(draft.problem(&draft.depends_key, what, advice))
+                    report.problem(draft.problem(&draft.depends_key, what, advice));
                 }
             }
         }
@@ -232,31 +173,20 @@ impl<'d> Index<'d> {
     /// An entry by id, else by name, else by id without regard to capital letters.
     fn find(&self, written: &str) -> Result<&'d FeatureId, (String, String)> {
         let by_id = self.by_id.get(written).copied();
-        let named = self
-            .by_name
-            .get(written.trim())
-            .map_or(&[][..], Vec::as_slice);
+        let named = self.by_name.get(written.trim()).map_or(&[][..], Vec::as_slice);
         let place = match (by_id, named) {
             (Some(place), _) => Some(place),
             (None, [place]) => Some(*place),
             (None, [first, second, ..]) => {
-                let what = format!(
-                    "\"{written}\" is the name of `{}` and of `{}`",
-                    self.ids[*first], self.ids[*second]
-                );
+                let what =
+                    format!("\"{written}\" is the name of `{}` and of `{}`", self.ids[*first], self.ids[*second]);
                 return Err((what, "name the dependency by its id".to_owned()));
             }
-            (None, []) => self
-                .by_folded_id
-                .get(&written.to_ascii_lowercase())
-                .copied(),
+            (None, []) => self.by_folded_id.get(&written.to_ascii_lowercase()).copied(),
         };
         place.map(|place| &self.ids[place]).ok_or_else(|| {
             let advice = "add that feature, correct the id, or take the dependency out";
-            (
-                format!("\"{written}\" is no id and no name of another entry"),
-                advice.to_owned(),
-            )
+            (format!("\"{written}\" is no id and no name of another entry"), advice.to_owned())
         })
     }
 }

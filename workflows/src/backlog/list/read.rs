@@ -1,34 +1,25 @@
-//! From an entry of a list to a feature: which keys are read, and how each may be spelt.
+//! From the entries of a list to features: which keys are read, and how each may be spelt.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::draft::{Draft, resolve};
-use super::report::{Report, shortened, shown};
-use super::shape::{EntriesAt, entries, spelling};
-use super::words::{
-    OWNED_KEYS, PASSES_KEYS, STATUS_KEYS, TESTED_KEYS, claim, priority_of_word, status_of_word,
-};
+use super::draft::resolve;
+use super::reader::Reader;
+use super::report::{Report, shown};
+use super::shape::{EntriesAt, entries};
+use super::words::OWNED_KEYS;
 use crate::backlog::error::Problem;
-use crate::backlog::feature::{Check, Feature, FeatureId, FeatureStatus};
+use crate::backlog::feature::{Check, Feature};
 
 pub(super) const NAME_KEYS: [&str; 2] = ["name", "title"];
 pub(super) const DESCRIPTION_KEYS: [&str; 2] = ["description", "user_visible_behavior"];
-pub(super) const CRITERIA_KEYS: [&str; 5] = [
-    "acceptance_criteria",
-    "acceptance",
-    "acceptanceCriteria",
-    "steps",
-    "verification_steps",
-];
+pub(super) const CRITERIA_KEYS: [&str; 5] =
+    ["acceptance_criteria", "acceptance", "acceptanceCriteria", "steps", "verification_steps"];
 pub(super) const DEPENDS_KEYS: [&str; 3] = ["depends_on", "dependencies", "dependsOn"];
-const CHECK_KEYS: [&str; 4] = ["checks", "check", "verify", "verification_command"];
-const APPROVAL_KEYS: [&str; 2] = ["approval", "requires_approval"];
-const OTHER_KEYS: [&str; 4] = ["id", "category", "priority", "deprecated"];
-
-/// The longest name that is made from a description, in characters.
-const NAME_LEN: usize = 80;
+pub(super) const CHECK_KEYS: [&str; 4] = ["checks", "check", "verify", "verification_command"];
+pub(super) const APPROVAL_KEYS: [&str; 2] = ["approval", "requires_approval"];
+pub(super) const OTHER_KEYS: [&str; 4] = ["id", "category", "priority", "deprecated"];
 
 /// Reads all entries. Problems are reported; with a problem the features are not complete.
 pub(super) fn features(document: &Value, at: EntriesAt, report: &mut Report) -> Vec<Feature> {
@@ -41,13 +32,7 @@ pub(super) fn features(document: &Value, at: EntriesAt, report: &mut Report) -> 
         } else {
             let advice = "write an object with at least a `name` or a `description`".to_owned();
             let found = format!("found {}", shown(entry));
-            report.problem(Problem {
-                place,
-                id: None,
-                field: "entry".to_owned(),
-                found,
-                advice,
-            });
+            report.problem(Problem { place, id: None, field: "entry".to_owned(), found, advice });
         }
     }
     note_unread_keys(entries, report);
@@ -60,359 +45,20 @@ pub(super) fn features(document: &Value, at: EntriesAt, report: &mut Report) -> 
 
 /// A command that the list gives for all entries is the check of those that have none of their own.
 fn share_check(command: &str, features: &mut [Feature], report: &mut Report) {
-    for feature in features
-        .iter_mut()
-        .filter(|feature| feature.checks.is_empty())
-    {
-        feature.checks.push(Check {
-            name: "verify".to_owned(),
-            run: command.to_owned(),
-            timeout_seconds: None,
-        });
-        report.guess(
-            "no check: the `verify` command of the list is taken",
-            format!("`{}`", feature.id),
-        );
+    for feature in features.iter_mut().filter(|feature| feature.checks.is_empty()) {
+        feature.checks.push(Check { name: "verify".to_owned(), run: command.to_owned(), timeout_seconds: None });
+        report.guess("no check: the `verify` command of the list is taken", format!("`{}`", feature.id));
     }
 }
 
 fn note_unread_keys(entries: &[Value], report: &mut Report) {
-    let read: [&[&str]; 7] = [
-        &NAME_KEYS,
-        &DESCRIPTION_KEYS,
-        &CRITERIA_KEYS,
-        &DEPENDS_KEYS,
-        &CHECK_KEYS,
-        &APPROVAL_KEYS,
-        &OTHER_KEYS,
-    ];
+    let read: [&[&str]; 7] =
+        [&NAME_KEYS, &DESCRIPTION_KEYS, &CRITERIA_KEYS, &DEPENDS_KEYS, &CHECK_KEYS, &APPROVAL_KEYS, &OTHER_KEYS];
     let known: BTreeSet<&str> = read.concat().into_iter().chain(OWNED_KEYS).collect();
-    let keys = entries
-        .iter()
-        .filter_map(Value::as_object)
-        .flat_map(Map::keys)
-        .map(String::as_str);
+    let keys = entries.iter().filter_map(Value::as_object).flat_map(Map::keys).map(String::as_str);
     let unread: BTreeSet<&str> = keys.filter(|key| !known.contains(key)).collect();
     if !unread.is_empty() {
         let names = unread.into_iter().collect::<Vec<_>>().join(", ");
-        report.note(format!(
-            "keys that are not read, and are kept as they are: {names}"
-        ));
+        report.note(format!("keys that are not read, and are kept as they are: {names}"));
     }
-}
-
-/// Reads one entry and reports what is wrong with it.
-struct Reader<'a> {
-    entry: &'a Map<String, Value>,
-    index: usize,
-    place: String,
-    id: Option<String>,
-    report: &'a mut Report,
-}
-
-impl<'a> Reader<'a> {
-    fn new(
-        entry: &'a Map<String, Value>,
-        index: usize,
-        place: String,
-        report: &'a mut Report,
-    ) -> Self {
-        Self {
-            entry,
-            index,
-            place,
-            id: None,
-            report,
-        }
-    }
-
-    fn draft(mut self, at: EntriesAt) -> Draft {
-        self.id = self.reference("id", self.entry.get("id"));
-        let description = self.text(&DESCRIPTION_KEYS).unwrap_or_default();
-        let name = self.name(&description);
-        let claim = claim(self.entry);
-        self.judge_claim();
-        let feature = Feature {
-            id: FeatureId::of_place(self.index),
-            name,
-            description,
-            category: self.text(&["category"]),
-            priority: self.priority(at),
-            acceptance_criteria: self.criteria(),
-            depends_on: Vec::new(),
-            checks: self.checks(),
-            status: claim.status,
-            passes: claim.passes,
-            last_tested: claim.last_tested,
-            approval: self.flag(&APPROVAL_KEYS).unwrap_or(false),
-        };
-        let depends_key = spelling(self.entry, &DEPENDS_KEYS)
-            .unwrap_or("depends_on")
-            .to_owned();
-        Draft {
-            depends_on: self.depends_on(),
-            depends_key,
-            feature,
-            place: self.place,
-            id: self.id,
-        }
-    }
-
-    fn name(&mut self, description: &str) -> String {
-        let written = self.text(&NAME_KEYS).filter(|name| !name.trim().is_empty());
-        if let Some(name) = written {
-            return name;
-        }
-        let first_line = description.trim().lines().next().unwrap_or_default();
-        if first_line.is_empty() {
-            let keys: Vec<&str> = self.entry.keys().map(String::as_str).take(8).collect();
-            self.problem(
-                "name",
-                format!(
-                    "missing, and so is `description` (keys found: {})",
-                    keys.join(", ")
-                ),
-                "write one of them",
-            );
-        }
-        shortened(first_line, NAME_LEN)
-    }
-
-    fn priority(&mut self, at: EntriesAt) -> i64 {
-        let Some(value) = self.value("priority") else {
-            return 0;
-        };
-        if let Some(number) = value.as_i64() {
-            if at.small_priority_first() {
-                self.report.guess(
-                    "a small number in `priority` is read as sooner, as in user stories",
-                    self.label(),
-                );
-                return number.saturating_neg();
-            }
-            return number;
-        }
-        if let Some(number) = value.as_str().and_then(priority_of_word) {
-            self.report.guess(
-                format!("the priority {value} is read as {number}"),
-                self.label(),
-            );
-            return number;
-        }
-        let advice =
-            "write a whole number, higher for sooner, or one of critical, high, medium, low";
-        self.problem("priority", format!("found {}", shown(value)), advice);
-        0
-    }
-
-    fn criteria(&mut self) -> Vec<String> {
-        let mut criteria: Vec<String> = Vec::new();
-        for key in CRITERIA_KEYS {
-            for text in self.listed(key, "write a text or an array of texts", |value| {
-                value.as_str().map(str::to_owned)
-            }) {
-                if !criteria.contains(&text) {
-                    criteria.push(text);
-                }
-            }
-        }
-        criteria
-    }
-
-    fn depends_on(&mut self) -> Vec<String> {
-        let advice = "write an array of ids or names of other entries";
-        DEPENDS_KEYS
-            .iter()
-            .flat_map(|key| self.listed(key, advice, reference_text))
-            .collect()
-    }
-
-    fn checks(&mut self) -> Vec<Check> {
-        let advice = "write a shell command, or {\"name\", \"run\", \"timeout_seconds\"} with a whole number of seconds above 0";
-        let found: Vec<(Option<String>, Check)> = CHECK_KEYS
-            .iter()
-            .flat_map(|key| self.listed(key, advice, check_of))
-            .collect();
-        let mut checks: Vec<Check> = Vec::with_capacity(found.len());
-        let alone = found.len() == 1;
-        for (number, (name, check)) in found.into_iter().enumerate() {
-            let made_up = if alone {
-                "check".to_owned()
-            } else {
-                format!("check-{}", number + 1)
-            };
-            let name = name.unwrap_or(made_up);
-            if checks.iter().any(|earlier| earlier.name == name) {
-                self.problem(
-                    "checks",
-                    format!("the name \"{name}\" occurs twice"),
-                    "give each check a name of its own",
-                );
-            }
-            checks.push(Check { name, ..check });
-        }
-        checks
-    }
-
-    /// Reports wrong types in the claim, and what had to be translated.
-    fn judge_claim(&mut self) {
-        let word = self.text(&STATUS_KEYS);
-        let passes = self.flag(&PASSES_KEYS);
-        let tested = self.text(&TESTED_KEYS);
-        let status = claim(self.entry).status;
-        if self.flag(&["deprecated"]) == Some(true) {
-            self.report
-                .guess("deprecated: read as blocked", self.label());
-        } else if let Some(word) = word.as_deref().filter(|word| *word != status.as_str()) {
-            let known = if status_of_word(word).is_some() {
-                ""
-            } else {
-                "not known, "
-            };
-            self.report.guess(
-                format!("the status `{word}` is {known}read as {status}"),
-                self.label(),
-            );
-        }
-        if let (Some(_), Some(passes)) = (&word, passes)
-            && passes != (status == FeatureStatus::Completed)
-        {
-            self.report.guess(format!("the status {status} and passes = {passes} contradict each other: neither is believed"), self.label());
-        }
-        if let Some(tested) = tested.filter(|text| !looks_like_a_date(text)) {
-            self.report.guess(
-                format!("last tested at `{}`: not a date", shortened(&tested, 40)),
-                self.label(),
-            );
-        }
-    }
-
-    /// The elements of an array, or the one value; what cannot be taken is reported. `null` counts as not there.
-    fn listed<T>(&mut self, key: &str, advice: &str, take: impl Fn(&Value) -> Option<T>) -> Vec<T> {
-        let values = match self.value(key) {
-            None => return Vec::new(),
-            Some(Value::Array(values)) => values.as_slice(),
-            Some(value) => std::slice::from_ref(value),
-        };
-        let mut taken = Vec::with_capacity(values.len());
-        for value in values.iter().filter(|value| !value.is_null()) {
-            match take(value) {
-                Some(item) => taken.push(item),
-                None => self.problem(key, format!("found {}", shown(value)), advice),
-            }
-        }
-        taken
-    }
-
-    fn text(&mut self, keys: &[&str]) -> Option<String> {
-        self.typed(keys, "write a text", |value| {
-            value.as_str().map(str::to_owned)
-        })
-    }
-
-    fn flag(&mut self, keys: &[&str]) -> Option<bool> {
-        self.typed(keys, "write true or false", Value::as_bool)
-    }
-
-    fn reference(&mut self, key: &str, value: Option<&Value>) -> Option<String> {
-        let value = value.filter(|value| !value.is_null())?;
-        let text = reference_text(value);
-        if text.is_none() {
-            self.problem(
-                key,
-                format!("found {}", shown(value)),
-                "write a text or a whole number",
-            );
-        }
-        text
-    }
-
-    /// The value of the first spelling that is there and not `null`; the wrong type is reported.
-    fn typed<T>(
-        &mut self,
-        keys: &[&str],
-        advice: &str,
-        take: impl Fn(&Value) -> Option<T>,
-    ) -> Option<T> {
-        let key = keys.iter().copied().find(|key| self.value(key).is_some())?;
-        let value = self.value(key)?;
-        let taken = take(value);
-        if taken.is_none() {
-            self.problem(key, format!("found {}", shown(value)), advice);
-        }
-        taken
-    }
-
-    fn value(&self, key: &str) -> Option<&'a Value> {
-        self.entry.get(key).filter(|value| !value.is_null())
-    }
-
-    fn problem(&mut self, field: &str, found: String, advice: &str) {
-        let (place, id) = (self.place.clone(), self.id.clone());
-        self.report.problem(Problem {
-            place,
-            id,
-            field: field.to_owned(),
-            found,
-            advice: advice.to_owned(),
-        });
-    }
-
-    fn label(&self) -> String {
-        self.id
-            .as_ref()
-            .map_or_else(|| self.place.clone(), |id| format!("{} `{id}`", self.place))
-    }
-}
-
-/// An id or a name: a text or a whole number.
-fn reference_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) if !number.is_f64() => Some(number.to_string()),
-        _ => None,
-    }
-}
-
-/// A check, with the name that it gives itself.
-fn check_of(value: &Value) -> Option<(Option<String>, Check)> {
-    let check = |run: &str, timeout_seconds| Check {
-        name: String::new(),
-        run: run.to_owned(),
-        timeout_seconds,
-    };
-    if let Value::String(run) = value {
-        return (!run.trim().is_empty()).then(|| (None, check(run, None)));
-    }
-    let fields = value.as_object()?;
-    let run = ["run", "command", "cmd"]
-        .iter()
-        .find_map(|key| fields.get(*key))?
-        .as_str()?;
-    let name = match fields.get("name") {
-        None | Some(Value::Null) => None,
-        Some(name) => Some(name.as_str()?.to_owned()),
-    };
-    let timeout = match fields
-        .get("timeout_seconds")
-        .or_else(|| fields.get("timeout"))
-    {
-        None | Some(Value::Null) => None,
-        Some(seconds) => Some(seconds.as_u64().filter(|seconds| *seconds > 0)?),
-    };
-    let named = name.as_ref().is_none_or(|name| !name.trim().is_empty());
-    (named && !run.trim().is_empty()).then(|| (name, check(run, timeout)))
-}
-
-/// Whether a text begins like `2026-01-18`; the rest of it, a zone or none, is nobody's business here.
-fn looks_like_a_date(text: &str) -> bool {
-    let pattern = b"0000-00-00";
-    let fits = |(byte, form): (u8, &u8)| {
-        if *form == b'0' {
-            byte.is_ascii_digit()
-        } else {
-            byte == b'-'
-        }
-    };
-    text.len() >= pattern.len() && text.bytes().zip(pattern).all(fits)
 }

@@ -43,26 +43,15 @@ impl Report {
     pub(in crate::backlog) fn finish(mut self) -> Result<Vec<String>, BacklogError> {
         if !self.problems.is_empty() {
             // By entry: `entry 2` is shorter than `entry 10`, and of places as long the smaller number comes first.
-            self.problems.sort_by(|one, other| {
-                (one.place.len(), &one.place).cmp(&(other.place.len(), &other.place))
-            });
+            self.problems.sort_by(|one, other| (one.place.len(), &one.place).cmp(&(other.place.len(), &other.place)));
             return Err(BacklogError::Problems(self.problems));
         }
-        Ok(self
-            .guesses
-            .into_iter()
-            .map(|(what, places)| note(&what, &places))
-            .collect())
+        Ok(self.guesses.into_iter().map(|(what, places)| note(&what, &places)).collect())
     }
 }
 
 fn note(what: &str, places: &[String]) -> String {
-    let named = places
-        .iter()
-        .take(PLACES_NAMED)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
+    let named = places.iter().take(PLACES_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match places.len() {
         0 => what.to_owned(),
         few if few <= PLACES_NAMED => format!("{what} ({named})"),

@@ -61,16 +61,10 @@ pub(super) fn entries_mut(document: &mut Value, at: EntriesAt) -> Option<&mut Ve
 
 /// The first of some spellings of a key that an entry has.
 pub(super) fn spelling<'k>(entry: &Map<String, Value>, spellings: &[&'k str]) -> Option<&'k str> {
-    spellings
-        .iter()
-        .copied()
-        .find(|key| entry.contains_key(*key))
+    spellings.iter().copied().find(|key| entry.contains_key(*key))
 }
 
 /// The first of some spellings of a key that any entry has.
 pub(super) fn spelling_of_file<'k>(entries: &[Value], spellings: &[&'k str]) -> Option<&'k str> {
-    entries
-        .iter()
-        .filter_map(Value::as_object)
-        .find_map(|entry| spelling(entry, spellings))
+    entries.iter().filter_map(Value::as_object).find_map(|entry| spelling(entry, spellings))
 }

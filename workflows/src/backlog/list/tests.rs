@@ -22,37 +22,13 @@ fn check_read(document: &Value, expected: &[&str]) {
     let list = list(document);
     let line = |feature: &Feature| {
         let depends_on: Vec<&str> = feature.depends_on.iter().map(FeatureId::as_str).collect();
-        let checks: Vec<String> = feature
-            .checks
-            .iter()
-            .map(|check| format!("{}={}", check.name, check.run))
-            .collect();
-        let Feature {
-            id,
-            name,
-            description,
-            priority,
-            status,
-            passes,
-            ..
-        } = feature;
-        let claim = format!(
-            "{status}/{passes}/{}",
-            feature.last_tested.as_deref().unwrap_or("-")
-        );
+        let checks: Vec<String> = feature.checks.iter().map(|check| format!("{}={}", check.name, check.run)).collect();
+        let Feature { id, name, description, priority, status, passes, .. } = feature;
+        let claim = format!("{status}/{passes}/{}", feature.last_tested.as_deref().unwrap_or("-"));
         let criteria = feature.acceptance_criteria.join(";");
-        format!(
-            "{id}|{name}|{description}|{priority}|{claim}|{criteria}|{}|{}",
-            depends_on.join(","),
-            checks.join(",")
-        )
+        format!("{id}|{name}|{description}|{priority}|{claim}|{criteria}|{}|{}", depends_on.join(","), checks.join(","))
     };
-    let found: Vec<String> = list
-        .features()
-        .iter()
-        .map(line)
-        .chain(list.notes().iter().cloned())
-        .collect();
+    let found: Vec<String> = list.features().iter().map(line).chain(list.notes().iter().cloned()).collect();
     assert_eq!(found, expected);
 }
 
@@ -60,42 +36,22 @@ fn check_refused(text: &str, expected: &str) {
     assert_eq!(FeatureList::parse(text).unwrap_err().to_string(), expected);
 }
 
-fn check_states(
-    document: &Value,
-    states: &[(&str, FeatureStatus, bool, Option<&str>)],
-    expected: &Value,
-) {
+fn check_states(document: &Value, states: &[(&str, FeatureStatus, bool, Option<&str>)], expected: &Value) {
     let mut list = list(document);
     let state = |&(name, status, passes, tested): &(&str, FeatureStatus, bool, Option<&str>)| {
-        (
-            id(name),
-            EntryState {
-                status,
-                passes,
-                last_tested: tested.map(str::to_owned),
-            },
-        )
+        (id(name), EntryState { status, passes, last_tested: tested.map(str::to_owned) })
     };
     let states: BTreeMap<_, _> = states.iter().map(state).collect();
     assert_eq!(list.set_states(&states, NOW), []);
     assert_eq!(list.to_text(), format!("{expected:#}\n"));
-    assert_eq!(
-        FeatureList::parse(&list.to_text()).unwrap().features(),
-        list.features(),
-        "the same when read again"
-    );
+    assert_eq!(FeatureList::parse(&list.to_text()).unwrap().features(), list.features(), "the same when read again");
     assert_eq!(list.set_states(&states, "later"), []);
-    assert_eq!(
-        list.to_text(),
-        format!("{expected:#}\n"),
-        "writing the same again changes nothing"
-    );
+    assert_eq!(list.to_text(), format!("{expected:#}\n"), "writing the same again changes nothing");
 }
 
 fn check_edits(before: &Value, after: &Value, edits: &[&str], flips: &[&str]) {
     let (before, after) = (list(before), list(after));
-    let texts =
-        |found: Vec<Difference>| found.iter().map(Difference::to_string).collect::<Vec<_>>();
+    let texts = |found: Vec<Difference>| found.iter().map(Difference::to_string).collect::<Vec<_>>();
     assert_eq!(texts(after.edits_since(&before)), edits);
     assert_eq!(texts(after.flips_since(&before)), flips);
 }
@@ -103,22 +59,9 @@ fn check_edits(before: &Value, after: &Value, edits: &[&str], flips: &[&str]) {
 fn check_added(document: &Value, feature: &Feature, expected: &Value) {
     let mut list = list(document);
     let text = list.add(feature).unwrap();
-    let entry = list
-        .document()
-        .as_array()
-        .or_else(|| list.document()["features"].as_array())
-        .unwrap()
-        .last();
+    let entry = list.document().as_array().or_else(|| list.document()["features"].as_array()).unwrap().last();
     assert_eq!(entry.unwrap().to_string(), expected.to_string());
-    assert_eq!(
-        FeatureList::parse(&text)
-            .unwrap()
-            .features()
-            .last()
-            .unwrap()
-            .id,
-        feature.id
-    );
+    assert_eq!(FeatureList::parse(&text).unwrap().features().last().unwrap().id, feature.id);
 }
 
 #[test]
@@ -151,20 +94,9 @@ fn the_quickstart_shape_gets_ids_from_the_descriptions() {
         "no id: one was made from the name or the description (entry 1 -> `user-can-log-in-with-e-mail-and-password`, entry 2 -> `tudo-em-portugues-ja`, entry 3 -> `tudo-em-portugues-ja-2` and 1 more)",
     ];
     check_read(&document, &expected);
-    let before: Vec<FeatureId> = list(&document)
-        .features()
-        .iter()
-        .map(|feature| feature.id.clone())
-        .collect();
-    document
-        .as_array_mut()
-        .unwrap()
-        .push(json!({"description": "Tudo em português, já! 2", "passes": false}));
-    let after: Vec<FeatureId> = list(&document)
-        .into_features()
-        .into_iter()
-        .map(|feature| feature.id)
-        .collect();
+    let before: Vec<FeatureId> = list(&document).features().iter().map(|feature| feature.id.clone()).collect();
+    document.as_array_mut().unwrap().push(json!({"description": "Tudo em português, já! 2", "passes": false}));
+    let after: Vec<FeatureId> = list(&document).into_features().into_iter().map(|feature| feature.id).collect();
     assert_eq!(after[..4], before, "ids stay when entries are appended");
     assert_eq!(after[4], id("tudo-em-portugues-ja-2-2"));
 }
@@ -225,16 +157,11 @@ fn what_is_no_list_is_refused() {
         "the feature list is not JSON: key must be a string (line 1, column 3); correct it there, or take the last good version back from git",
     );
     let advice = "write an array of features, or an object with the array under `features`";
-    check_refused(
-        "7",
-        &format!("the feature list has no entries: found 7; {advice}"),
-    );
+    check_refused("7", &format!("the feature list has no entries: found 7; {advice}"));
     let keys = r#"{"tests": "e2e/", "a": 1}"#;
     check_refused(
         keys,
-        &format!(
-            "the feature list has no entries: found an object with the keys [tests, a]; {advice}"
-        ),
+        &format!("the feature list has no entries: found an object with the keys [tests, a]; {advice}"),
     );
     assert_eq!(FeatureList::parse("\u{feff}[]").unwrap().features(), []);
 }
@@ -276,20 +203,14 @@ fn states_are_written_in_the_shape_of_the_file() {
     use FeatureStatus::{Completed, InProgress, Pending};
     check_states(
         &json!({"z": 1, "features": [{"z": [], "id": "a", "status": "pending", "name": "A", "y": null}, {"id": "b", "name": "B"}]}),
-        &[
-            ("a", Completed, true, Some(NOW)),
-            ("b", Pending, false, None),
-        ],
+        &[("a", Completed, true, Some(NOW)), ("b", Pending, false, None)],
         &json!({"z": 1, "features": [
             {"z": [], "id": "a", "status": "completed", "name": "A", "y": null, "passes": true, "last_tested": NOW},
             {"id": "b", "name": "B", "status": "pending", "passes": false}]}),
     );
     check_states(
         &json!([{"description": "A", "steps": ["s"], "passes": false}, {"description": "B", "passes": false, "lastTested": null}]),
-        &[
-            ("a", InProgress, false, Some(NOW)),
-            ("b", Completed, true, Some(NOW)),
-        ],
+        &[("a", InProgress, false, Some(NOW)), ("b", Completed, true, Some(NOW))],
         &json!([{"description": "A", "steps": ["s"], "passes": false}, {"description": "B", "passes": true, "lastTested": NOW}]),
     );
     check_states(
@@ -298,15 +219,8 @@ fn states_are_written_in_the_shape_of_the_file() {
         &json!({"meta": {"created": "x", "lastModified": NOW, "version": 1}, "items": [{"name": "A", "status": "done", "passes": true, "lastTested": NOW}]}),
     );
     let mut list = list(&json!([{"id": "a", "name": "A"}]));
-    let state = EntryState {
-        status: Pending,
-        passes: false,
-        last_tested: None,
-    };
-    assert_eq!(
-        list.set_states(&BTreeMap::from([(id("gone"), state)]), NOW),
-        [id("gone")]
-    );
+    let state = EntryState { status: Pending, passes: false, last_tested: None };
+    assert_eq!(list.set_states(&BTreeMap::from([(id("gone"), state)]), NOW), [id("gone")]);
 }
 
 #[test]
@@ -344,12 +258,7 @@ fn tampering_is_shown_and_flips_apart_from_it() {
         &["`two`: `description` reworded: \"two\" -> \"zwei\""],
         &["`two`: `passes` false -> true, `status` pending -> completed"],
     );
-    check_edits(
-        &json!([]),
-        &json!({"features": []}),
-        &["the list: it has another shape"],
-        &[],
-    );
+    check_edits(&json!([]), &json!({"features": []}), &["the list: it has another shape"], &[]);
 }
 
 #[test]
@@ -377,20 +286,13 @@ fn entries_are_added_in_the_shape_of_the_file() {
         &plain,
         &json!({"description": "More", "passes": false}),
     );
-    let other_id = Feature {
-        id: id("x-1"),
-        ..plain.clone()
-    };
+    let other_id = Feature { id: id("x-1"), ..plain.clone() };
     check_added(
         &json!([{"description": "A", "passes": false}]),
         &other_id,
         &json!({"id": "x-1", "description": "More", "passes": false}),
     );
-    let number = Feature {
-        id: id("2"),
-        depends_on: vec![id("1")],
-        ..plain.clone()
-    };
+    let number = Feature { id: id("2"), depends_on: vec![id("1")], ..plain.clone() };
     check_added(
         &json!([{"id": 1, "name": "A", "status": "pending"}]),
         &number,
@@ -398,57 +300,34 @@ fn entries_are_added_in_the_shape_of_the_file() {
     );
     let mut list = list(&json!([{"id": "a", "name": "A"}]));
     let before = list.clone();
-    let taken = list
-        .add(&Feature {
-            id: id("A"),
-            ..plain
-        })
-        .unwrap_err()
-        .to_string();
-    assert!(
-        taken.contains("entry 2 (`A`), `id`: \"A\" is taken: entry 1 `a` has it"),
-        "{taken}"
-    );
+    let taken = list.add(&Feature { id: id("A"), ..plain }).unwrap_err().to_string();
+    assert!(taken.contains("entry 2 (`A`), `id`: \"A\" is taken: entry 1 `a` has it"), "{taken}");
     assert_eq!(list, before);
 }
 
 #[test]
 fn a_created_list_is_read_as_what_it_was_made_of() {
-    let tables = Feature {
-        priority: 2,
-        approval: true,
-        category: Some("db".into()),
-        ..Feature::new(id("tables"), "Tables")
-    };
-    let login = Feature {
-        depends_on: vec![id("tables")],
-        last_tested: Some(NOW.into()),
-        ..Feature::new(id("login"), "Login")
-    };
+    let tables =
+        Feature { priority: 2, approval: true, category: Some("db".into()), ..Feature::new(id("tables"), "Tables") };
+    let login =
+        Feature { depends_on: vec![id("tables")], last_tested: Some(NOW.into()), ..Feature::new(id("login"), "Login") };
     let features = [tables, login];
     let list = FeatureList::create("shop", &features).unwrap();
     assert_eq!((list.features(), list.notes()), (&features[..], &[][..]));
-    assert!(list.to_text().starts_with(
-        "{\n  \"project_name\": \"shop\",\n  \"features\": [\n    {\n      \"id\": \"tables\""
-    ));
+    assert!(
+        list.to_text()
+            .starts_with("{\n  \"project_name\": \"shop\",\n  \"features\": [\n    {\n      \"id\": \"tables\"")
+    );
 }
 
 #[test]
 fn a_person_sets_fields() {
-    let mut list = list(
-        &json!({"userStories": [{"priority": 3, "id": "a", "title": "A", "passes": false, "x": 1}]}),
-    );
-    let edits = FieldEdits {
-        status: Some(FeatureStatus::Blocked),
-        priority: Some(-1),
-    };
+    let mut list = list(&json!({"userStories": [{"priority": 3, "id": "a", "title": "A", "passes": false, "x": 1}]}));
+    let edits = FieldEdits { status: Some(FeatureStatus::Blocked), priority: Some(-1) };
     list.set_fields(&id("a"), edits).unwrap();
     let expected = json!({"userStories": [{"priority": 1, "id": "a", "title": "A", "passes": false, "x": 1, "status": "blocked"}]});
     assert_eq!(list.document().to_string(), expected.to_string());
     assert_eq!(list.features()[0].status, FeatureStatus::Blocked);
     let unknown = list.set_fields(&id("b"), edits).unwrap_err().to_string();
-    assert_eq!(
-        unknown,
-        "there is no feature `b`; `longhaul feature list` shows the ids"
-    );
+    assert_eq!(unknown, "there is no feature `b`; `longhaul feature list` shows the ids");
 }

@@ -15,17 +15,15 @@ pub(super) const OWNED_KEYS: [&str; 5] = ["status", "state", "passes", "last_tes
 pub(in crate::backlog) fn status_of_word(word: &str) -> Option<FeatureStatus> {
     let word = word.trim().to_lowercase().replace(['-', ' '], "_");
     Some(match word.as_str() {
-        "pending" | "todo" | "to_do" | "not_started" | "open" | "new" | "ready" | "planned"
-        | "backlog" | "spec_ready" | "fail" | "failed" | "failing" | "pendente" | "" => {
-            FeatureStatus::Pending
-        }
+        "pending" | "todo" | "to_do" | "not_started" | "open" | "new" | "ready" | "planned" | "backlog"
+        | "spec_ready" | "fail" | "failed" | "failing" | "pendente" | "" => FeatureStatus::Pending,
         "in_progress" | "inprogress" | "doing" | "started" | "active" | "wip" | "em_andamento" => {
             FeatureStatus::InProgress
         }
-        "completed" | "complete" | "done" | "pass" | "passed" | "passing" | "finished"
-        | "closed" | "concluida" | "concluída" => FeatureStatus::Completed,
-        "blocked" | "on_hold" | "deferred" | "bloqueada" | "deprecated" | "deprecada"
-        | "cancelled" | "canceled" | "skipped" | "wontfix" => FeatureStatus::Blocked,
+        "completed" | "complete" | "done" | "pass" | "passed" | "passing" | "finished" | "closed" | "concluida"
+        | "concluída" => FeatureStatus::Completed,
+        "blocked" | "on_hold" | "deferred" | "bloqueada" | "deprecated" | "deprecada" | "cancelled" | "canceled"
+        | "skipped" | "wontfix" => FeatureStatus::Blocked,
         _ => return None,
     })
 }
@@ -55,10 +53,7 @@ pub(super) fn claim(entry: &Map<String, Value>) -> Claim {
     let value = |keys: &[&str]| spelling(entry, keys).and_then(|key| entry.get(key));
     let word = value(&STATUS_KEYS).and_then(Value::as_str);
     let passes = value(&PASSES_KEYS).and_then(Value::as_bool);
-    let deprecated = entry
-        .get("deprecated")
-        .and_then(Value::as_bool)
-        .unwrap_or(false);
+    let deprecated = entry.get("deprecated").and_then(Value::as_bool).unwrap_or(false);
     let status = match (word, passes) {
         _ if deprecated => FeatureStatus::Blocked,
         (Some(word), _) => status_of_word(word).unwrap_or_default(),
@@ -68,8 +63,6 @@ pub(super) fn claim(entry: &Map<String, Value>) -> Claim {
     Claim {
         status,
         passes: passes.unwrap_or(status == FeatureStatus::Completed),
-        last_tested: value(&TESTED_KEYS)
-            .and_then(Value::as_str)
-            .map(str::to_owned),
+        last_tested: value(&TESTED_KEYS).and_then(Value::as_str).map(str::to_owned),
     }
 }

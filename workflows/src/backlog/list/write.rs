@@ -34,32 +34,22 @@ pub struct FieldEdits {
 impl FeatureList {
     /// Writes states into the document and returns the ids that have no entry in it.
     ///
-    /// Touches `status`, `passes` and `last_tested`, in the spelling of the file, and if that changed anything and the list
-    /// has a `meta`, its `lastModified`, which becomes `now` (RFC 3339). An entry that has `passes` but no status keeps it
-    /// so. A word such as `done` stays when it means the status that is to be written.
-    pub fn set_states(
-        &mut self,
-        states: &BTreeMap<FeatureId, EntryState>,
-        now: &str,
-    ) -> Vec<FeatureId> {
+    /// Touches `status`, `passes` and `last_tested`, in the spelling of the file, and if that changed anything and the
+    /// list has a `meta`, its `lastModified`, which becomes `now` (RFC 3339). An entry that has `passes` but no status
+    /// keeps it so. A word such as `done` stays when it means the status that is to be written.
+    pub fn set_states(&mut self, states: &BTreeMap<FeatureId, EntryState>, now: &str) -> Vec<FeatureId> {
         let tested_key = self.tested_key();
         let mut changed = false;
         let mut found = 0;
-        let written =
-            entries_mut(&mut self.document, self.at).map_or(&mut [][..], Vec::as_mut_slice);
-        for (entry, feature) in written
-            .iter_mut()
-            .filter_map(Value::as_object_mut)
-            .zip(&mut self.features)
-        {
+        let written = entries_mut(&mut self.document, self.at).map_or(&mut [][..], Vec::as_mut_slice);
+        for (entry, feature) in written.iter_mut().filter_map(Value::as_object_mut).zip(&mut self.features) {
             let Some(state) = states.get(&feature.id) else {
                 continue;
             };
             found += 1;
             changed |= write_state(entry, state, tested_key);
             let claim = claim(entry);
-            (feature.status, feature.passes, feature.last_tested) =
-                (claim.status, claim.passes, claim.last_tested);
+            (feature.status, feature.passes, feature.last_tested) = (claim.status, claim.passes, claim.last_tested);
         }
         if changed {
             self.touch_meta(now);
@@ -68,37 +58,25 @@ impl FeatureList {
             return Vec::new();
         }
         let known: HashSet<&FeatureId> = self.features.iter().map(|feature| &feature.id).collect();
-        states
-            .keys()
-            .filter(|id| !known.contains(id))
-            .cloned()
-            .collect()
+        states.keys().filter(|id| !known.contains(id)).cloned().collect()
     }
 
     /// Appends an entry in the shape of the file and returns the new text.
     ///
-    /// Refuses what could not be read back: an id that is taken, a dependency that is not there, no name. The list is then
-    /// as it was.
+    /// Refuses what could not be read back: an id that is taken, a dependency that is not there, no name. The list is
+    /// then as it was.
     pub fn add(&mut self, feature: &Feature) -> Result<String, BacklogError> {
         let mut document = self.document.clone();
         let entry = self.entry_for(feature);
-        entries_mut(&mut document, self.at)
-            .into_iter()
-            .for_each(|entries| entries.push(entry.clone().into()));
+        if let Some(entries) = entries_mut(&mut document, self.at) {
+            entries.push(entry.clone().into());
+        }
         let mut list = Self::from_document(document.clone())?;
-        // Lists without ids get them from the names. If that does not give the id that is wanted, the entry must name it.
-        if list
-            .features
-            .last()
-            .is_none_or(|added| added.id != feature.id)
-        {
-            let named: Map<String, Value> = [("id".to_owned(), json!(feature.id))]
-                .into_iter()
-                .chain(entry)
-                .collect();
-            if let Some(last) =
-                entries_mut(&mut document, self.at).and_then(|entries| entries.last_mut())
-            {
+        // Lists without ids get them from the names. If that does not give the id that is wanted, the entry must name
+        // it.
+        if list.features.last().is_none_or(|added| added.id != feature.id) {
+            let named: Map<String, Value> = [("id".to_owned(), json!(feature.id))].into_iter().chain(entry).collect();
+            if let Some(last) = entries_mut(&mut document, self.at).and_then(|entries| entries.last_mut()) {
                 *last = named.into();
             }
             list = Self::from_document(document)?;
@@ -108,20 +86,11 @@ impl FeatureList {
     }
 
     /// Changes the status or the priority of an entry, as a person asked, and returns the new text.
-    pub fn set_fields(
-        &mut self,
-        id: &FeatureId,
-        edits: FieldEdits,
-    ) -> Result<String, BacklogError> {
+    pub fn set_fields(&mut self, id: &FeatureId, edits: FieldEdits) -> Result<String, BacklogError> {
         let unknown = || BacklogError::UnknownFeature { id: id.clone() };
-        let index = self
-            .features
-            .iter()
-            .position(|feature| feature.id == *id)
-            .ok_or_else(unknown)?;
+        let index = self.features.iter().position(|feature| feature.id == *id).ok_or_else(unknown)?;
         let mut document = self.document.clone();
-        let entry =
-            entries_mut(&mut document, self.at).and_then(|entries| entries[index].as_object_mut());
+        let entry = entries_mut(&mut document, self.at).and_then(|entries| entries[index].as_object_mut());
         let entry = entry.ok_or_else(unknown)?;
         if let Some(status) = edits.status {
             let key = spelling(entry, &STATUS_KEYS).unwrap_or("status");
@@ -135,22 +104,16 @@ impl FeatureList {
     }
 
     fn written_priority(&self, priority: i64) -> Value {
-        json!(if self.at.small_priority_first() {
-            priority.saturating_neg()
-        } else {
-            priority
-        })
+        json!(if self.at.small_priority_first() { priority.saturating_neg() } else { priority })
     }
 
     fn tested_key(&self) -> &'static str {
         let camel_case = || self.document.pointer("/meta/lastModified").is_some();
-        spelling_of_file(entries(&self.document, self.at), &TESTED_KEYS).unwrap_or(
-            if camel_case() {
-                "lastTested"
-            } else {
-                "last_tested"
-            },
-        )
+        spelling_of_file(entries(&self.document, self.at), &TESTED_KEYS).unwrap_or(if camel_case() {
+            "lastTested"
+        } else {
+            "last_tested"
+        })
     }
 
     fn touch_meta(&mut self, now: &str) {
@@ -175,57 +138,37 @@ impl FeatureList {
                 "name" => match used(&NAME_KEYS) {
                     // A list of bare descriptions: the name is the description, or the beginning of it.
                     None if feature.description.is_empty() => (used(&DESCRIPTION_KEYS), true),
-                    None => (
-                        None,
-                        feature.description.lines().next() != Some(&feature.name),
-                    ),
+                    None => (None, feature.description.lines().next() != Some(&feature.name)),
                     spelt => (spelt, true),
                 },
                 "description" => (used(&DESCRIPTION_KEYS), !feature.description.is_empty()),
-                "status" => (
-                    used(&STATUS_KEYS),
-                    used(&STATUS_KEYS).is_some() || used(&PASSES_KEYS).is_none(),
-                ),
+                "status" => (used(&STATUS_KEYS), used(&STATUS_KEYS).is_some() || used(&PASSES_KEYS).is_none()),
                 "passes" => (None, used(&PASSES_KEYS).is_some()),
                 "priority" => (None, feature.priority != 0 || used(&["priority"]).is_some()),
-                "acceptance_criteria" => (
-                    used(&CRITERIA_KEYS),
-                    !feature.acceptance_criteria.is_empty(),
-                ),
-                "depends_on" => (
-                    used(&DEPENDS_KEYS),
-                    !feature.depends_on.is_empty() || used(&DEPENDS_KEYS).is_some(),
-                ),
+                "acceptance_criteria" => (used(&CRITERIA_KEYS), !feature.acceptance_criteria.is_empty()),
+                "depends_on" => (used(&DEPENDS_KEYS), !feature.depends_on.is_empty() || used(&DEPENDS_KEYS).is_some()),
                 _ => (None, true),
             };
             if wanted {
-                entry.insert(
-                    spelt.unwrap_or(&key).to_owned(),
-                    self.in_the_files_words(&key, value, feature),
-                );
+                entry.insert(spelt.unwrap_or(&key).to_owned(), self.in_the_files_words(&key, value, feature));
             }
         }
         entry
     }
 
-    /// A value as the file writes it: ids as numbers where all are numbers, dependencies by name where there are no ids.
+    /// A value as the file writes it: ids as numbers where all are numbers, dependencies by name where there are no
+    /// ids.
     fn in_the_files_words(&self, key: &str, value: Value, feature: &Feature) -> Value {
         match key {
             "id" => self.written_id(&feature.id),
             "priority" => self.written_priority(feature.priority),
-            "depends_on" => feature
-                .depends_on
-                .iter()
-                .map(|id| self.written_reference(id))
-                .collect(),
+            "depends_on" => feature.depends_on.iter().map(|id| self.written_reference(id)).collect(),
             _ => value,
         }
     }
 
     fn written_id(&self, id: &FeatureId) -> Value {
-        let mut others = entries(&self.document, self.at)
-            .iter()
-            .filter_map(|entry| entry.get("id"));
+        let mut others = entries(&self.document, self.at).iter().filter_map(|entry| entry.get("id"));
         match id.as_str().parse::<u64>() {
             Ok(number) if number.to_string() == id.as_str() && others.all(Value::is_u64) => {
                 json!(number)
@@ -242,21 +185,9 @@ impl FeatureList {
         let Some(target) = self.feature(id) else {
             return json!(id);
         };
-        let unique = self
-            .features
-            .iter()
-            .filter(|other| other.name == target.name)
-            .count()
-            == 1;
-        let is_an_id = self
-            .features
-            .iter()
-            .any(|other| other.id.as_str() == target.name);
-        if unique && !is_an_id && target.name.len() <= 80 {
-            json!(target.name)
-        } else {
-            json!(id)
-        }
+        let unique = self.features.iter().filter(|other| other.name == target.name).count() == 1;
+        let is_an_id = self.features.iter().any(|other| other.id.as_str() == target.name);
+        if unique && !is_an_id && target.name.len() <= 80 { json!(target.name) } else { json!(id) }
     }
 }
 

@@ -48,8 +48,9 @@ impl Field {
     /// The field that a name stands for, in English or Portuguese.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name.trim().to_lowercase().as_str() {
-            "dependencies" | "depends on" | "depends_on" | "dependências" | "dependencias"
-            | "depende de" => Self::Dependencies,
+            "dependencies" | "depends on" | "depends_on" | "dependências" | "dependencias" | "depende de" => {
+                Self::Dependencies
+            }
             "priority" | "prioridade" => Self::Priority,
             "category" | "type" | "categoria" | "tipo" => Self::Category,
             "acceptance criteria"
@@ -59,9 +60,7 @@ impl Field {
             | "critérios de aceitação"
             | "criterios de aceite" => Self::Criteria,
             "description" | "descrição" | "descricao" => Self::Description,
-            "check" | "checks" | "verify" | "verification" | "verificação" | "verificacao" => {
-                Self::Checks
-            }
+            "check" | "checks" | "verify" | "verification" | "verificação" | "verificacao" => Self::Checks,
             "status" | "estado" => Self::Status,
             _ => return None,
         })
@@ -76,10 +75,7 @@ impl<'t> Line<'t> {
         }
         let level = text.bytes().take_while(|byte| *byte == b'#').count();
         if level > 0 && text[level..].starts_with(' ') {
-            return Self::Heading {
-                level,
-                text: text[level..].trim(),
-            };
+            return Self::Heading { level, text: text[level..].trim() };
         }
         let bullet = without_bullet(text);
         if let Some((mark, text)) = bullet.and_then(marked) {
@@ -98,11 +94,8 @@ impl<'t> Line<'t> {
 /// The text behind `- `, `* `, `+ ` or `1. `.
 fn without_bullet(text: &str) -> Option<&str> {
     let digits = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let behind = if digits.len() < text.len() {
-        digits.strip_prefix('.')?
-    } else {
-        text.strip_prefix(['-', '*', '+'])?
-    };
+    let behind =
+        if digits.len() < text.len() { digits.strip_prefix('.')? } else { text.strip_prefix(['-', '*', '+'])? };
     behind.starts_with([' ', '\t']).then(|| behind.trim())
 }
 
@@ -129,11 +122,7 @@ fn field(text: &str) -> Option<Line<'_>> {
         Field::named(name).map(|field| (field, name, value))
     };
     let (field, name, value) = bold().or_else(plain)?;
-    Some(Line::Field {
-        field,
-        name: name.trim(),
-        value: value.trim(),
-    })
+    Some(Line::Field { field, name: name.trim(), value: value.trim() })
 }
 
 /// The mark, the id and the title of `Task 3: title`, `[x] Task 3 - title`, `Tarefa 1.2. title`.
@@ -147,9 +136,7 @@ pub(super) fn task_heading(text: &str) -> Option<(char, String, &str)> {
 
 /// `Task 3…` as the id `task-3` and what follows.
 pub(super) fn task_number(text: &str) -> Option<(String, &str)> {
-    let word = text
-        .find(|letter: char| !letter.is_alphabetic())
-        .filter(|end| *end > 0)?;
+    let word = text.find(|letter: char| !letter.is_alphabetic()).filter(|end| *end > 0)?;
     if !["task", "tasks", "tarefa", "tarefas"].contains(&text[..word].to_lowercase().as_str()) {
         return None;
     }
@@ -159,9 +146,7 @@ pub(super) fn task_number(text: &str) -> Option<(String, &str)> {
 /// `3…`, `#3…` or `1.2…` as the id of a task and what follows.
 pub(super) fn numbered(text: &str) -> Option<(String, &str)> {
     let text = text.strip_prefix('#').unwrap_or(text);
-    let end = text
-        .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let number = text[..end].trim_end_matches('.');
     number
         .starts_with(|letter: char| letter.is_ascii_digit())

@@ -43,9 +43,7 @@ impl Task {
 
     /// A task from `- [ ] Name: description`.
     pub(super) fn of_box(line: usize, indent: usize, mark: char, text: &str) -> Self {
-        let bold = text
-            .strip_prefix("**")
-            .and_then(|text| text.split_once("**"));
+        let bold = text.strip_prefix("**").and_then(|text| text.split_once("**"));
         let (name, description) = match bold {
             Some((name, rest)) => (name, rest),
             None => text.split_once(": ").unwrap_or((text, "")),
@@ -58,10 +56,7 @@ impl Task {
     /// A task from `### Task 1: title`.
     pub(super) fn of_heading(line: usize, level: usize, mark: char, id: &str, title: &str) -> Self {
         let name = if title.is_empty() { id } else { title };
-        Self {
-            id: Some(id.to_owned()),
-            ..Self::new(line, level, mark, name)
-        }
+        Self { id: Some(id.to_owned()), ..Self::new(line, level, mark, name) }
     }
 
     pub(super) fn criterion(&mut self, mark: char, text: &str) {
@@ -93,7 +88,7 @@ impl Task {
     pub(super) fn bullet(&mut self, field: Option<Field>, text: &str) {
         match field {
             Some(field @ (Field::Criteria | Field::Dependencies | Field::Checks)) => {
-                self.field(field, "", text)
+                self.field(field, "", text);
             }
             _ => self.describe(&format!("- {text}")),
         }
@@ -114,11 +109,7 @@ impl Task {
         let status = self.status(&place, report);
         let alone = self.checks.len() == 1;
         let check = |(index, run): (usize, &String)| Check {
-            name: if alone {
-                "check".to_owned()
-            } else {
-                format!("check-{}", index + 1)
-            },
+            name: if alone { "check".to_owned() } else { format!("check-{}", index + 1) },
             run: run.clone(),
             timeout_seconds: None,
         };
@@ -133,20 +124,10 @@ impl Task {
             ..Feature::new(FeatureId::of_place(0), self.name)
         };
         let as_id = |name: String| {
-            if with_headings {
-                as_task_id(&name).unwrap_or(name)
-            } else {
-                name
-            }
+            if with_headings { as_task_id(&name).unwrap_or(name) } else { name }
         };
         let depends_on = self.dependencies.into_iter().map(as_id).collect();
-        Draft {
-            place,
-            id: self.id,
-            feature,
-            depends_key: "dependencies".to_owned(),
-            depends_on,
-        }
+        Draft { place, id: self.id, feature, depends_key: "dependencies".to_owned(), depends_on }
     }
 
     fn priority(&self, place: &str, report: &mut Report) -> i64 {
@@ -172,40 +153,24 @@ impl Task {
     fn status(&self, place: &str, report: &mut Report) -> FeatureStatus {
         if let Some(word) = &self.status {
             return status_of_word(word).unwrap_or_else(|| {
-                report.guess(
-                    format!("the status `{word}` is not known, read as pending"),
-                    place,
-                );
+                report.guess(format!("the status `{word}` is not known, read as pending"), place);
                 FeatureStatus::Pending
             });
         }
-        if let Some(status) =
-            status_of_mark(self.mark).filter(|status| *status != FeatureStatus::Pending)
-        {
+        if let Some(status) = status_of_mark(self.mark).filter(|status| *status != FeatureStatus::Pending) {
             return status;
         }
         if status_of_mark(self.mark).is_none() {
-            report.guess(
-                format!("the mark `[{}]` is not known, read as pending", self.mark),
-                place,
-            );
+            report.guess(format!("the mark `[{}]` is not known, read as pending", self.mark), place);
         }
-        let marks: Vec<_> = self
-            .criteria
-            .iter()
-            .filter_map(|(mark, _)| status_of_mark(*mark))
-            .collect();
+        let marks: Vec<_> = self.criteria.iter().filter_map(|(mark, _)| status_of_mark(*mark)).collect();
         let any = |status| marks.contains(&status);
         // Only a heading says nothing of its own; a box that is empty says that the task is open.
         let status = if self.id.is_none() {
             FeatureStatus::Pending
         } else if any(FeatureStatus::Blocked) {
             FeatureStatus::Blocked
-        } else if !marks.is_empty()
-            && marks
-                .iter()
-                .all(|status| *status == FeatureStatus::Completed)
-        {
+        } else if !marks.is_empty() && marks.iter().all(|status| *status == FeatureStatus::Completed) {
             FeatureStatus::Completed
         } else if any(FeatureStatus::Completed) || any(FeatureStatus::InProgress) {
             FeatureStatus::InProgress
@@ -232,11 +197,8 @@ fn status_of_mark(mark: char) -> Option<FeatureStatus> {
 /// The dependencies in `Task 1, Task 2` or `nenhuma`.
 fn references(text: &str) -> Vec<String> {
     let none = ["nenhuma", "nenhum", "none", "n/a", "-", "–", "—"];
-    let names = text
-        .split([',', ';'])
-        .map(|name| without_ticks(name.trim().trim_end_matches('.')));
-    let named =
-        names.filter(|name| !name.is_empty() && !none.contains(&name.to_lowercase().as_str()));
+    let names = text.split([',', ';']).map(|name| without_ticks(name.trim().trim_end_matches('.')));
+    let named = names.filter(|name| !name.is_empty() && !none.contains(&name.to_lowercase().as_str()));
     named.map(str::to_owned).collect()
 }
 
@@ -247,8 +209,5 @@ fn as_task_id(name: &str) -> Option<String> {
 }
 
 fn without_ticks(text: &str) -> &str {
-    text.strip_prefix('`')
-        .and_then(|text| text.strip_suffix('`'))
-        .unwrap_or(text)
-        .trim()
+    text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).unwrap_or(text).trim()
 }
