@@ -1,1 +1,48 @@
-//! To come.
+//! The command line of Longhaul: parses, wires, prints, exits.
+
+mod arguments;
+mod command;
+mod demo;
+mod exit;
+mod owner;
+mod place;
+mod status;
+mod term;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::Arguments;
+use exit::Exit;
+
+/// The hidden command by which Longhaul starts its own supervisors.
+const SUPERVISE: &str = "supervise-process";
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let mut raw: Vec<OsString> = std::env::args_os().collect();
+    if raw.get(1).is_some_and(|word| word == SUPERVISE) {
+        return longhaul_activities::process::supervise_main(raw.split_off(2));
+    }
+    let arguments = match Arguments::try_parse_from(raw) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() };
+        }
+    };
+    term::start_log(arguments.verbose);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return term::report(&anyhow::Error::from(error).context("cannot start the runtime")),
+    };
+    let exit = match runtime.block_on(command::run(arguments)) {
+        Ok(exit) => exit.into(),
+        Err(error) => term::report(&error),
+    };
+    // Nothing that is still running may keep a finished command from ending.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    exit
+}

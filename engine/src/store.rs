@@ -105,6 +105,14 @@ pub enum StoreError {
     /// A write or a sync failed before; nothing more is accepted until the log is opened again.
     #[error("the log takes no more appends since a write failed: {0}; stop, mend the cause and start again")]
     Poisoned(String),
+    /// Another process owns the log.
+    #[error("{directory} is in use by process {owner}; stop that one, or ask it")]
+    Owned {
+        /// The data directory.
+        directory: String,
+        /// The process id of the owner, as it left it.
+        owner: String,
+    },
     /// The store cannot be opened or used as it is.
     #[error("{0}")]
     Unusable(String),

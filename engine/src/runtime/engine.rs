@@ -40,11 +40,14 @@ pub struct Options {
     pub resident_waiting: usize,
     /// How long a run waits in memory before it leaves it.
     pub idle: Duration,
+    /// Which runs it takes up: `"a"` is the run `a` and all below it (`a/…`), the empty text is every run. Messages to
+    /// others lie in their mailboxes until they are adopted.
+    pub adopted: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { pools: Vec::new(), resident_waiting: 1000, idle: Duration::from_secs(10) }
+        Self { pools: Vec::new(), resident_waiting: 1000, idle: Duration::from_secs(10), adopted: vec![String::new()] }
     }
 }
 
@@ -86,11 +89,22 @@ pub enum Started {
 pub struct Engine(Arc<Shared>);
 
 impl Engine {
-    /// Opens an engine on a log and takes up every run that is not over and has something to do.
+    /// Opens an engine on a log and takes up the runs that its options name.
     pub async fn open(parts: Parts) -> Result<Self, StoreError> {
         let shared = Shared::new(parts.store, parts.workflows, parts.handlers, parts.clock, parts.options);
         tokio::spawn(timers::keep_time(Arc::clone(&shared)));
-        for (run, summary) in shared.store.runs("").await? {
+        let engine = Self(shared);
+        for root in engine.0.options.adopted.clone() {
+            engine.adopt(&root).await?;
+        }
+        Ok(engine)
+    }
+
+    /// Takes up a run and all below it: what is not over and has something to do goes on.
+    pub async fn adopt(&self, root: &str) -> Result<(), StoreError> {
+        let shared = &self.0;
+        shared.adopt(root);
+        for (run, summary) in shared.store.runs(root).await? {
             match summary.status {
                 Status::Running | Status::Parked(_) => shared.wake(run),
                 Status::Waiting { until: Some(until) } => shared.timers.add(until, run),
@@ -103,7 +117,7 @@ impl Engine {
                 shared.wake(run);
             }
         }
-        Ok(Self(shared))
+        Ok(())
     }
 
     /// Starts a run, or joins it if it exists.

@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     /// Runs that cannot go on in this process, and why: their code has diverged, or the log refuses.
     pub(super) stuck: Mutex<BTreeMap<RunId, String>>,
     residents: Mutex<HashMap<RunId, Arc<Inbox>>>,
+    adopted: Mutex<Vec<String>>,
     waiting: AtomicUsize,
     this: Weak<Shared>,
 }
@@ -67,6 +68,7 @@ impl Shared {
             lives: watch::channel(0).0,
             stuck: Mutex::default(),
             residents: Mutex::default(),
+            adopted: Mutex::default(),
             waiting: AtomicUsize::new(0),
             this: this.clone(),
         })
@@ -104,9 +106,22 @@ impl Shared {
         }
     }
 
-    /// Brings a run into memory, if it is not there and the engine is not stopping.
+    /// From now on, a run and all below it are taken up.
+    pub(super) fn adopt(&self, root: &str) {
+        self.adopted.lock().unwrap_or_else(PoisonError::into_inner).push(root.to_owned());
+    }
+
+    fn is_adopted(&self, run: &RunId) -> bool {
+        let below = |root: &String| {
+            let rest = run.as_str().strip_prefix(root.as_str());
+            rest.is_some_and(|rest| root.is_empty() || rest.is_empty() || rest.starts_with('/'))
+        };
+        self.adopted.lock().unwrap_or_else(PoisonError::into_inner).iter().any(below)
+    }
+
+    /// Brings a run into memory, if it is one of ours, not there yet, and the engine is not stopping.
     pub(super) fn wake(&self, run: RunId) {
-        if self.is_stopping() {
+        if self.is_stopping() || !self.is_adopted(&run) {
             return;
         }
         let Some(shared) = self.this.upgrade() else { return };

@@ -1,0 +1,88 @@
+//! Checks and set-up scripts: run by us, in a work tree at a known commit, with evidence of what happened.
+
+mod setup;
+mod worktree;
+
+use std::path::Path;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use longhaul_engine::{Attempt, Failure, Handler};
+use longhaul_workflows::backlog::Check;
+use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, RunChecks};
+
+use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
+
+pub(crate) use worktree::git;
+
+/// How long a check may take that does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
+
+const REMEDY: &str = "Checks and set-up scripts are run by `sh`: make sure that there is one.";
+
+/// Runs checks and set-up scripts.
+#[derive(Debug, Clone)]
+pub struct ChecksHandler {
+    runner: Runner,
+}
+
+impl ChecksHandler {
+    /// A handler that keeps its logs in a data directory, which must be there.
+    pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor) -> Self {
+        Self { runner: Runner::new(data_dir, supervisor) }
+    }
+
+    async fn check(&self, input: &ChecksInput, check: &Check, attempt: &Attempt) -> Result<Evidence, Failure> {
+        let env = Environment::chosen(&input.pass_env)
+            .with("LONGHAUL_FEATURE_ID", input.feature.as_str())
+            .with("LONGHAUL_COMMIT", &input.commit);
+        let spec = Spec {
+            name: check.name.clone(),
+            program: "sh".into(),
+            args: vec!["-c".into(), check.run.clone().into()],
+            folder: input.worktree.clone().into(),
+            env,
+            input: None,
+            limits: Limits {
+                total: Some(check.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs)),
+                silence: None,
+            },
+            remedy: REMEDY,
+        };
+        let finished = self.runner.run(&spec, attempt).await?;
+        Ok(evidence(&check.name, &check.run, &input.commit, finished))
+    }
+}
+
+#[async_trait]
+impl Handler<RunChecks> for ChecksHandler {
+    async fn perform(&self, input: ChecksInput, attempt: &Attempt) -> Result<ChecksReport, Failure> {
+        // An idempotent call runs again after a crash: the processes of the lost one must not disturb it.
+        self.runner.end_call(&attempt.key()).await?;
+        let place = worktree::Place::of(&input.worktree, &input.commit).await?;
+        place.reset().await?;
+        let mut report = ChecksReport { evidence: Vec::new() };
+        for check in &input.checks {
+            report.evidence.push(self.check(&input, check, attempt).await?);
+            if report.failed().is_some() {
+                break;
+            }
+        }
+        place.reset().await?;
+        Ok(report)
+    }
+}
+
+fn evidence(name: &str, command: &str, commit: &str, finished: Finished) -> Evidence {
+    Evidence {
+        name: name.to_owned(),
+        command: command.to_owned(),
+        commit: commit.to_owned(),
+        exit_code: finished.exit_code,
+        ended_by: finished.ended_by,
+        duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+        output_digest: finished.output_digest,
+        output_tail: finished.output_tail,
+        log: finished.log.to_string_lossy().into_owned(),
+    }
+}

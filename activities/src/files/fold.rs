@@ -1,0 +1,149 @@
+//! What the log says of a project, as the files need it: kept from one refresh to the next, so that only new events are
+//! read.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{Event, Position, RunId};
+use longhaul_workflows::backlog::{EntryState, FeatureId, FeatureStatus};
+
+use super::happening::{Happening, Kind, Timeline};
+use super::project::ProjectRun;
+use super::run::{FeatureRun, Tested};
+use super::text::{iso, one_line};
+
+/// The longest text in the history, in characters.
+const HISTORY_TEXT: usize = 300;
+
+/// The project, as its log tells.
+#[derive(Debug)]
+pub(super) struct Fold {
+    pub(super) project: ProjectRun,
+    pub(super) runs: BTreeMap<RunId, FeatureRun>,
+    pub(super) history: Timeline<Told>,
+    /// Lines of the session log.
+    pub(super) log: Timeline<String>,
+    /// When the last event was recorded.
+    pub(super) last_at: Option<DateTime<Utc>>,
+    /// The sessions in the order of their start: their run, and their place in it.
+    numbers: BTreeMap<(DateTime<Utc>, RunId, Position), usize>,
+    tested: BTreeMap<FeatureId, Tested>,
+}
+
+/// An entry of the history.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) feature: Option<FeatureId>,
+    pub(super) kind: Kind,
+    pub(super) text: String,
+}
+
+impl Fold {
+    pub(super) fn new(project: RunId) -> Self {
+        Self {
+            project: ProjectRun::new(project),
+            runs: BTreeMap::new(),
+            history: Timeline::default(),
+            log: Timeline::default(),
+            last_at: None,
+            numbers: BTreeMap::new(),
+            tested: BTreeMap::new(),
+        }
+    }
+
+    /// Takes new events in, each run's in their order, and gives what they tell in the order of time.
+    pub(super) fn apply(&mut self, news: &[(RunId, Vec<Event>)]) -> Vec<Happening> {
+        let mut told = Vec::new();
+        let (of_project, of_features): (Vec<_>, Vec<_>) = news.iter().partition(|(run, _)| *run == self.project.id);
+        for (run, events) in of_features {
+            self.apply_feature(run, events, &mut told);
+        }
+        // The project answers what the runs did: it comes after them.
+        let runs = &self.runs;
+        for event in of_project.into_iter().flat_map(|(_, events)| events) {
+            self.project.apply(event, |view| {
+                let run = view.run.as_ref().and_then(|run| runs.get(run));
+                run.zip(view.reason.as_ref()).is_some_and(|(run, reason)| run.blocked.contains(reason))
+            });
+            self.last_at = self.last_at.max(Some(event.at));
+        }
+        told.append(&mut self.project.told);
+        for (key, passed, features) in self.project.counted.drain(..) {
+            self.log.insert(key, format!("Progress: {passed}/{features}"));
+        }
+        told.sort_by(|one, other| one.key.cmp(&other.key));
+        for happening in &told {
+            self.note(happening);
+        }
+        told
+    }
+
+    fn apply_feature(&mut self, id: &RunId, events: &[Event], told: &mut Vec<Happening>) {
+        if !self.runs.contains_key(id) {
+            let Some(run) = FeatureRun::of(&self.project.id, id) else { return };
+            self.runs.insert(id.clone(), run);
+        }
+        let Some(run) = self.runs.get_mut(id) else { return };
+        let sessions = run.sessions.len();
+        for event in events {
+            run.apply(event);
+            self.last_at = self.last_at.max(Some(event.at));
+        }
+        for (place, session) in run.sessions.iter().enumerate().skip(sessions) {
+            self.numbers.insert((session.started_at, id.clone(), session.position), place);
+        }
+        if let Some(tested) = &run.tested
+            && self.tested.get(&run.feature).is_none_or(|before| before.at <= tested.at)
+        {
+            self.tested.insert(run.feature.clone(), tested.clone());
+        }
+        told.append(&mut run.told);
+    }
+
+    fn note(&mut self, happening: &Happening) {
+        let Happening { key, kind, feature, text, step, .. } = happening;
+        if let Some(step) = step {
+            let of = feature.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
+            self.log.insert(key.clone(), format!("[{}] Completed: {of}{step}", iso(key.at)));
+        }
+        let told = Told { feature: feature.clone(), kind: *kind, text: one_line(text, HISTORY_TEXT) };
+        self.history.insert(key.clone(), told);
+    }
+
+    /// The states of the features, as they belong into the list.
+    pub(super) fn states(&self) -> BTreeMap<FeatureId, EntryState> {
+        let state = |id: &FeatureId| {
+            let view = self.project.feature(id);
+            EntryState {
+                status: view.map_or(FeatureStatus::Pending, |view| view.status),
+                passes: view.is_some_and(|view| view.passes),
+                last_tested: self.tested.get(id).map(|tested| tested.text.clone()),
+            }
+        };
+        self.project.backlog.iter().map(|(id, _)| (id.clone(), state(id))).collect()
+    }
+
+    /// The run of a feature that is under way, if one is.
+    pub(super) fn running(&self, id: &FeatureId) -> Option<&FeatureRun> {
+        let run = self.project.feature(id)?.run.as_ref()?;
+        self.runs.get(run).filter(|run| !run.is_over)
+    }
+
+    /// How many sessions a feature has had. The project counts those of a run when it has heard the outcome.
+    pub(super) fn sessions_of(&self, id: &FeatureId) -> u32 {
+        let Some(view) = self.project.feature(id) else { return 0 };
+        let run = view.run.as_ref().filter(|_| view.status == FeatureStatus::InProgress);
+        let under_way = run.and_then(|run| self.runs.get(run)).map_or(0, |run| run.progress.sessions);
+        view.sessions + under_way
+    }
+
+    /// The sessions whose files are not as they should be: their number, and where they are.
+    pub(super) fn unwritten_sessions(&self) -> Vec<(usize, RunId, usize)> {
+        let numbered = self.numbers.iter().zip(1..);
+        let unwritten = numbered.filter(|(((_, run, _), place), number)| {
+            let session = self.runs.get(run).and_then(|run| run.sessions.get(**place));
+            session.is_some_and(|session| session.written != Some(*number))
+        });
+        unwritten.map(|(((_, run, _), place), number)| (number, run.clone(), *place)).collect()
+    }
+}

@@ -1,0 +1,107 @@
+//! The files for people: projections of the log, written into the project and never read back as truth.
+//!
+//! | file | what it shows |
+//! |---|---|
+//! | the feature list | `status`, `passes` and `last_tested` of each entry; the rest is the user's |
+//! | `claude-progress.txt` | what happened, entry after entry; only ever appended to |
+//! | `.longhaul/progress.md` | where each feature stands |
+//! | `.longhaul/state.json` | the same for programs |
+//! | `.longhaul/session-log.txt` | the completed steps, the last 2,000 lines |
+//! | `.longhaul/history.json` | what happened, the last 2,000 entries |
+//! | `.longhaul/sessions/session-NNN.json` | one session each, numbered in the order of their start |
+//!
+//! Times in them are those of the events, so the same log gives the same bytes.
+//!
+//! # Actions
+//!
+//! An `Action` of `claude-progress.txt` is one of these, and so is a `kind` of `history.json`: `session_started`,
+//! `session_ended` (the agent says that it is done), `handoff` (its context is full), `session_failed`, `checkpoint` (the
+//! work of a session is committed), `tampering`, `gates_passed`, `gates_failed`, `merge_conflict`, `setup_failed`,
+//! `baseline_failed`, `feature_completed`, `feature_blocked`, `feature_cancelled`, `paused`, `resumed`, `parked` (nobody
+//! knows what became of an effect), `reconciled`. Only in `history.json`: `feature_started`, `worktree_opened`,
+//! `setup_passed`, `baseline_passed`, `merged`, `landed`, `worktree_closed`, `attempt_failed`, `list_problem`.
+
+mod error;
+mod fold;
+mod happening;
+mod list;
+mod place;
+mod progress_file;
+mod project;
+mod reports;
+mod run;
+mod session;
+mod state;
+mod steps;
+mod text;
+mod words;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use longhaul_engine::{EventStore, RunId};
+use tokio::sync::Mutex;
+
+pub use error::FilesError;
+use error::First;
+use state::{Cursors, News, State};
+
+/// Keeps the files of one project current from the log.
+pub struct Projector {
+    store: Arc<dyn EventStore>,
+    project: RunId,
+    /// Held until the files are written, even when nobody waits for that any more.
+    state: Arc<Mutex<State>>,
+}
+
+impl std::fmt::Debug for Projector {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Projector").field("project", &self.project).finish_non_exhaustive()
+    }
+}
+
+impl Projector {
+    /// A projector for a project whose checkout is at `root`. Reads and writes nothing yet.
+    pub fn new(store: Arc<dyn EventStore>, project: RunId, root: PathBuf) -> Self {
+        let state = Arc::new(Mutex::new(State::new(project.clone(), root)));
+        Self { store, project, state }
+    }
+
+    /// Reads what is new in the log and writes the files that it changes.
+    ///
+    /// A file or a run that cannot be read or written does not keep the others from being up to date; the first error is
+    /// returned, and what is missing is tried again the next time.
+    pub async fn refresh(&mut self) -> Result<(), FilesError> {
+        let mut state = Arc::clone(&self.state).lock_owned().await;
+        let mut first = First::default();
+        let news = self.news(&state.cursors, &mut first).await?;
+        let writing = tokio::task::spawn_blocking(move || state.take(news));
+        match writing.await {
+            Ok(written) => first.take(written),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => first.take(Err(FilesError::Stopping)),
+            },
+        };
+        first.into_result()
+    }
+
+    async fn news(&self, cursors: &Cursors, first: &mut First) -> Result<News, FilesError> {
+        let mut news = News::default();
+        // The project first: what it answers to is then in what is read of the others after it.
+        match self.store.read(&self.project, cursors.next(&self.project)).await {
+            Ok(events) => news.add(self.project.clone(), events, None),
+            Err(error) => _ = first.take(Err(error.into())),
+        }
+        for (run, summary) in self.store.runs(&format!("{}/", self.project)).await? {
+            if cursors.have_all_of(&run, &summary) {
+                continue;
+            }
+            match self.store.read(&run, cursors.next(&run)).await {
+                Ok(events) => news.add(run, events, summary.status.is_terminal().then_some(summary)),
+                Err(error) => _ = first.take(Err(error.into())),
+            }
+        }
+        Ok(news)
+    }
+}

@@ -1,0 +1,141 @@
+//! What a projector remembers from one refresh to the next, and the writing of all files.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use longhaul_engine::{Event, Position, RunId, Summary};
+
+use super::error::{FilesError, First};
+use super::fold::Fold;
+use super::list::ListFile;
+use super::place::Place;
+use super::progress_file::ProgressFile;
+use super::reports;
+use super::text::iso;
+
+/// How far each run has been read.
+#[derive(Debug, Default)]
+pub(super) struct Cursors(HashMap<RunId, Cursor>);
+
+#[derive(Debug, Default)]
+struct Cursor {
+    next: Position,
+    /// The summary of a run that was over before it was read to the end: while it stays so, there is nothing to read.
+    over: Option<Summary>,
+}
+
+impl Cursors {
+    /// The position of the next event of a run.
+    pub(super) fn next(&self, run: &RunId) -> Position {
+        self.0.get(run).map_or(0, |cursor| cursor.next)
+    }
+
+    /// Whether a run with this summary has no event that was not read.
+    pub(super) fn have_all_of(&self, run: &RunId, summary: &Summary) -> bool {
+        self.0.get(run).is_some_and(|cursor| cursor.over.as_ref() == Some(summary))
+    }
+}
+
+/// What is new in the log.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    events: Vec<(RunId, Vec<Event>)>,
+    over: Vec<(RunId, Summary)>,
+}
+
+impl News {
+    /// Adds the new events of a run; with its summary if that said before they were read that it is over.
+    pub(super) fn add(&mut self, run: RunId, events: Vec<Event>, over: Option<Summary>) {
+        self.over.extend(over.map(|over| (run.clone(), over)));
+        if !events.is_empty() {
+            self.events.push((run, events));
+        }
+    }
+}
+
+/// The memory of a projector.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) cursors: Cursors,
+    fold: Fold,
+    place: Place,
+    list: ListFile,
+    progress_file: ProgressFile,
+    /// Whether files in `.longhaul/` may not show what is known.
+    stale: bool,
+}
+
+impl State {
+    pub(super) fn new(project: RunId, root: PathBuf) -> Self {
+        Self {
+            cursors: Cursors::default(),
+            fold: Fold::new(project),
+            place: Place { root },
+            list: ListFile::default(),
+            progress_file: ProgressFile::default(),
+            stale: true,
+        }
+    }
+
+    /// Takes news in and brings the files up to date.
+    pub(super) fn take(&mut self, news: News) -> Result<(), FilesError> {
+        self.apply(news);
+        let mut first = First::default();
+        first.take(self.progress_file.append(&self.place));
+        if let Some(view) = self.fold.project.view.as_ref().filter(|view| !view.list_file.is_empty()) {
+            let now = self.fold.last_at.map(iso).unwrap_or_default();
+            first.take(self.list.bring_up_to_date(&self.place, &view.list_file, &now));
+        }
+        if self.stale {
+            let written = [self.write_reports(&mut first), self.write_sessions(&mut first)];
+            self.stale = written.contains(&false);
+        }
+        first.into_result()
+    }
+
+    fn apply(&mut self, news: News) {
+        if !news.events.is_empty() {
+            let told = self.fold.apply(&news.events);
+            self.progress_file.take(&told);
+            self.list.set(self.fold.states());
+            self.stale = true;
+        }
+        for (run, events) in news.events {
+            if let Some(last) = events.last() {
+                self.cursors.0.insert(run, Cursor { next: last.position + 1, over: None });
+            }
+        }
+        for (run, summary) in news.over {
+            self.cursors.0.entry(run).or_default().over = Some(summary);
+        }
+    }
+
+    fn write_reports(&self, first: &mut First) -> bool {
+        let files = [
+            ("state.json", reports::state(&self.fold)),
+            ("progress.md", reports::progress(&self.fold)),
+            ("session-log.txt", reports::session_log(&self.fold)),
+            ("history.json", reports::history(&self.fold)),
+        ];
+        let mut all = true;
+        for (name, text) in files {
+            if let Some(text) = text {
+                all &= first.take(self.place.write_own(name, &text));
+            }
+        }
+        all
+    }
+
+    fn write_sessions(&mut self, first: &mut First) -> bool {
+        let mut all = true;
+        for (number, run, index) in self.fold.unwritten_sessions() {
+            let Some(run) = self.fold.runs.get_mut(&run) else { continue };
+            let record = run.sessions[index].record(&run.feature, &run.id, &run.progress.step);
+            let name = format!("sessions/session-{number:03}.json");
+            let is_written = first.take(self.place.write_own(&name, &reports::json(&record)));
+            run.sessions[index].written = is_written.then_some(number);
+            all &= is_written;
+        }
+        all
+    }
+}

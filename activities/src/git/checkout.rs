@@ -1,0 +1,227 @@
+//! Moving a branch that the user may have checked out: forward only, and never over anything of the user's.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_engine::Failure;
+
+use super::command::{Git, is_contention};
+use super::files;
+use super::names::head_ref;
+use super::refs::Repository;
+use super::repository::{git_dir, operation_in};
+
+/// How often a checkout is tried that another git process is using right now.
+const TRIES: u32 = 5;
+
+/// What came of moving a branch.
+#[derive(Debug)]
+pub(super) enum Moved {
+    Yes,
+    /// A checkout of it cannot follow: where, and why. Nothing was changed.
+    Blocked(String),
+}
+
+/// A branch's way forward.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step<'a> {
+    pub(super) branch: &'a str,
+    pub(super) from: &'a str,
+    pub(super) to: &'a str,
+    /// Files that Longhaul itself writes to in the checkout: changes in them are kept, and in nobody's way.
+    pub(super) own_files: &'a [&'a str],
+}
+
+/// What stands in the way in one checkout.
+#[derive(Debug, Default)]
+struct Changes {
+    /// Files that Longhaul writes to, changed.
+    own: Vec<String>,
+    /// Files that are already as they will be: an earlier attempt was killed halfway.
+    done: Vec<Vec<u8>>,
+    /// Anything else.
+    foreign: Vec<Vec<u8>>,
+}
+
+impl Repository {
+    /// Where a branch is checked out. A work tree whose directory is gone does not count.
+    pub(super) async fn checkouts_of(&self, branch: &str) -> Result<Vec<PathBuf>, Failure> {
+        let listed = self.git().args(["worktree", "list", "--porcelain", "-z"]).run().await?;
+        let wanted = format!("branch {}", head_ref(branch));
+        let mut found = Vec::new();
+        let mut path = PathBuf::new();
+        for line in files::nul_separated(&listed.stdout) {
+            if let Some(place) = line.strip_prefix(b"worktree ") {
+                files::path_of(place).clone_into(&mut path);
+            } else if line == wanted.as_bytes() && path.is_dir() {
+                found.push(path.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Moves a branch forward, with its checkout if it has one. To be called with the repository held.
+    pub(super) async fn advance(&self, step: Step<'_>) -> Result<Moved, Failure> {
+        if !self.is_ancestor(step.from, step.to).await? {
+            return Err(Failure::terminal(format!(
+                "stale: `{}` is at {} and {} does not stand on that",
+                step.branch, step.from, step.to
+            )));
+        }
+        match self.checkouts_of(step.branch).await?.as_slice() {
+            [] => {
+                self.move_ref(&head_ref(step.branch), Some(step.from), step.to).await?;
+                Ok(Moved::Yes)
+            }
+            [checkout] if checkout.starts_with(&self.worktrees) => Ok(Moved::Blocked(format!(
+                "an agent has checked out `{}` in its work tree {}; this ends with its session",
+                step.branch,
+                checkout.display()
+            ))),
+            [checkout] => self.advance_checkout(checkout, step).await,
+            several => Ok(Moved::Blocked(format!(
+                "`{}` is checked out in several places: {}; leave it checked out in one of them",
+                step.branch,
+                several.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+            ))),
+        }
+    }
+
+    async fn advance_checkout(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
+        let shown = checkout.display();
+        if let Some(operation) = operation_in(&git_dir(checkout).await?) {
+            return Ok(Moved::Blocked(format!("{shown} is in the middle of a {operation}; finish or abort it")));
+        }
+        let changes = self.changes_in(checkout, step).await?;
+        if !changes.foreign.is_empty() {
+            let named = named(&changes.foreign);
+            return Ok(Moved::Blocked(format!("{shown} has uncommitted changes in {named}; commit or stash them")));
+        }
+        self.undo_half_done(checkout, step, &changes.done).await?;
+        let mut saves = Vec::new();
+        for file in &changes.own {
+            saves.push(self.put_aside(checkout, file).await?);
+        }
+        let outcome = fast_forward(checkout, step.to).await;
+        for save in saves {
+            save.put_back()?;
+        }
+        outcome
+    }
+
+    async fn changes_in(&self, checkout: &Path, step: Step<'_>) -> Result<Changes, Failure> {
+        let args =
+            ["status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"];
+        let status = Git::at(checkout).args(args).run().await?;
+        let mut changes = Changes::default();
+        for line in files::nul_separated(&status.stdout).filter(|line| line.len() > 3) {
+            let (state, path) = (&line[..2], &line[3..]);
+            let own = step.own_files.iter().find(|file| file.as_bytes() == path);
+            match own {
+                Some(file) if state != b" D" && is_one_change(checkout, state, file).await? => {
+                    changes.own.push((*file).to_owned());
+                }
+                _ if is_at(checkout, step.to, path, state).await? => changes.done.push(path.to_owned()),
+                _ => changes.foreign.push(path.to_owned()),
+            }
+        }
+        Ok(changes)
+    }
+
+    /// An attempt that was killed in the middle of the move left files that are already as they will be. Git would take them
+    /// for the user's changes; all of their content is in the commit.
+    async fn undo_half_done(&self, checkout: &Path, step: Step<'_>, done: &[Vec<u8>]) -> Result<(), Failure> {
+        if !done.is_empty() {
+            let git = || Git::at(checkout);
+            git()
+                .args(["reset", "--quiet", "HEAD", "--pathspec-from-file=-", "--pathspec-file-nul"])
+                .input(done.join(&0))
+                .run()
+                .await?;
+            let listed = git().args(["ls-files", "-z", "--cached"]).run().await?;
+            let tracked: std::collections::HashSet<&[u8]> = files::nul_separated(&listed.stdout).collect();
+            let back: Vec<&[u8]> = done.iter().map(Vec::as_slice).filter(|path| tracked.contains(path)).collect();
+            if !back.is_empty() {
+                git()
+                    .args(["checkout", "--quiet", "HEAD", "--pathspec-from-file=-", "--pathspec-file-nul"])
+                    .input(back.join(&0))
+                    .run()
+                    .await?;
+            }
+        }
+        for change in self.changes(step.from, step.to).await? {
+            let file = checkout.join(files::path_of(&change.path));
+            let is_file = std::fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file());
+            if !change.before.is_there() && is_file && hash_of(checkout, &change.path).await? == change.after.object {
+                files::remove(&file)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn fast_forward(checkout: &Path, to: &str) -> Result<Moved, Failure> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let args = ["merge", "--ff-only", "--no-autostash", "--quiet", to];
+        let merged = Git::at(checkout).args(args).finish().await?;
+        if merged.code() == Some(0) {
+            return Ok(Moved::Yes);
+        }
+        let said = merged.error_text().to_owned();
+        let dir = checkout.display();
+        if !is_contention(&said) {
+            return Ok(Moved::Blocked(refusal(checkout, &said)));
+        }
+        if tries == TRIES {
+            return Ok(Moved::Blocked(format!(
+                "another git process is at work in {dir}; wait for it, or remove its index.lock if there is none"
+            )));
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// Why git did not move a checkout. It indents the names of files that are in its way.
+fn refusal(checkout: &Path, said: &str) -> String {
+    let dir = checkout.display();
+    let files: Vec<Vec<u8>> =
+        said.lines().filter_map(|line| line.strip_prefix('\t')).map(|name| name.as_bytes().to_vec()).collect();
+    if said.contains("untracked") && !files.is_empty() {
+        return format!("{dir} has untracked files in the way: {}; move or remove them", named(&files));
+    }
+    format!("git could not move {dir} ({})", said.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Whether the index holds nothing of a file that is neither in HEAD nor in the file itself.
+async fn is_one_change(checkout: &Path, state: &[u8], file: &str) -> Result<bool, Failure> {
+    match state {
+        b" M" | b"M " => Ok(true),
+        b"MM" => Git::at(checkout).args(["diff", "--no-ext-diff", "--quiet", "--", file]).answer().await,
+        _ => Ok(false),
+    }
+}
+
+/// Whether a changed path is as a commit has it, in the checkout and, if it was staged, in the index.
+async fn is_at(checkout: &Path, commit: &str, path: &[u8], state: &[u8]) -> Result<bool, Failure> {
+    let compare = |cached: bool| {
+        let args = ["diff", "--no-ext-diff", "--quiet", "--ignore-submodules=dirty"];
+        let args = args.into_iter().chain(cached.then_some("--cached")).chain([commit, "--"]);
+        Git::at(checkout).args(args).arg(files::path_of(path)).answer()
+    };
+    let staged_well = state[0] == b' ' || compare(true).await?;
+    Ok(staged_well && compare(false).await?)
+}
+
+async fn hash_of(checkout: &Path, path: &[u8]) -> Result<String, Failure> {
+    Git::at(checkout).args(["hash-object", "--"]).arg(files::path_of(path)).text().await
+}
+
+fn named(paths: &[Vec<u8>]) -> String {
+    const SHOWN: usize = 3;
+    let names: Vec<String> = paths.iter().take(SHOWN).map(|path| files::shown(path)).collect();
+    let more = paths.len().saturating_sub(SHOWN);
+    let rest = if more == 0 { String::new() } else { format!(" (+{more} more)") };
+    format!("{}{rest}", names.join(", "))
+}

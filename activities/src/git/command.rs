@@ -1,0 +1,266 @@
+//! One way to run git: always the same settings and environment, and failures that say what, where and why.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+
+use longhaul_engine::Failure;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+
+/// More than this on standard output is a failure: nothing that is asked of git here is that long.
+const OUTPUT_LIMIT: u64 = 256 * 1024 * 1024;
+/// How much of standard error is read.
+const ERROR_LIMIT: u64 = 1024 * 1024;
+/// How many lines of standard error a failure shows.
+const ERROR_LINES: usize = 6;
+
+/// Settings that hold for every command. Hooks and helpers of the repository must not run: a session may have set them.
+const SETTINGS: [&str; 9] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.safecrlf=false",
+    "core.quotePath=false",
+    "commit.gpgSign=false",
+    "merge.verifySignatures=false",
+    "submodule.recurse=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+];
+
+/// Variables that would make git look at another repository, or change what a command means.
+const SCRUBBED: [&str; 20] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_AUTHOR_DATE",
+    "GIT_COMMITTER_DATE",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_REFLOG_ACTION",
+];
+
+/// One git command, before it is run.
+#[derive(Debug, Clone)]
+pub(super) struct Git {
+    dir: PathBuf,
+    settings: Vec<String>,
+    args: Vec<OsString>,
+    env: Vec<(&'static str, OsString)>,
+    input: Option<Vec<u8>>,
+}
+
+/// How a git command ended.
+#[derive(Debug)]
+pub(super) struct Finished {
+    status: ExitStatus,
+    /// All of standard output.
+    pub(super) stdout: Vec<u8>,
+    stderr: String,
+    shown: String,
+}
+
+impl Git {
+    /// A command to be run in a directory.
+    pub(super) fn at(dir: impl AsRef<Path>) -> Self {
+        Self { dir: dir.as_ref().to_owned(), settings: Vec::new(), args: Vec::new(), env: Vec::new(), input: None }
+    }
+
+    pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    pub(super) fn args<I: IntoIterator<Item: AsRef<OsStr>>>(mut self, args: I) -> Self {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// A setting for this command only: `user.name=Longhaul`.
+    pub(super) fn setting(mut self, setting: impl Into<String>) -> Self {
+        self.settings.push(setting.into());
+        self
+    }
+
+    pub(super) fn env(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
+        self.env.push((name, value.as_ref().to_owned()));
+        self
+    }
+
+    pub(super) fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(input.into());
+        self
+    }
+
+    /// Runs it and gives its end, whatever the exit code.
+    pub(super) async fn finish(self) -> Result<Finished, Failure> {
+        let shown = self.shown();
+        let mut child = self.command().spawn().map_err(|error| cannot_start(&error, &self.dir))?;
+        let outcome = exchange(&mut child, self.input).await;
+        let (status, stdout, stderr) =
+            outcome.map_err(|error| Failure::retryable(format!("{shown}: talking to git failed: {error}")))?;
+        if stdout.len() as u64 > OUTPUT_LIMIT {
+            return Err(Failure::terminal(format!("{shown}: more than {OUTPUT_LIMIT} bytes of output")));
+        }
+        Ok(Finished { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned(), shown })
+    }
+
+    /// Runs it; any exit code but 0 is a failure.
+    pub(super) async fn run(self) -> Result<Finished, Failure> {
+        let finished = self.finish().await?;
+        if finished.status.success() { Ok(finished) } else { Err(finished.failure()) }
+    }
+
+    /// Runs it and gives its standard output without the white space around it.
+    pub(super) async fn text(self) -> Result<String, Failure> {
+        Ok(self.run().await?.text())
+    }
+
+    /// Runs a command that answers with its exit code: 0 is yes, 1 is no, anything else a failure.
+    pub(super) async fn answer(self) -> Result<bool, Failure> {
+        let finished = self.finish().await?;
+        match finished.status.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(finished.failure()),
+        }
+    }
+
+    /// Runs a look-up: exit code 1 means that there is no such thing.
+    pub(super) async fn find(self) -> Result<Option<String>, Failure> {
+        let finished = self.finish().await?;
+        match finished.status.code() {
+            Some(0) => Ok(Some(finished.text())),
+            Some(1) => Ok(None),
+            _ => Err(finished.failure()),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&self.dir).arg("--no-pager");
+        for setting in SETTINGS.into_iter().chain(self.settings.iter().map(String::as_str)) {
+            command.arg("-c").arg(setting);
+        }
+        command.args(&self.args);
+        for name in SCRUBBED {
+            command.env_remove(name);
+        }
+        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1");
+        command.env("LC_ALL", "C").envs(self.env.iter().map(|(name, value)| (name, value)));
+        let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    fn shown(&self) -> String {
+        let args: Vec<_> = self.args.iter().take(8).map(|arg| arg.to_string_lossy()).collect();
+        format!("git {} in {}", args.join(" "), self.dir.display())
+    }
+}
+
+impl Finished {
+    /// The exit code; none if a signal ended it.
+    pub(super) fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    /// Standard output without the white space around it.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).trim().to_owned()
+    }
+
+    /// Standard error without the white space around it.
+    pub(super) fn error_text(&self) -> &str {
+        self.stderr.trim()
+    }
+
+    /// What a command that did not do what it should says to the caller.
+    pub(super) fn failure(&self) -> Failure {
+        let lines: Vec<&str> = self.stderr.trim().lines().collect();
+        let last = lines[lines.len().saturating_sub(ERROR_LINES)..].join("\n");
+        let message = format!("{}: {}: {last}", self.shown, self.status);
+        if is_contention(&self.stderr) { Failure::retryable(message) } else { Failure::terminal(message) }
+    }
+}
+
+/// Whether git failed because another git process was at work, so that trying again helps.
+pub(super) fn is_contention(stderr: &str) -> bool {
+    let locked = stderr.contains(".lock': File exists") || stderr.contains("could not lock config file");
+    let moved = stderr.contains("cannot lock ref") && !stderr.contains("cannot create");
+    locked || moved
+}
+
+fn cannot_start(error: &std::io::Error, dir: &Path) -> Failure {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return Failure::terminal("git was not found on PATH; install git 2.38 or later");
+    }
+    Failure::retryable(format!("git cannot be started in {}: {error}", dir.display()))
+}
+
+async fn exchange(child: &mut Child, input: Option<Vec<u8>>) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let write = async {
+        if let (Some(mut pipe), Some(bytes)) = (stdin, input) {
+            // A git that ends early closes its end; its exit code says why.
+            let _ = pipe.write_all(&bytes).await;
+        }
+    };
+    let read = async {
+        let mut bytes = Vec::new();
+        if let Some(pipe) = stdout {
+            pipe.take(OUTPUT_LIMIT + 1).read_to_end(&mut bytes).await?;
+        }
+        Ok::<_, std::io::Error>(bytes)
+    };
+    let complaints = async {
+        let mut bytes = Vec::new();
+        if let Some(pipe) = stderr {
+            let mut pipe = pipe.take(ERROR_LIMIT);
+            pipe.read_to_end(&mut bytes).await?;
+            tokio::io::copy(&mut pipe.into_inner(), &mut tokio::io::sink()).await?;
+        }
+        Ok::<_, std::io::Error>(bytes)
+    };
+    let ((), stdout, stderr) = tokio::join!(write, read, complaints);
+    let (stdout, stderr) = (stdout?, stderr?);
+    Ok((child.wait().await?, stdout, stderr))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_contention_is_worth_another_try() {
+        for (stderr, expected) in [
+            ("fatal: Unable to create '/r/.git/index.lock': File exists.", true),
+            ("fatal: update_ref failed: cannot lock ref 'refs/heads/a': is at 1 but expected 2", true),
+            ("fatal: cannot lock ref 'refs/heads/longhaul/a': 'refs/heads/longhaul' exists; cannot create", false),
+            ("fatal: not a valid object name", false),
+        ] {
+            assert_eq!(is_contention(stderr), expected, "{stderr}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failure_says_the_command_the_place_and_the_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        let failure = Git::at(dir.path()).args(["rev-parse", "HEAD"]).text().await.unwrap_err();
+        let place = format!("git rev-parse HEAD in {}", dir.path().display());
+        assert!(failure.message.starts_with(&place), "{failure}");
+        assert!(failure.message.contains("exit status: 128: fatal: not a git repository"), "{failure}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Files, read and written so that a crash leaves the old bytes or the new ones.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::Failure;
+
+/// A failure of the file system: what was tried, and where.
+pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::retryable(format!("cannot {what} {}: {error}", path.display()))
+}
+
+/// The bytes of a file; `None` if there is no file.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(failed("read", path, &error)),
+    }
+}
+
+/// Replaces a file in one step, and returns when the new bytes are on disk. Makes its directory.
+pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    replace(path, bytes).map_err(|error| failed("write", path, &error))
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir)?;
+    let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(dir)?;
+    file.write_all(bytes)?;
+    let permissions = fs::metadata(path).map_or_else(|_| ordinary(), |metadata| metadata.permissions());
+    file.as_file().set_permissions(permissions)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    fs::File::open(dir)?.sync_all()
+}
+
+/// A temporary file is for its owner only; what replaces a file should not be.
+fn ordinary() -> fs::Permissions {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::Permissions::from_mode(0o644)
+}
+
+/// Removes a file or a whole directory; fine if it is not there. A symbolic link is removed, never followed.
+pub(super) fn remove(path: &Path) -> Result<(), Failure> {
+    let outcome = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match outcome {
+        Err(error) if !is_missing(&error) => Err(failed("remove", path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// The absolute path without links.
+pub(super) fn canonical(path: &Path) -> Result<PathBuf, Failure> {
+    fs::canonicalize(path).map_err(|error| failed("find", path, &error))
+}
+
+/// The first of numbered paths where nothing is yet.
+pub(super) fn first_free(path: impl Fn(u64) -> PathBuf) -> PathBuf {
+    let mut number = 1;
+    while is_there(&path(number)) {
+        number += 1;
+    }
+    path(number)
+}
+
+/// Whether something is there, if only a link that leads nowhere.
+pub(super) fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// The parts of what git prints with `-z`, without the empty end.
+pub(super) fn nul_separated(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|byte| *byte == 0).filter(|part| !part.is_empty())
+}
+
+/// A path as git prints it.
+pub(super) fn path_of(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+/// A path as a person reads it.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

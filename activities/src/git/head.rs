@@ -1,0 +1,119 @@
+//! Bringing a work tree back to its feature's branch when an agent has left it.
+
+use longhaul_engine::Failure;
+use longhaul_workflows::contracts::Tampering;
+
+use super::names::head_ref;
+use super::refs::{NewCommit, Repository};
+use super::snapshot::Snapshot;
+use super::worktree::Tree;
+
+/// Where a work tree belongs, and where its state is kept before it is brought there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Belongs<'a> {
+    pub(super) branch: &'a str,
+    pub(super) target: &'a str,
+    pub(super) rescue: &'a str,
+    /// The message of a commit for work that is taken over.
+    pub(super) message: &'a str,
+}
+
+impl Repository {
+    /// Puts HEAD on the branch. Work done elsewhere is taken along where that can be done without a conflict; if the branch
+    /// could not simply follow, the state before is kept and what happened is told.
+    pub(super) async fn return_to_branch(
+        &self,
+        tree: &Tree,
+        belongs: Belongs<'_>,
+        told: &mut Vec<Tampering>,
+    ) -> Result<(), Failure> {
+        let reference = head_ref(belongs.branch);
+        let (on, head) = (tree.branch().await?, tree.head().await?);
+        let tip = self.branch_commit(belongs.branch).await?;
+        match (&tip, &head) {
+            (Some(_), Some(_)) if on.as_deref() == Some(&reference) => return Ok(()),
+            (Some(tip), Some(head)) if !self.is_ancestor(tip, head).await? => {
+                return self.bring_back(tree, belongs, tip, head, on.as_deref(), told).await;
+            }
+            (Some(tip), Some(head)) => self.move_ref(&reference, Some(tip), head).await?,
+            (None, Some(head)) => self.move_ref(&reference, None, head).await?,
+            (None, None) => {
+                // The branch was deleted. Its files are still there, and become a commit on what it once began with.
+                let start = self.lead(belongs.target).await?.commit().to_owned();
+                self.move_ref(&reference, None, &start).await?;
+            }
+            // A new branch without a commit: the files stay and become a commit on the feature's branch.
+            (Some(_), None) => {}
+        }
+        tree.git().args(["symbolic-ref", "HEAD", &reference]).run().await.map(drop)
+    }
+
+    async fn bring_back(
+        &self,
+        tree: &Tree,
+        belongs: Belongs<'_>,
+        tip: &str,
+        head: &str,
+        on: Option<&str>,
+        told: &mut Vec<Tampering>,
+    ) -> Result<(), Failure> {
+        let state = Snapshot::take(self, &tree.path, &tree.index(), head).await?.tree().await?;
+        let place = on.map_or("a detached HEAD", |on| on.trim_start_matches("refs/heads/"));
+        let what = format!("the work tree was on {place} and not on {}; that state is kept", belongs.branch);
+        tell(told, Tampering { file: "HEAD".to_owned(), what });
+        self.keep(belongs.rescue, &state, Some(head), &kept_message(told)).await?;
+        let stand = match self.taken_over(belongs, tip, head, &state).await? {
+            Some(commit) => commit,
+            None => tip.to_owned(),
+        };
+        if stand != tip {
+            self.move_ref(&head_ref(belongs.branch), Some(tip), &stand).await?;
+        }
+        tree.git().args(["symbolic-ref", "HEAD", &head_ref(belongs.branch)]).run().await?;
+        tree.reset_to(&stand).await
+    }
+
+    /// A commit on the branch with the work that was done elsewhere; `None` if there is none, or if it conflicts.
+    async fn taken_over(
+        &self,
+        belongs: Belongs<'_>,
+        tip: &str,
+        head: &str,
+        state: &str,
+    ) -> Result<Option<String>, Failure> {
+        let lead = self.lead(belongs.target).await?;
+        let is_known = self.is_ancestor(head, tip).await? || self.is_ancestor(head, lead.commit()).await?;
+        if is_known && self.tree_of(head).await? == state {
+            return Ok(None);
+        }
+        if self.merge_base(tip, head).await?.is_none() {
+            return Ok(None);
+        }
+        let commit = NewCommit { tree: state, parents: &[head], message: belongs.message, at: None };
+        let merged = self.merge_commits(tip, &self.commit(&commit).await?).await?;
+        if !merged.conflicts.is_empty() || merged.tree == self.tree_of(tip).await? {
+            return Ok(None);
+        }
+        let commit = NewCommit { tree: &merged.tree, parents: &[tip], message: belongs.message, at: None };
+        self.commit(&commit).await.map(Some)
+    }
+}
+
+/// Adds to what is told, once.
+pub(super) fn tell(told: &mut Vec<Tampering>, tampering: Tampering) {
+    if !told.contains(&tampering) {
+        told.push(tampering);
+    }
+}
+
+/// The message of a kept state: it holds what is to be told, for an attempt that comes after a crash and sees nothing wrong
+/// any more.
+pub(super) fn kept_message(told: &[Tampering]) -> String {
+    let told = serde_json::to_string(told).expect("texts can be written as JSON");
+    format!("Longhaul: before protected files were put back\n\n{told}\n")
+}
+
+/// What an earlier attempt wrote with [`kept_message`].
+pub(super) fn told_before(message: &str) -> Vec<Tampering> {
+    message.lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default()
+}

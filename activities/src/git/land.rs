@@ -1,0 +1,125 @@
+//! `Land` and `Follow`: the target branch moves forward to commits whose gates passed, and its checkout with it.
+
+use longhaul_engine::{Failure, FailureKind, Probe};
+use longhaul_workflows::contracts::{FollowInput, LandInput, Landed};
+
+use super::checkout::{Moved, Step};
+use super::names::{NEXT, PROGRESS_FILE, head_ref};
+use super::refs::Repository;
+use super::tip::Lead;
+
+impl Repository {
+    pub(super) async fn land(&self, input: &LandInput) -> Result<Landed, Failure> {
+        let _held = self.exclusive().await;
+        self.put_back_all().await?;
+        if self.has_landed(&input.target, &input.commit).await? {
+            return self.settle(&input.target, &input.list_file).await;
+        }
+        let tip = self.tip(&input.target, Some(&input.list_file)).await?;
+        if tip != input.tip {
+            return Err(Failure::terminal(format!(
+                "stale: {} was made on {}, but `{}` or `{NEXT}` has moved to {tip} since; merge it again",
+                input.commit, input.tip, input.target
+            )));
+        }
+        if !self.is_ancestor(&tip, &input.commit).await? {
+            let message = format!("stale: {} does not stand on {tip}, the tip of `{}`", input.commit, input.target);
+            return Err(Failure::terminal(message));
+        }
+        self.move_target(&input.target, &input.commit, &input.list_file).await
+    }
+
+    pub(super) async fn follow(&self, input: &FollowInput) -> Result<Landed, Failure> {
+        let _held = self.exclusive().await;
+        self.put_back_all().await?;
+        self.settle(&input.target, &input.list_file).await
+    }
+
+    /// Whether a commit to be landed is there.
+    pub(super) async fn probe_landing(&self, input: &LandInput) -> Result<Probe<Landed>, Failure> {
+        let _held = self.exclusive().await;
+        self.put_back_all().await?;
+        if !self.has_landed(&input.target, &input.commit).await? {
+            return Ok(Probe::NotLanded);
+        }
+        let target_commit = self.target_commit(&input.target).await?;
+        let waits_on_next = match self.lead(&input.target).await? {
+            Lead::Target(_) => None,
+            Lead::Next(_) | Lead::Both { .. } => {
+                Some(format!("`{NEXT}` is ahead of `{}` in {}", input.target, self.root.display()))
+            }
+        };
+        Ok(Probe::Landed(Landed { target_commit, waits_on_next }))
+    }
+
+    async fn has_landed(&self, target: &str, commit: &str) -> Result<bool, Failure> {
+        for branch in [target, NEXT] {
+            if let Some(tip) = self.commit_of(&head_ref(branch)).await?
+                && self.is_ancestor(commit, &tip).await?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Brings the target to the tip, if anything waits there.
+    async fn settle(&self, target: &str, list_file: &str) -> Result<Landed, Failure> {
+        let target_commit = self.target_commit(target).await?;
+        let tip = match self.tip(target, Some(list_file)).await {
+            Ok(tip) => tip,
+            // What waits conflicts with what the user committed: for the user to settle, and no reason to stop.
+            Err(Failure { kind: FailureKind::Terminal, message }) => {
+                return Ok(Landed { target_commit, waits_on_next: Some(message) });
+            }
+            Err(failure) => return Err(failure),
+        };
+        if target_commit == tip {
+            self.drop_next(target).await?;
+            return Ok(Landed { target_commit: tip, waits_on_next: None });
+        }
+        self.move_target(target, &tip, list_file).await
+    }
+
+    /// Moves the target to a commit, or `longhaul/next` if the user's checkout does not let it.
+    async fn move_target(&self, target: &str, to: &str, list_file: &str) -> Result<Landed, Failure> {
+        let from = self.target_commit(target).await?;
+        let step = Step { branch: target, from: &from, to, own_files: &[list_file, PROGRESS_FILE] };
+        match self.advance(step).await? {
+            Moved::Yes => {
+                self.drop_next(target).await?;
+                Ok(Landed { target_commit: self.target_commit(target).await?, waits_on_next: None })
+            }
+            Moved::Blocked(reason) => {
+                let next = self.commit_of(&head_ref(NEXT)).await?;
+                if next.as_deref() != Some(to) {
+                    self.move_next(next.as_deref(), to).await?;
+                }
+                let waits = format!("{reason}, then run again, or `git merge {NEXT}`");
+                Ok(Landed { target_commit: from, waits_on_next: Some(waits) })
+            }
+        }
+    }
+
+    /// Moves `longhaul/next`; it is made if it is not there.
+    pub(super) async fn move_next(&self, from: Option<&str>, to: &str) -> Result<(), Failure> {
+        let Some(from) = from else { return self.move_ref(&head_ref(NEXT), None, to).await };
+        if !self.is_ancestor(from, to).await? {
+            return Err(Failure::terminal(format!("stale: `{NEXT}` is at {from}, and {to} does not stand on that")));
+        }
+        match self.advance(Step { branch: NEXT, from, to, own_files: &[] }).await? {
+            Moved::Yes => Ok(()),
+            Moved::Blocked(reason) => Err(Failure::retryable(format!("`{NEXT}` cannot move: {reason}"))),
+        }
+    }
+
+    /// Deletes `longhaul/next` when the target has all of it - unless the user looks at it.
+    async fn drop_next(&self, target: &str) -> Result<(), Failure> {
+        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else { return Ok(()) };
+        let included = self.is_ancestor(&next, &self.target_commit(target).await?).await?;
+        if included && self.checkouts_of(NEXT).await?.is_empty() {
+            self.delete_ref(&head_ref(NEXT), &next).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! The feature list as a file of commits: marking what passed, saying what was changed, and joining two versions.
+
+use std::collections::BTreeMap;
+
+use longhaul_engine::Failure;
+use longhaul_workflows::backlog::{EntryState, FeatureId, FeatureList, FeatureStatus};
+
+/// The list with one feature marked as passing; `None` if it is no list or has no such entry.
+pub(super) fn with_passed(text: &[u8], feature: &FeatureId, at: &str) -> Option<String> {
+    let mut list = parse(text).ok()?;
+    list.feature(feature)?;
+    let state = EntryState { status: FeatureStatus::Completed, passes: true, last_tested: Some(at.to_owned()) };
+    list.set_states(&BTreeMap::from([(feature.clone(), state)]), at);
+    Some(list.to_text())
+}
+
+/// What an agent changed in the list, one text for each change.
+pub(super) fn differences(before: &[u8], after: &[u8]) -> Vec<String> {
+    let Ok(earlier) = parse(before) else { return vec!["changed".to_owned()] };
+    let later = match parse(after) {
+        Ok(later) => later,
+        Err(error) => return vec![format!("cannot be read any more: {error}")],
+    };
+    let found = later.flips_since(&earlier).into_iter().chain(later.edits_since(&earlier));
+    let texts: Vec<String> = found.map(|difference| difference.to_string()).collect();
+    if texts.is_empty() { vec!["changed".to_owned()] } else { texts }
+}
+
+/// The user's version with the features marked that pass in Longhaul's; `None` if one of them is no list.
+pub(super) fn joined(users: &[u8], longhauls: &[u8]) -> Option<String> {
+    let (mut list, landed) = (parse(users).ok()?, parse(longhauls).ok()?);
+    let passed = landed.features().iter().filter(|feature| feature.passes);
+    let states: BTreeMap<FeatureId, EntryState> = passed
+        .map(|feature| {
+            let last_tested = feature.last_tested.clone();
+            (feature.id.clone(), EntryState { status: FeatureStatus::Completed, passes: true, last_tested })
+        })
+        .collect();
+    let now = states.values().filter_map(|state| state.last_tested.clone()).max().unwrap_or_default();
+    list.set_states(&states, &now);
+    Some(list.to_text())
+}
+
+fn parse(text: &[u8]) -> Result<FeatureList, Failure> {
+    let text = std::str::from_utf8(text).map_err(|error| Failure::terminal(error.to_string()))?;
+    FeatureList::parse(text).map_err(|error| Failure::terminal(error.to_string()))
+}

@@ -1,0 +1,63 @@
+//! `MergeCandidate`: the commit that would land, checked out where its gates can be run.
+
+use chrono::DateTime;
+use longhaul_engine::{Attempt, Failure};
+use longhaul_workflows::contracts::{MergeInput, MergeStyle, Merged};
+
+use super::files;
+use super::list;
+use super::message::message;
+use super::names::INTEGRATION;
+use super::open::shown;
+use super::refs::{NewCommit, Repository};
+use super::worktree::{Stand, Tree};
+
+impl Repository {
+    pub(super) async fn merge_candidate(&self, input: &MergeInput, attempt: &Attempt) -> Result<Merged, Failure> {
+        let at = DateTime::parse_from_rfc3339(&input.at)
+            .map_err(|error| Failure::terminal(format!("`{}` is no time of RFC 3339: {error}", input.at)))?;
+        let tip = {
+            let _held = self.exclusive().await;
+            self.tip(&input.target, Some(&input.list_file)).await?
+        };
+        let merged = self.merge_commits(&tip, &input.commit).await?;
+        if !merged.conflicts.is_empty() {
+            let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
+            return Ok(Merged::Conflict { tip, files, output: merged.output });
+        }
+        let tree = self.marked(merged.tree, input).await?;
+        let parents: &[&str] = match input.style {
+            MergeStyle::Squash => &[&tip],
+            MergeStyle::Merge => &[&tip, &input.commit],
+        };
+        let message = message(&input.subject, &input.body, &input.feature, &attempt.run);
+        let new = NewCommit { tree: &tree, parents, message: &message, at: Some(at.timestamp()) };
+        let commit = self.commit(&new).await?;
+        let integration = self.integration_at(&commit).await?;
+        let files = self.changes(&tip, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
+        Ok(Merged::Candidate { commit, tip, worktree: shown(&integration.path), files })
+    }
+
+    /// The tree with the feature marked as passing in the list, if the list is in it.
+    async fn marked(&self, tree: String, input: &MergeInput) -> Result<String, Failure> {
+        let Some((mode, text)) = self.file_in(&tree, &input.list_file).await? else { return Ok(tree) };
+        match list::with_passed(&text, &input.feature, &input.at) {
+            Some(marked) => self.with_file(&tree, &input.list_file, &mode, marked.as_bytes()).await,
+            None => Ok(tree),
+        }
+    }
+
+    /// The integration work tree at a commit. Nobody works there: what checks left in it is of no value.
+    async fn integration_at(&self, commit: &str) -> Result<Tree, Failure> {
+        let path = self.worktrees.join(INTEGRATION);
+        let tree = if let Some(tree) = self.find_tree(&path).await? {
+            tree
+        } else {
+            let _held = self.exclusive().await;
+            self.add_tree(&path, Stand::Commit(commit)).await?
+        };
+        tree.git().args(["update-ref", "--no-deref", "HEAD", commit]).run().await?;
+        tree.reset_to(commit).await?;
+        Ok(tree)
+    }
+}

@@ -1,0 +1,87 @@
+//! The names of everything that Longhaul makes in a repository: branches, refs, directories.
+
+use longhaul_engine::{RunId, Slot};
+use longhaul_workflows::backlog::FeatureId;
+
+/// The branch on which finished work waits when the user's checkout of the target cannot follow.
+pub(super) const NEXT: &str = "longhaul/next";
+/// The notes that agents leave for each other.
+pub(super) const PROGRESS_FILE: &str = "claude-progress.txt";
+/// The directory in a project that holds the rest of what Longhaul writes for people.
+pub(super) const OWN_DIR: &str = ".longhaul";
+/// The integration work tree, beside those of the features. No feature can have this name.
+pub(super) const INTEGRATION: &str = ".integrate";
+
+/// A full ref name of a branch.
+pub(super) fn head_ref(branch: &str) -> String {
+    format!("refs/heads/{branch}")
+}
+
+/// The branch of a feature. A feature that is called `next` must not get the branch of finished work.
+pub(super) fn branch(feature: &FeatureId) -> String {
+    let name = feature.folded();
+    if head_ref(&format!("longhaul/{name}")) == head_ref(NEXT) {
+        // No other feature has this branch: `%` is in no id.
+        return "longhaul/%next".to_owned();
+    }
+    format!("longhaul/{}", feature.as_str())
+}
+
+/// The ref that keeps what was uncommitted before this call changed something.
+pub(super) fn rescue_ref(run: &RunId, slot: Slot) -> String {
+    format!("refs/longhaul/rescue/{}/{slot}", ref_path(run.as_str()))
+}
+
+/// The ref that keeps the commits of a feature's branch.
+pub(super) fn feature_ref(run: &RunId) -> String {
+    format!("refs/longhaul/features/{}", ref_path(run.as_str()))
+}
+
+/// A run id as a part of a ref name: what git refuses there is written as `%` and two hex digits.
+fn ref_path(run: &str) -> String {
+    let parts: Vec<String> = run.split('/').map(ref_part).collect();
+    parts.join("/")
+}
+
+fn ref_part(part: &str) -> String {
+    use std::fmt::Write as _;
+    if part.is_empty() {
+        return "%".to_owned();
+    }
+    let ends_badly = part.to_ascii_lowercase().ends_with(".lock");
+    let mut name = String::with_capacity(part.len());
+    for (at, byte) in part.bytes().enumerate() {
+        let dot_is_fine = at > 0 && at + 1 < part.len() && part.as_bytes()[at - 1] != b'.' && !ends_badly;
+        if byte == b'.' && !dot_is_fine || byte == b'-' && at == 0 {
+            let _ = write!(name, "%{byte:02x}");
+        } else {
+            name.push(char::from(byte));
+        }
+    }
+    if name == "@" { "%40".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run_ids_become_ref_names_that_git_takes() {
+        for (run, expected) in [
+            ("shop-1a2b3c/login", "refs/longhaul/features/shop-1a2b3c/login"),
+            ("shop/login#2", "refs/longhaul/features/shop/login#2"),
+            ("a..b", "refs/longhaul/features/a.%2eb"),
+            ("a.lock", "refs/longhaul/features/a%2elock"),
+            (".a/-b/@", "refs/longhaul/features/%2ea/%2db/%40"),
+            ("a/", "refs/longhaul/features/a/%"),
+        ] {
+            assert_eq!(feature_ref(&RunId::new(run).unwrap()), expected, "{run}");
+        }
+    }
+
+    #[test]
+    fn a_feature_called_next_has_a_branch_of_its_own() {
+        assert_eq!(branch(&FeatureId::new("login").unwrap()), "longhaul/login");
+        assert_eq!(branch(&FeatureId::new("Next").unwrap()), "longhaul/%next");
+    }
+}

@@ -1,0 +1,54 @@
+//! What an agent appended to the progress file.
+
+use std::path::Path;
+
+use longhaul_engine::Failure;
+
+use super::files;
+use super::names::PROGRESS_FILE;
+use super::refs::Repository;
+
+/// The most that is taken, in bytes; of more, the end.
+const LIMIT: usize = 64 * 1024;
+
+impl Repository {
+    /// What the work tree's progress file has that the project's has not: the one of the commit that the work began on, or if
+    /// it is not tracked, the one in the user's checkout.
+    pub(super) async fn notes_in(&self, work_tree: &Path, base: &str) -> Result<String, Failure> {
+        let file = work_tree.join(PROGRESS_FILE);
+        let is_file = std::fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file());
+        let Some(now) = (if is_file { files::read(&file)? } else { None }) else { return Ok(String::new()) };
+        let before = match self.file_in(base, PROGRESS_FILE).await? {
+            Some((_, bytes)) => bytes,
+            None => files::read(&self.root.join(PROGRESS_FILE))?.unwrap_or_default(),
+        };
+        Ok(appended(&files::shown(&before), &files::shown(&now)).to_owned())
+    }
+}
+
+/// What follows the lines that both begin with.
+fn appended<'a>(before: &str, now: &'a str) -> &'a str {
+    let common = before.split_inclusive('\n').zip(now.split_inclusive('\n')).take_while(|(old, new)| old == new);
+    let new = &now[common.map(|(_, line)| line.len()).sum()..];
+    let start = new.ceil_char_boundary(new.len().saturating_sub(LIMIT));
+    new[start..].trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_what_follows_the_common_lines() {
+        for (before, now, expected) in [
+            ("", "one\n", "one"),
+            ("one\n", "one\ntwo\n", "two"),
+            ("one\n", "one\n", ""),
+            ("one\nother\n", "one\ntwo\n", "two"),
+            ("one", "rewritten", "rewritten"),
+        ] {
+            assert_eq!(appended(before, now), expected, "{before:?} -> {now:?}");
+        }
+        assert_eq!(appended("", &"é".repeat(LIMIT)).len(), LIMIT);
+    }
+}

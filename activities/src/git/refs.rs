@@ -1,0 +1,125 @@
+//! Commits and refs: reading them, and moving them only from where they were seen.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use longhaul_engine::Failure;
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::command::Git;
+use super::files;
+
+/// A lock file of git that is younger than this may still be somebody's.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// One repository, as the handlers see it.
+#[derive(Debug, Clone)]
+pub(super) struct Repository {
+    /// The top of the user's checkout.
+    pub(super) root: PathBuf,
+    /// The directory that all checkouts share.
+    pub(super) common: PathBuf,
+    /// Where the work trees of this project are.
+    pub(super) worktrees: PathBuf,
+    /// Where files of the user are kept while git changes them.
+    pub(super) saved: PathBuf,
+    pub(super) lock: Arc<Mutex<()>>,
+}
+
+/// A commit to be made without a work tree.
+#[derive(Debug)]
+pub(super) struct NewCommit<'a> {
+    pub(super) tree: &'a str,
+    pub(super) parents: &'a [&'a str],
+    pub(super) message: &'a str,
+    /// Seconds since 1970 if the commit must come out the same every time; else now.
+    pub(super) at: Option<i64>,
+}
+
+impl Repository {
+    /// A command in the user's checkout.
+    pub(super) fn git(&self) -> Git {
+        Git::at(&self.root)
+    }
+
+    /// Holds what would collide in git's own locks. Many features of one repository come here at the same time.
+    pub(super) async fn exclusive(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock().await
+    }
+
+    /// The commit that a ref, or any other name of a commit, stands for.
+    pub(super) async fn commit_of(&self, name: &str) -> Result<Option<String>, Failure> {
+        self.git().args(["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]).find().await
+    }
+
+    /// The tree of a commit.
+    pub(super) async fn tree_of(&self, commit: &str) -> Result<String, Failure> {
+        self.git().args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).text().await
+    }
+
+    /// Whether `commit` holds all of `ancestor`; a commit is its own ancestor.
+    pub(super) async fn is_ancestor(&self, ancestor: &str, commit: &str) -> Result<bool, Failure> {
+        self.git().args(["merge-base", "--is-ancestor", ancestor, commit]).answer().await
+    }
+
+    /// The last commit that two have in common.
+    pub(super) async fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, Failure> {
+        self.git().args(["merge-base", one, other]).find().await
+    }
+
+    /// Moves a ref from where it was seen (`None`: nowhere) to a commit.
+    pub(super) async fn move_ref(&self, name: &str, from: Option<&str>, to: &str) -> Result<(), Failure> {
+        self.clear_lock_of(name).await?;
+        let args = ["update-ref", "--create-reflog", "-m", "longhaul", name, to, from.unwrap_or_default()];
+        self.git().args(args).run().await.map(drop)
+    }
+
+    /// Deletes a ref, if it still is where it was seen.
+    pub(super) async fn delete_ref(&self, name: &str, from: &str) -> Result<(), Failure> {
+        self.clear_lock_of(name).await?;
+        self.git().args(["update-ref", "-d", name, from]).run().await.map(drop)
+    }
+
+    /// Makes a commit from a tree.
+    pub(super) async fn commit(&self, new: &NewCommit<'_>) -> Result<String, Failure> {
+        let mut git = self.git();
+        // The user's own name if there is one: the work lands in the user's repository.
+        for (key, fallback) in [("user.name", "Longhaul"), ("user.email", "longhaul@localhost")] {
+            if self.git().args(["config", "--get", key]).find().await?.is_none_or(|value| value.is_empty()) {
+                git = git.setting(format!("{key}={fallback}"));
+            }
+        }
+        if let Some(at) = new.at {
+            let date = format!("@{at} +0000");
+            git = git.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
+        }
+        git = git.args(["commit-tree", new.tree, "-F", "-"]);
+        for parent in new.parents {
+            git = git.args(["-p", parent]);
+        }
+        git.input(new.message).text().await
+    }
+
+    /// A killed git leaves the lock of the ref that it was writing; in our own namespaces nobody else would remove it.
+    async fn clear_lock_of(&self, name: &str) -> Result<(), Failure> {
+        if name.starts_with("refs/heads/longhaul/") || name.starts_with("refs/longhaul/") {
+            clear_lock(&self.common.join(format!("{name}.lock"))).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes a lock file that a killed git left. Only for places that no one but Longhaul writes to.
+pub(super) async fn clear_lock(lock: &Path) -> Result<(), Failure> {
+    loop {
+        let Ok(metadata) = std::fs::symlink_metadata(lock) else { return Ok(()) };
+        let age = metadata.modified().ok().and_then(|written| SystemTime::now().duration_since(written).ok());
+        // A time in the future says nothing; such a lock counts as old.
+        if age.is_none_or(|age| age >= FRESH) {
+            tracing::warn!(lock = %lock.display(), "removing a lock that a killed git left");
+            return files::remove(lock);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}

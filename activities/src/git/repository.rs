@@ -1,0 +1,165 @@
+//! A user's repository: where it is, in what state its checkout is, and Longhaul's marks in it.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::Failure;
+
+use super::command::Git;
+use super::files;
+use super::names::{OWN_DIR, PROGRESS_FILE};
+
+/// The oldest git that has `merge-tree --write-tree`.
+const OLDEST: (u32, u32) = (2, 38);
+
+/// Gives the version of git; a terminal failure when there is none or it is too old.
+pub async fn check_git() -> Result<String, Failure> {
+    let text = Git::at("/").arg("--version").text().await?;
+    let version = text.split_whitespace().nth(2).unwrap_or_default().to_owned();
+    let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if found < OLDEST {
+        return Err(Failure::terminal(format!("git {version} is too old; Longhaul needs git 2.38 or later")));
+    }
+    Ok(version)
+}
+
+/// A checkout with a commit in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkout {
+    /// Its top directory, absolute.
+    pub top: PathBuf,
+    /// What the user is in the middle of: `merge`, `rebase`, `cherry-pick`, `revert` or `bisect`.
+    pub in_progress: Option<&'static str>,
+}
+
+impl Checkout {
+    /// The checkout of which `dir` is a part; a terminal failure that says what is missing if there is none.
+    pub async fn containing(dir: &Path) -> Result<Self, Failure> {
+        let shown = dir.display();
+        let finished =
+            Git::at(dir).args(["rev-parse", "--is-bare-repository", "--is-inside-work-tree"]).finish().await?;
+        if finished.code() != Some(0) {
+            if !finished.error_text().contains("not a git repository") {
+                return Err(finished.failure());
+            }
+            return Err(Failure::terminal(format!(
+                "{shown} is not in a git repository; run `git init` there and make a first commit"
+            )));
+        }
+        match finished.text().split_whitespace().collect::<Vec<_>>()[..] {
+            ["true", ..] => {
+                return Err(Failure::terminal(format!("{shown} is in a bare repository; use a checkout of it")));
+            }
+            [_, "true"] => {}
+            _ => return Err(Failure::terminal(format!("{shown} is inside of a .git directory; use the checkout"))),
+        }
+        let top = PathBuf::from(Git::at(dir).args(["rev-parse", "--show-toplevel"]).text().await?);
+        let head = Git::at(&top).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).find().await?;
+        if head.is_none() {
+            return Err(Failure::terminal(format!("{} has no commit yet; make a first one", top.display())));
+        }
+        let in_progress = operation_in(&git_dir(&top).await?);
+        Ok(Self { top, in_progress })
+    }
+
+    /// Its top; a terminal failure in the middle of a merge or the like.
+    pub fn settled(self) -> Result<PathBuf, Failure> {
+        match self.in_progress {
+            None => Ok(self.top),
+            Some(operation) => Err(Failure::terminal(format!(
+                "{} is in the middle of a {operation}; finish or abort it first",
+                self.top.display()
+            ))),
+        }
+    }
+}
+
+/// The branch that is checked out; a terminal failure if none is.
+pub async fn branch_of(checkout: &Path) -> Result<String, Failure> {
+    let found = Git::at(checkout).args(["symbolic-ref", "--quiet", "--short", "HEAD"]).find().await?;
+    found.ok_or_else(|| {
+        Failure::terminal(format!(
+            "no branch is checked out in {} (detached HEAD); check one out, or set `target` under [project] in longhaul.toml",
+            checkout.display()
+        ))
+    })
+}
+
+/// The id of the project in this repository, from its own configuration; made the first time.
+pub async fn project_id(root: &Path) -> Result<String, Failure> {
+    if let Some(id) = Git::at(root).args(["config", "--local", "--get", "longhaul.id"]).find().await? {
+        return Ok(id);
+    }
+    let common = common_dir(root).await?;
+    // From the path, so that two commands that do this at once come to the same id.
+    let digest = blake3::hash(common.as_os_str().as_encoded_bytes()).to_hex();
+    let id = format!("{}-{}", slug(root), &digest[..6]);
+    Git::at(root).args(["config", "--local", "longhaul.id", &id]).run().await?;
+    Ok(id)
+}
+
+/// Makes git overlook the files that Longhaul writes into a checkout, without a change that would be seen.
+pub async fn exclude_own_files(root: &Path) -> Result<(), Failure> {
+    let file = common_dir(root).await?.join("info").join("exclude");
+    let mut text = files::read(&file)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let tracked = Git::at(root).args(["ls-files", "--error-unmatch", "--", PROGRESS_FILE]).answer().await?;
+    let mut lines = vec![format!("/{OWN_DIR}/")];
+    if !tracked {
+        lines.push(format!("/{PROGRESS_FILE}"));
+    }
+    lines.retain(|line| !text.lines().any(|there| there == line));
+    if lines.is_empty() {
+        return Ok(());
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.extend(lines.iter().flat_map(|line| [line.as_str(), "\n"]));
+    files::write_durably(&file, text.as_bytes())
+}
+
+/// A directory's name in the letters that an id may have.
+fn slug(root: &Path) -> String {
+    let name = root.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let letters: String =
+        name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+    let words: Vec<&str> = letters.split('-').filter(|word| !word.is_empty()).collect();
+    let slug: String = words.join("-").chars().take(40).collect();
+    if slug.is_empty() { "project".to_owned() } else { slug }
+}
+
+/// The directory that all checkouts of the repository share.
+pub(super) async fn common_dir(dir: &Path) -> Result<PathBuf, Failure> {
+    let text = Git::at(dir).args(["rev-parse", "--path-format=absolute", "--git-common-dir"]).text().await?;
+    files::canonical(Path::new(&text))
+}
+
+/// The directory that git keeps for this one checkout.
+pub(super) async fn git_dir(checkout: &Path) -> Result<PathBuf, Failure> {
+    Ok(PathBuf::from(Git::at(checkout).args(["rev-parse", "--absolute-git-dir"]).text().await?))
+}
+
+/// What is unfinished in a checkout, by the marks that git leaves.
+pub(super) fn operation_in(git_dir: &Path) -> Option<&'static str> {
+    let marks = [
+        ("rebase-merge", "rebase"),
+        ("rebase-apply", "rebase"),
+        ("MERGE_HEAD", "merge"),
+        ("CHERRY_PICK_HEAD", "cherry-pick"),
+        ("REVERT_HEAD", "revert"),
+        ("BISECT_LOG", "bisect"),
+    ];
+    marks.into_iter().find(|(mark, _)| git_dir.join(mark).exists()).map(|(_, operation)| operation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_fit_for_run_ids() {
+        for (path, expected) in [("/home/a/My Shop.v2", "my-shop-v2"), ("/home/a/Łódź", "d"), ("/", "project")] {
+            assert_eq!(slug(Path::new(path)), expected, "{path}");
+        }
+    }
+}

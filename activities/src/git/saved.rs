@@ -1,0 +1,92 @@
+//! Files of the user's checkout that people and Longhaul write at any time, put aside while git moves the checkout.
+//!
+//! The bytes are on disk before the file changes, and are put back after a crash, too.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::Failure;
+use serde::{Deserialize, Serialize};
+
+use super::command::Git;
+use super::files;
+use super::refs::Repository;
+
+/// The first line of a save; the bytes of the file follow.
+#[derive(Debug, Serialize, Deserialize)]
+struct Home {
+    checkout: PathBuf,
+    file: String,
+}
+
+/// A file that was put aside.
+#[derive(Debug)]
+pub(super) struct Save {
+    place: PathBuf,
+    target: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Save {
+    /// Writes the file again as it was.
+    pub(super) fn put_back(&self) -> Result<(), Failure> {
+        files::write_durably(&self.target, &self.bytes)?;
+        files::remove(&self.place)
+    }
+}
+
+impl Repository {
+    /// Puts a file of a checkout aside, and takes the version of its HEAD.
+    pub(super) async fn put_aside(&self, checkout: &Path, file: &str) -> Result<Save, Failure> {
+        let target = checkout.join(file);
+        let bytes = files::read(&target)?
+            .ok_or_else(|| Failure::retryable(format!("{} has just been removed", target.display())))?;
+        let home = Home { checkout: checkout.to_owned(), file: file.to_owned() };
+        let mut content = serde_json::to_vec(&home).map_err(|error| Failure::terminal(error.to_string()))?;
+        content.push(b'\n');
+        content.extend_from_slice(&bytes);
+        let name = blake3::hash(target.as_os_str().as_encoded_bytes()).to_hex();
+        let save = Save { place: self.saved.join(format!("file-{}", &name[..16])), target, bytes };
+        files::write_durably(&save.place, &content)?;
+        Git::at(checkout).args(["checkout", "--quiet", "HEAD", "--", file]).run().await?;
+        Ok(save)
+    }
+
+    /// Puts back what a crash left aside. A file that somebody wrote to since stays, and so does the save.
+    pub(super) async fn put_back_all(&self) -> Result<(), Failure> {
+        let Ok(entries) = std::fs::read_dir(&self.saved) else { return Ok(()) };
+        for place in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+            let is_save = place.file_name().is_some_and(|name| {
+                let name = name.to_string_lossy();
+                name.starts_with("file-") && !name.contains('.')
+            });
+            if is_save && let Some(content) = files::read(&place)? {
+                self.put_back_one(place, &content).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn put_back_one(&self, place: PathBuf, content: &[u8]) -> Result<(), Failure> {
+        let (head, bytes) = content.split_at(content.iter().position(|byte| *byte == b'\n').unwrap_or(content.len()));
+        let Ok(home) = serde_json::from_slice::<Home>(head) else { return set_apart(&place) };
+        let save = Save { place, target: home.checkout.join(&home.file), bytes: bytes[1.min(bytes.len())..].to_vec() };
+        if files::read(&save.target)?.is_some_and(|now| now == save.bytes) {
+            return files::remove(&save.place);
+        }
+        let git = Git::at(&home.checkout);
+        let untouched = home.checkout.is_dir()
+            && git.args(["diff", "--no-ext-diff", "--quiet", "HEAD", "--", &home.file]).answer().await?;
+        if untouched {
+            tracing::warn!(file = %save.target.display(), "putting a file back that was aside when Longhaul was killed");
+            return save.put_back();
+        }
+        set_apart(&save.place)
+    }
+}
+
+/// Keeps a save that must not be put back, under a name that is not looked at again.
+fn set_apart(place: &Path) -> Result<(), Failure> {
+    let kept = files::first_free(|number| place.with_extension(number.to_string()));
+    tracing::warn!(kept = %kept.display(), "a file was written to while it was aside; its earlier bytes are kept there");
+    std::fs::rename(place, &kept).map_err(|error| files::failed("set aside", place, &error))
+}

@@ -1,0 +1,114 @@
+//! A work tree as it stands, as a tree: whatever its own index, flags or unfinished merge say.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::Failure;
+use tempfile::TempDir;
+
+use super::command::Git;
+use super::files;
+use super::refs::Repository;
+use super::trees::{Entry, index_entries, set_entries, temporary_dir};
+
+/// An index of our own over a work tree.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    dir: TempDir,
+    common: PathBuf,
+    work_tree: PathBuf,
+}
+
+impl Snapshot {
+    /// Takes everything in a work tree that is not ignored. `index` is the work tree's own, if it has one; `commit` is used
+    /// where that cannot be read.
+    pub(super) async fn take(repo: &Repository, work_tree: &Path, index: &Path, commit: &str) -> Result<Self, Failure> {
+        let snapshot = Self { dir: temporary_dir()?, common: repo.common.clone(), work_tree: work_tree.to_owned() };
+        snapshot.start_from(index, commit).await?;
+        snapshot.add_nested().await?;
+        // Exit code 1 means that single files could not be read; the others are in.
+        let added = snapshot.git().args(["add", "--all", "--ignore-errors"]).finish().await?;
+        match added.code() {
+            Some(0) => {}
+            Some(1) => {
+                tracing::warn!(dir = %work_tree.display(), error = added.error_text(), "some files were left out");
+            }
+            _ => return Err(added.failure()),
+        }
+        Ok(snapshot)
+    }
+
+    /// A command on this index. The repository is named outright: the work tree's own `.git` may be broken.
+    pub(super) fn git(&self) -> Git {
+        Git::at(&self.work_tree)
+            .setting("core.sparseCheckout=false")
+            .env("GIT_DIR", &self.common)
+            .env("GIT_WORK_TREE", &self.work_tree)
+            .env("GIT_INDEX_FILE", self.file())
+    }
+
+    /// The index file.
+    pub(super) fn file(&self) -> PathBuf {
+        self.dir.path().join("index")
+    }
+
+    /// The tree.
+    pub(super) async fn tree(&self) -> Result<String, Failure> {
+        self.git().arg("write-tree").text().await
+    }
+
+    /// Replaces entries of the index, not files of the work tree.
+    pub(super) async fn set(&self, entries: &[(&[u8], &Entry)]) -> Result<(), Failure> {
+        set_entries(self.git(), entries).await
+    }
+
+    /// The tree with more files added, even ignored ones. The index stays as it is.
+    pub(super) async fn tree_with(&self, paths: &[Vec<u8>]) -> Result<String, Failure> {
+        let copy = self.dir.path().join("more");
+        std::fs::copy(self.file(), &copy).map_err(|error| files::failed("write", &copy, &error))?;
+        let git = || self.git().env("GIT_INDEX_FILE", &copy);
+        let add = ["update-index", "--add", "--replace", "-z", "--stdin"];
+        git().args(add).input(paths.join(&0)).run().await?;
+        git().arg("write-tree").text().await
+    }
+
+    /// Begins with what the work tree's own index says, without its flags: they could hide changes.
+    async fn start_from(&self, index: &Path, commit: &str) -> Result<(), Failure> {
+        if let Some(entries) = index_entries(self.git(), index).await? {
+            return self.git().args(["update-index", "-z", "--index-info"]).input(entries).run().await.map(drop);
+        }
+        self.git().args(["read-tree", commit]).run().await.map(drop)
+    }
+
+    /// Repositories that somebody made inside of the work tree are taken as the plain files that they hold: git itself would
+    /// fail on them, or leave their files out.
+    async fn add_nested(&self) -> Result<(), Failure> {
+        let args = ["ls-files", "--others", "--exclude-standard", "-z"];
+        let listed = self.git().args(args).run().await?;
+        let mut nested: Vec<Vec<u8>> = directories(&listed.stdout).collect();
+        let mut input = Vec::new();
+        while let Some(prefix) = nested.pop() {
+            let dir = self.work_tree.join(files::path_of(&prefix));
+            let args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
+            let listed = Git::at(&dir).args(args).run().await?;
+            nested.extend(directories(&listed.stdout).map(|inner| [prefix.as_slice(), &inner].concat()));
+            for name in files::nul_separated(&listed.stdout).filter(|name| !name.ends_with(b"/")) {
+                let is_file = std::fs::symlink_metadata(dir.join(files::path_of(name))).is_ok_and(|it| !it.is_dir());
+                if is_file {
+                    input.extend_from_slice(&prefix);
+                    input.extend_from_slice(name);
+                    input.push(0);
+                }
+            }
+        }
+        if input.is_empty() {
+            return Ok(());
+        }
+        let args = ["update-index", "--add", "--replace", "-z", "--stdin"];
+        self.git().args(args).input(input).run().await.map(drop)
+    }
+}
+
+/// Other repositories in the output of `ls-files --others`: the paths that end with a slash.
+fn directories(output: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    files::nul_separated(output).filter(|path| path.ends_with(b"/")).map(<[u8]>::to_vec)
+}

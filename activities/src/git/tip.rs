@@ -1,0 +1,129 @@
+//! The tip: the commit that the next finished feature goes on top of.
+
+use longhaul_engine::Failure;
+
+use super::files;
+use super::list;
+use super::names::{NEXT, PROGRESS_FILE, head_ref};
+use super::refs::{NewCommit, Repository};
+
+/// Where the target and `longhaul/next` are, and which of them leads.
+#[derive(Debug)]
+pub(super) enum Lead {
+    /// Nothing waits on `longhaul/next`. It may still exist, as a part of the target.
+    Target(String),
+    /// `longhaul/next` is ahead of the target.
+    Next(String),
+    /// Each has commits that the other does not have.
+    Both { target: String, next: String },
+}
+
+impl Lead {
+    /// The commit that work stands on or will; of two, the one with finished work that waits.
+    pub(super) fn commit(&self) -> &str {
+        match self {
+            Self::Target(commit) | Self::Next(commit) | Self::Both { next: commit, .. } => commit,
+        }
+    }
+}
+
+impl Repository {
+    /// The commit of the target branch.
+    pub(super) async fn target_commit(&self, target: &str) -> Result<String, Failure> {
+        self.commit_of(&head_ref(target)).await?.ok_or_else(|| {
+            Failure::terminal(format!(
+                "there is no branch `{target}` in {}; make it, or set `target` under [project] in longhaul.toml",
+                self.root.display()
+            ))
+        })
+    }
+
+    pub(super) async fn lead(&self, target: &str) -> Result<Lead, Failure> {
+        let target = self.target_commit(target).await?;
+        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else { return Ok(Lead::Target(target)) };
+        if self.is_ancestor(&next, &target).await? {
+            return Ok(Lead::Target(target));
+        }
+        if self.is_ancestor(&target, &next).await? {
+            return Ok(Lead::Next(next));
+        }
+        Ok(Lead::Both { target, next })
+    }
+
+    /// The tip. When the user committed to the target while work waits on `longhaul/next`, both are merged there first.
+    /// To be called with the repository held.
+    pub(super) async fn tip(&self, target: &str, list_file: Option<&str>) -> Result<String, Failure> {
+        match self.lead(target).await? {
+            Lead::Target(commit) | Lead::Next(commit) => Ok(commit),
+            Lead::Both { target: ours, next } => {
+                let merge = self.join(target, &ours, &next, list_file).await?;
+                self.move_next(Some(&next), &merge).await?;
+                Ok(merge)
+            }
+        }
+    }
+
+    /// The last commit that a branch has in common with the tip. Changes nothing, and cannot meet a conflict.
+    pub(super) async fn base_of(&self, commit: &str, target: &str) -> Result<Option<String>, Failure> {
+        match self.lead(target).await? {
+            Lead::Target(tip) | Lead::Next(tip) => self.merge_base(commit, &tip).await,
+            Lead::Both { target, next } => {
+                let (one, other) = (self.merge_base(commit, &target).await?, self.merge_base(commit, &next).await?);
+                let (Some(one), Some(other)) = (one, other) else { return Ok(None) };
+                let later = if self.is_ancestor(&other, &one).await? { one } else { other };
+                Ok(Some(later))
+            }
+        }
+    }
+
+    async fn join(&self, name: &str, target: &str, next: &str, list_file: Option<&str>) -> Result<String, Failure> {
+        let merged = self.merge_commits(target, next).await?;
+        let mut tree = merged.tree;
+        let mut conflicts = Vec::new();
+        for path in merged.conflicts {
+            let path = files::shown(&path);
+            match self.settled(&tree, target, next, &path, list_file).await? {
+                Some(settled) => tree = settled,
+                None => conflicts.push(path),
+            }
+        }
+        if !conflicts.is_empty() {
+            return Err(Failure::terminal(format!(
+                "`{name}` and `{NEXT}` in {} have both moved, and conflict in {}; run `git merge {NEXT}` on `{name}`, \
+                 settle the conflict and commit, then run again",
+                self.root.display(),
+                conflicts.join(", ")
+            )));
+        }
+        let at = self.time_of(target).await?.max(self.time_of(next).await?);
+        let message = format!("Merge branch '{NEXT}' into {name}\n");
+        self.commit(&NewCommit { tree: &tree, parents: &[target, next], message: &message, at: Some(at) }).await
+    }
+
+    /// The tree with a conflict settled in a file that Longhaul itself writes to; `None` for any other file.
+    async fn settled(
+        &self,
+        tree: &str,
+        target: &str,
+        next: &str,
+        path: &str,
+        list_file: Option<&str>,
+    ) -> Result<Option<String>, Failure> {
+        let is_list = list_file == Some(path);
+        if !is_list && path != PROGRESS_FILE {
+            return Ok(None);
+        }
+        let versions = (self.file_in(target, path).await?, self.file_in(next, path).await?);
+        let (Some((mode, users)), Some((_, longhauls))) = versions else { return Ok(None) };
+        let bytes = if is_list { list::joined(&users, &longhauls).map(String::into_bytes) } else { Some(users) };
+        match bytes {
+            Some(bytes) => self.with_file(tree, path, &mode, &bytes).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn time_of(&self, commit: &str) -> Result<i64, Failure> {
+        let text = self.git().args(["log", "-1", "--no-show-signature", "--format=%ct", commit]).text().await?;
+        text.parse().map_err(|_| Failure::terminal(format!("commit {commit} has no readable date: {text}")))
+    }
+}

@@ -1,0 +1,183 @@
+//! Trees without a work tree: comparing, merging, replacing single files.
+
+use std::path::Path;
+
+use longhaul_engine::Failure;
+use tempfile::TempDir;
+
+use super::command::Git;
+use super::files;
+use super::refs::Repository;
+
+/// What one path is in one tree and in another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    /// Relative to the top, as git has it.
+    pub(super) path: Vec<u8>,
+    pub(super) before: Entry,
+    pub(super) after: Entry,
+}
+
+/// A mode and an object; the mode of what is not there is `000000`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) mode: String,
+    pub(super) object: String,
+}
+
+impl Entry {
+    pub(super) fn is_there(&self) -> bool {
+        self.mode != "000000"
+    }
+
+    /// Whether it can have files under it that git does not see: a symbolic link, or another repository.
+    pub(super) fn hides_files(&self) -> bool {
+        matches!(self.mode.as_str(), "120000" | "160000")
+    }
+}
+
+/// What came of merging two commits.
+#[derive(Debug)]
+pub(super) struct TreeMerge {
+    /// The merged tree; files in conflict are in it with conflict markers.
+    pub(super) tree: String,
+    /// The files in conflict.
+    pub(super) conflicts: Vec<Vec<u8>>,
+    /// What git said of them.
+    pub(super) output: String,
+}
+
+impl Repository {
+    /// Every path that differs between two trees.
+    pub(super) async fn changes(&self, before: &str, after: &str) -> Result<Vec<Change>, Failure> {
+        let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after];
+        let finished = self.git().args(args).run().await?;
+        let mut parts = files::nul_separated(&finished.stdout);
+        let mut changes = Vec::new();
+        while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
+            let head = files::shown(head);
+            let mut words = head.trim_start_matches(':').split(' ').map(str::to_owned);
+            let mut word = || words.next().unwrap_or_default();
+            let (old_mode, new_mode, old, new) = (word(), word(), word(), word());
+            let before = Entry { mode: old_mode, object: old };
+            let after = Entry { mode: new_mode, object: new };
+            changes.push(Change { path: path.to_owned(), before, after });
+        }
+        Ok(changes)
+    }
+
+    /// Merges two commits without a work tree.
+    pub(super) async fn merge_commits(&self, ours: &str, theirs: &str) -> Result<TreeMerge, Failure> {
+        let args = ["merge-tree", "--write-tree", "--name-only", "--messages", "-z", ours, theirs];
+        let finished = self.git().args(args).finish().await?;
+        if !matches!(finished.code(), Some(0 | 1)) {
+            return Err(finished.failure());
+        }
+        let mut parts = finished.stdout.split(|byte| *byte == 0);
+        let tree = parts.next().map(files::shown).unwrap_or_default();
+        // The files end with an empty part; what follows are the messages.
+        let mut conflicts: Vec<Vec<u8>> =
+            parts.by_ref().take_while(|part| !part.is_empty()).map(<[u8]>::to_vec).collect();
+        conflicts.sort_unstable();
+        conflicts.dedup();
+        if finished.code() == Some(0) {
+            conflicts.clear();
+        }
+        Ok(TreeMerge { tree, conflicts, output: conflict_messages(parts) })
+    }
+
+    /// The bytes of a file in a commit or a tree, with its mode; `None` if it is not there or no file.
+    pub(super) async fn file_in(&self, tree: &str, path: &str) -> Result<Option<(String, Vec<u8>)>, Failure> {
+        let listed = self.git().args(["ls-tree", "-z", tree, "--", path]).run().await?;
+        let listed = files::shown(&listed.stdout);
+        let mut words = listed.split([' ', '\t']);
+        let (Some(mode), Some("blob"), Some(object)) = (words.next(), words.next(), words.next()) else {
+            return Ok(None);
+        };
+        let bytes = self.git().args(["cat-file", "blob", object]).run().await?.stdout;
+        Ok(Some((mode.to_owned(), bytes)))
+    }
+
+    /// The same tree with other bytes in one file.
+    pub(super) async fn with_file(&self, tree: &str, path: &str, mode: &str, bytes: &[u8]) -> Result<String, Failure> {
+        let object = self.git().args(["hash-object", "-w", "--stdin"]).input(bytes).text().await?;
+        self.with_entry(tree, path, Some((mode, &object))).await
+    }
+
+    /// The same tree with one path being another object, or gone.
+    pub(super) async fn with_entry(
+        &self,
+        tree: &str,
+        path: &str,
+        entry: Option<(&str, &str)>,
+    ) -> Result<String, Failure> {
+        let dir = temporary_dir()?;
+        let index = dir.path().join("index");
+        let git = || self.git().env("GIT_INDEX_FILE", &index);
+        git().args(["read-tree", tree]).run().await?;
+        let line = match entry {
+            Some((mode, object)) => format!("{mode} {object}\t{path}\0"),
+            None => format!("0 {}\t{path}\0", "0".repeat(tree.len())),
+        };
+        git().args(["update-index", "--replace", "-z", "--index-info"]).input(line).run().await?;
+        git().arg("write-tree").text().await
+    }
+}
+
+/// A place for an index that is not a work tree's own.
+pub(super) fn temporary_dir() -> Result<TempDir, Failure> {
+    let made = tempfile::Builder::new().prefix("longhaul-").tempdir();
+    made.map_err(|error| files::failed("make a directory in", &std::env::temp_dir(), &error))
+}
+
+/// Puts entries into the index that `git` works on; what is not there is taken out of it.
+pub(super) async fn set_entries(git: Git, entries: &[(&[u8], &Entry)]) -> Result<(), Failure> {
+    let mut input = Vec::new();
+    // Removals first: a file may come where a directory was.
+    for there in [false, true] {
+        for (path, entry) in entries.iter().filter(|(_, entry)| entry.is_there() == there) {
+            let mode = if there { entry.mode.as_str() } else { "0" };
+            input.extend_from_slice(format!("{mode} {}\t", entry.object).as_bytes());
+            input.extend_from_slice(path);
+            input.push(0);
+        }
+    }
+    if input.is_empty() {
+        return Ok(());
+    }
+    git.args(["update-index", "--replace", "-z", "--index-info"]).input(input).run().await.map(drop)
+}
+
+/// What an index holds, as input for `update-index --index-info`: without flags, which could hide changes, and without the
+/// sides of conflicts. `None` if there is no index or it cannot be read.
+pub(super) async fn index_entries(git: Git, index: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    if !index.exists() {
+        return Ok(None);
+    }
+    let listed = git.env("GIT_INDEX_FILE", index).args(["ls-files", "--stage", "-z"]).finish().await?;
+    if listed.code() != Some(0) {
+        return Ok(None);
+    }
+    let mut input = Vec::new();
+    for line in files::nul_separated(&listed.stdout) {
+        let head = line.split(|byte| *byte == b'\t').next().unwrap_or_default();
+        if head.ends_with(b" 0") {
+            input.extend_from_slice(line);
+            input.push(0);
+        }
+    }
+    Ok(Some(input))
+}
+
+/// Of `<count> <paths>... <kind> <text>` sections, the texts about conflicts.
+fn conflict_messages<'a>(mut parts: impl Iterator<Item = &'a [u8]>) -> String {
+    let mut output = String::new();
+    while let Some(count) = parts.next().and_then(|part| files::shown(part).parse::<usize>().ok()) {
+        let mut rest = parts.by_ref().skip(count);
+        let (Some(kind), Some(text)) = (rest.next(), rest.next()) else { break };
+        if kind.starts_with(b"CONFLICT") {
+            output.push_str(&files::shown(text));
+        }
+    }
+    output.trim_end().to_owned()
+}

@@ -1,0 +1,116 @@
+//! A program at work: its output taken as it comes, its limits kept, its end awaited.
+
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, ChildStderr, ChildStdin};
+use tokio::time::Instant;
+
+use super::Limits;
+use super::output::Output;
+use super::verdict::Verdict;
+
+/// How much longer than its grace a supervisor may take to end a tree before it is given up.
+const SUPERVISOR_LATE: Duration = Duration::from_secs(30);
+/// How long the output of processes that nobody could end is still listened to.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Why a program is ended by us.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Why {
+    TooLong(Duration),
+    Silent(Duration),
+    Asked,
+}
+
+/// A supervisor at work. Dropping this closes the control pipe, which ends the program.
+pub(super) struct Running {
+    pub(super) supervisor: Child,
+    pub(super) control: Option<ChildStdin>,
+    pub(super) report: ChildStderr,
+    pub(super) stream: Option<pipe::Receiver>,
+    pub(super) output: Output,
+    /// What came from the supervisor itself.
+    pub(super) said: Vec<u8>,
+}
+
+impl Running {
+    /// Follows the program until its supervisor has spoken. Says why the supervisor was told to stop, if it was.
+    pub(super) async fn follow(
+        &mut self,
+        limits: &Limits,
+        grace: Duration,
+        stop: impl Future<Output = ()>,
+        alive: impl Fn(),
+    ) -> Option<Why> {
+        tokio::pin!(stop);
+        let mut why = None;
+        let mut buffer = vec![0; 64 * 1024];
+        let too_long = limits.total.map(|limit| (Instant::now() + limit, Why::TooLong(limit)));
+        let silent = || limits.silence.map(|limit| (Instant::now() + limit, Why::Silent(limit)));
+        let mut deadlines = [too_long, silent()];
+        let mut give_up_at = None;
+        loop {
+            let next = deadlines.iter().flatten().min_by_key(|(at, _)| *at).copied().filter(|_| why.is_none());
+            let reason = tokio::select! {
+                piece = read(&mut self.stream, &mut buffer) => {
+                    match piece {
+                        Some(length) => self.output.take(&buffer[..length]),
+                        None => self.stream = None,
+                    }
+                    alive();
+                    deadlines[1] = silent();
+                    continue;
+                }
+                said = self.report.read_buf(&mut self.said) => match said {
+                    Ok(1..) => continue,
+                    _ => return why,
+                },
+                () = &mut stop, if why.is_none() => Why::Asked,
+                () = until(next.map(|(at, _)| at)) => match next {
+                    Some((_, reason)) => reason,
+                    None => continue,
+                },
+                () = until(give_up_at) => return why,
+            };
+            why = Some(reason);
+            self.control = None;
+            give_up_at = Some(Instant::now() + grace + SUPERVISOR_LATE);
+        }
+    }
+
+    /// What the supervisor said, after the rest of the output is read. `None`: it died, or never came to an end.
+    pub(super) async fn verdict(&mut self) -> Option<Verdict> {
+        self.control = None;
+        let last = Instant::now() + LAST_WORDS;
+        let mut buffer = vec![0; 64 * 1024];
+        while self.stream.is_some() {
+            match tokio::time::timeout_at(last, read(&mut self.stream, &mut buffer)).await {
+                Ok(Some(length)) => self.output.take(&buffer[..length]),
+                Ok(None) | Err(_) => self.stream = None,
+            }
+        }
+        let verdict = serde_json::from_slice(&self.said).ok();
+        if verdict.is_none() {
+            let _ = self.supervisor.start_kill();
+        }
+        let _ = self.supervisor.wait().await;
+        verdict
+    }
+}
+
+/// The length of the next piece of output; `None` at its end; never, after that.
+async fn read(stream: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> Option<usize> {
+    match stream {
+        Some(stream) => stream.read(buffer).await.ok().filter(|length| *length > 0),
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,34 @@
+//! Starting programs so that nothing of them is left behind, whatever happens to us.
+//!
+//! A program never runs as our direct child. Between the two stands a *supervisor*: this same binary, started again
+//! ([`supervise_main`]), in a session of its own. It holds the reading end of a pipe whose writing end is ours; when that
+//! closes, because we ask for it or because we were killed, it ends the program and everything that the program started.
+//! What outlives even the supervisor is found by the variables that every process of ours inherits ([`sweep`]).
+
+mod environment;
+mod follow;
+mod output;
+mod places;
+mod refusal;
+mod run;
+mod spec;
+mod supervise;
+mod sweep;
+mod tree;
+mod verdict;
+
+pub use environment::Environment;
+pub use places::{owner_id, run_folder_name};
+pub use run::{Finished, Runner};
+pub use spec::{Limits, Spec, Supervisor};
+pub use supervise::supervise_main;
+pub use sweep::{Swept, sweep};
+
+pub(crate) use output::readable_end;
+pub(crate) use places::{make_folder_durably, write_durably};
+
+/// The variable that marks every process that the owner of a data directory starts.
+pub const OWNER_VARIABLE: &str = "LONGHAUL_OWNER";
+
+/// The variable that marks every process of one call of an activity.
+pub const CALL_VARIABLE: &str = "LONGHAUL_SESSION_KEY";

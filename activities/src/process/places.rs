@@ -1,0 +1,88 @@
+//! Where logs and sessions are kept, and how files are written so that a power cut leaves all of them or nothing.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::{Attempt, RunId};
+
+/// The mark of the owner of a data directory: the same for every process that owns it, now and later.
+pub fn owner_id(data_dir: &Path) -> String {
+    let place = data_dir.canonicalize().or_else(|_| std::path::absolute(data_dir));
+    let place = place.unwrap_or_else(|_| data_dir.to_owned());
+    blake3::hash(place.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned()
+}
+
+/// The name of a run as the name of one folder; different runs have different names.
+pub fn run_folder_name(run: &RunId) -> String {
+    // Neither `~` nor `+` can be in the id of a run, so no two ids meet; no name is `.`, `..` or hidden.
+    let flat = run.as_str().replace('/', "~");
+    flat.strip_prefix('.').map_or_else(|| flat.clone(), |rest| format!("+{rest}"))
+}
+
+/// Makes the file for the output of one attempt. An attempt that is made again after a crash has the same number as the
+/// lost one: its file gets a number of its own, and the older file stays.
+pub(super) fn create_log(data_dir: &Path, attempt: &Attempt, name: &str) -> io::Result<(PathBuf, File)> {
+    let folder = data_dir.join("logs").join(run_folder_name(&attempt.run));
+    fs::create_dir_all(&folder)?;
+    let stem = format!("{}-{}-{}", attempt.slot, attempt.number, plain(name));
+    let mut nth = 1;
+    loop {
+        let suffix = if nth == 1 { String::new() } else { format!(".{nth}") };
+        let path = folder.join(format!("{stem}{suffix}.log"));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => nth += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A name that people chose, as a part of a file name.
+fn plain(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    name.chars().take(60).map(plain).collect()
+}
+
+/// Makes a folder and those above it, so that they are there after a power cut.
+pub(crate) fn make_folder_durably(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().unwrap_or(Path::new("/"));
+    make_folder_durably(above)?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => File::open(above)?.sync_all(),
+    }
+}
+
+/// Writes a whole file, so that after a power cut it is there with all of its content, or not at all.
+pub(crate) fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_become_folders_inside_the_data_directory() {
+        for (run, folder) in
+            [("shop/login#2", "shop~login#2"), ("..", "+."), (".", "+"), ("a/../b", "a~..~b"), ("./a", "+~a")]
+        {
+            assert_eq!(run_folder_name(&RunId::new(run).unwrap()), folder);
+        }
+    }
+
+    #[test]
+    fn names_of_checks_become_parts_of_file_names() {
+        assert_eq!(plain("unit tests / all"), "unit-tests---all");
+        assert_eq!(plain(&"é".repeat(100)), "-".repeat(60));
+    }
+}

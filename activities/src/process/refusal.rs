@@ -1,0 +1,37 @@
+//! What is said when a program could not be run as it should.
+
+use longhaul_engine::Failure;
+use nix::errno::Errno;
+
+use super::Spec;
+
+pub(super) fn lost_task(error: &tokio::task::JoinError) -> Failure {
+    Failure::retryable(format!("a task of Longhaul itself ended early: {error}"))
+}
+
+pub(super) fn supervisor_lost(spec: &Spec, said: &[u8]) -> Failure {
+    let said = String::from_utf8_lossy(said);
+    let said = if said.trim().is_empty() { "nothing; somebody killed it, or memory ran out" } else { said.trim() };
+    Failure::retryable(format!("the supervisor of `{}` was lost; it said: {said}", spec.program.display()))
+}
+
+/// What the program did then says nothing about its work: many exit with 0 when they are asked to end.
+pub(super) fn stopped_by_others(spec: &Spec) -> Failure {
+    Failure::retryable(format!("the supervisor of `{}` got a signal to end from somebody else", spec.program.display()))
+}
+
+pub(super) fn not_started(spec: &Spec, errno: Option<i32>, error: &str) -> Failure {
+    let program = spec.program.display();
+    let (errno, folder) = (errno.map(Errno::from_raw), spec.folder.display());
+    if matches!(errno, Some(Errno::EAGAIN | Errno::ENOMEM | Errno::ETXTBSY | Errno::EMFILE | Errno::ENFILE)) {
+        return Failure::retryable(format!("`{program}` cannot be started in {folder} now: {error}"));
+    }
+    let path = spec.env.get("PATH").unwrap_or_default().display();
+    let searched = match errno {
+        _ if !spec.program.as_encoded_bytes().contains(&b'/') => format!(" It was looked for in PATH={path}."),
+        Some(Errno::ENOENT) => " The file is not there, or the interpreter that its first line names is not.".into(),
+        Some(Errno::EACCES) => " The file is not executable.".into(),
+        _ => String::new(),
+    };
+    Failure::terminal(format!("`{program}` cannot be started: {error}.{searched} {}", spec.remedy))
+}

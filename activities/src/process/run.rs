@@ -1,0 +1,182 @@
+//! The owner's side: starts a program under a supervisor, follows its output, and ends it when it must end.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_engine::{Attempt, Failure};
+use tokio::net::unix::pipe;
+use tokio::process::Command;
+use tokio::time::Instant;
+
+use super::follow::{Running, Why};
+use super::output::Output;
+use super::refusal::{lost_task, not_started, stopped_by_others, supervisor_lost};
+use super::supervise::Order;
+use super::verdict::Ending;
+use super::{CALL_VARIABLE, OWNER_VARIABLE, Spec, Supervisor, owner_id, places, sweep};
+
+/// Runs programs for the owner of a data directory.
+#[derive(Debug, Clone)]
+pub struct Runner {
+    data_dir: PathBuf,
+    owner: Arc<str>,
+    supervisor: Arc<Supervisor>,
+}
+
+/// A program that ran and is over, with all its processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// Its exit code; `None` if a signal or a limit ended it.
+    pub exit_code: Option<i32>,
+    /// What ended it, if it was not an exit: `timed out after 600 s`, `silent for 600 s`, `killed by signal 9`.
+    pub ended_by: Option<String>,
+    /// How long it took.
+    pub duration: Duration,
+    /// blake3 of its whole output, in hex.
+    pub output_digest: String,
+    /// The end of its output, at most 8 KiB.
+    pub output_tail: String,
+    /// The file that holds its output; of more than 64 MiB, the middle is left out.
+    pub log: PathBuf,
+}
+
+impl Finished {
+    /// How it ended, for people: `exit code 1`.
+    pub fn ending(&self) -> String {
+        match (&self.ended_by, self.exit_code) {
+            (Some(reason), _) => reason.clone(),
+            (None, Some(code)) => format!("exit code {code}"),
+            (None, None) => "no exit code".into(),
+        }
+    }
+}
+
+impl Runner {
+    /// A runner that keeps its logs in the data directory, which must be there.
+    pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor) -> Self {
+        let data_dir = data_dir.as_ref();
+        let owner = owner_id(data_dir).into();
+        let data_dir = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
+        Self { data_dir, owner, supervisor: Arc::new(supervisor) }
+    }
+
+    /// The data directory.
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// Runs a program to its end, or until the attempt is cancelled. All its processes are over when this returns; when
+    /// this is dropped, they are ended soon after.
+    pub async fn run(&self, spec: &Spec, attempt: &Attempt) -> Result<Finished, Failure> {
+        self.run_until(spec, attempt, attempt.cancelled()).await
+    }
+
+    /// As [`Runner::run`], but ended as cancelled when `stop` resolves.
+    pub async fn run_until(
+        &self,
+        spec: &Spec,
+        attempt: &Attempt,
+        stop: impl Future<Output = ()>,
+    ) -> Result<Finished, Failure> {
+        let key = attempt.key();
+        let (log, file) = places::create_log(&self.data_dir, attempt, &spec.name).map_err(|error| {
+            let folder = self.data_dir.join("logs");
+            Failure::retryable(format!("no log can be written in {}: {error}", folder.display()))
+        })?;
+        let begun = Instant::now();
+        let mut running = self.start(spec, &key, Output::new(log.clone(), file))?;
+        let why = running.follow(&spec.limits, self.supervisor.grace, stop, || attempt.heartbeat()).await;
+        let verdict = running.verdict().await;
+        let output = running.output;
+        let kept = tokio::task::spawn_blocking(move || output.finish()).await.map_err(|error| lost_task(&error))?;
+        let Some(verdict) = verdict else {
+            self.end_call(&key).await?;
+            let lost = running.said;
+            return Err(if matches!(why, Some(Why::Asked)) {
+                Failure::cancelled()
+            } else {
+                supervisor_lost(spec, &lost)
+            });
+        };
+        if !verdict.left.is_empty() {
+            tracing::warn!(program = %spec.program.display(), pids = ?verdict.left, "these processes could not be ended");
+        }
+        let (exit_code, ended_by) = match (verdict.ending, why.filter(|_| verdict.stopped)) {
+            (Ending::NotStarted { errno, error }, _) => return Err(not_started(spec, errno, &error)),
+            (_, None) if verdict.stopped => return Err(stopped_by_others(spec)),
+            (_, Some(Why::Asked)) => return Err(Failure::cancelled()),
+            (_, Some(Why::TooLong(limit))) => (None, Some(format!("timed out after {} s", limit.as_secs_f64()))),
+            (_, Some(Why::Silent(limit))) => (None, Some(format!("silent for {} s", limit.as_secs_f64()))),
+            (Ending::Exited { code }, None) => (Some(code), None),
+            (Ending::Signalled { signal }, None) => (None, Some(format!("killed by signal {signal}"))),
+        };
+        let duration = begun.elapsed();
+        Ok(Finished { exit_code, ended_by, duration, output_digest: kept.digest, output_tail: kept.tail, log })
+    }
+
+    /// Ends what is left of the processes of one call, an earlier attempt's too.
+    pub(crate) async fn end_call(&self, key: &str) -> Result<(), Failure> {
+        let (owner, key) = (self.owner.clone(), key.to_owned());
+        let swept = tokio::task::spawn_blocking(move || sweep::end_call(&owner, &key))
+            .await
+            .map_err(|error| lost_task(&error))?;
+        for process in swept {
+            tracing::warn!(pid = process.pid, command = process.command, "a left-over process was ended");
+        }
+        Ok(())
+    }
+
+    fn start(&self, spec: &Spec, key: &str, output: Output) -> Result<Running, Failure> {
+        let supervisor = self.supervisor.program.display();
+        if let Some(name) = spec.env.impossible() {
+            let message = format!("the environment variable `{name}` cannot be set: its name or value is not possible");
+            return Err(Failure::terminal(message));
+        }
+        if !spec.folder.is_dir() {
+            let (program, folder) = (spec.program.display(), spec.folder.display());
+            return Err(Failure::terminal(format!("`{program}` cannot be run in {folder}: there is no such folder")));
+        }
+        self.spawn(spec, key, output).map_err(|error| {
+            let message = format!("the supervisor {supervisor} cannot be started: {error}");
+            match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Failure::terminal(message),
+                _ => Failure::retryable(message),
+            }
+        })
+    }
+
+    fn spawn(&self, spec: &Spec, key: &str, output: Output) -> io::Result<Running> {
+        let order = Order {
+            grace: self.supervisor.grace,
+            input: spec.input.clone(),
+            program: spec.program.clone(),
+            args: spec.args.clone(),
+        };
+        let (reading, writing) = io::pipe()?;
+        let mut command = Command::new(&self.supervisor.program);
+        command
+            .arg0("longhaul")
+            .args(&self.supervisor.args)
+            .args(order.to_args())
+            .current_dir(&spec.folder)
+            .env_clear()
+            .envs(spec.env.iter())
+            .env(OWNER_VARIABLE, &*self.owner)
+            .env(CALL_VARIABLE, key)
+            .stdin(Stdio::piped())
+            .stdout(writing)
+            .stderr(Stdio::piped());
+        let mut supervisor = command.spawn()?;
+        Ok(Running {
+            control: supervisor.stdin.take(),
+            report: supervisor.stderr.take().expect("standard error was asked for as a pipe"),
+            supervisor,
+            stream: Some(pipe::Receiver::from_owned_fd(reading.into())?),
+            output,
+            said: Vec::new(),
+        })
+    }
+}

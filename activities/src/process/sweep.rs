@@ -1,0 +1,72 @@
+//! Ending processes that outlived their owner, found by the variables that they inherited; never by name.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
+
+use super::{CALL_VARIABLE, OWNER_VARIABLE, owner_id, tree};
+
+const GRACE: Duration = Duration::from_secs(2);
+const GIVE_UP: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
+
+/// A process that was left over, and was told to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Swept {
+    /// Its number.
+    pub pid: u32,
+    /// Its command line.
+    pub command: String,
+}
+
+/// Ends all processes that an earlier owner of this data directory left. To be called by the new owner, once it has the
+/// lock and before it starts anything. Takes up to ten seconds if they do not want to go.
+pub fn sweep(data_dir: &Path) -> Vec<Swept> {
+    end_marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))])
+}
+
+/// Ends all processes of one call.
+pub(super) fn end_call(owner: &str, key: &str) -> Vec<Swept> {
+    end_marked(&[mark(OWNER_VARIABLE, owner), mark(CALL_VARIABLE, key)])
+}
+
+fn mark(variable: &str, value: &str) -> String {
+    format!("{variable}={value}")
+}
+
+fn end_marked(marks: &[String]) -> Vec<Swept> {
+    let begun = Instant::now();
+    let mut swept = BTreeMap::new();
+    loop {
+        let left = marked(marks);
+        let passed = begun.elapsed();
+        if left.is_empty() || passed >= GIVE_UP {
+            break;
+        }
+        for process in left {
+            let pid = Pid::from_raw(process.pid);
+            if passed >= GRACE {
+                let _ = signal::kill(pid, Signal::SIGKILL);
+            } else if !swept.contains_key(&process.pid) {
+                let _ = signal::kill(pid, Signal::SIGTERM);
+                let _ = signal::kill(pid, Signal::SIGCONT);
+            }
+            swept.insert(process.pid, process.command);
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    swept.into_iter().map(|(pid, command)| Swept { pid: pid.cast_unsigned(), command }).collect()
+}
+
+/// Looked up anew before every signal, so that none goes to a process that got the number of another. We ourselves carry
+/// the marks when we were started from within a session.
+fn marked(marks: &[String]) -> Vec<tree::Process> {
+    let spared = tree::ancestors(std::process::id().cast_signed());
+    let mut processes = tree::environments();
+    processes
+        .retain(|process| marks.iter().all(|mark| process.variables.contains(mark)) && !spared.contains(&process.pid));
+    processes
+}

@@ -1,0 +1,198 @@
+//! Which processes there are, and which of them belong to a program.
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::{ancestors, descendants, environments};
+#[cfg(not(target_os = "linux"))]
+pub(super) use other::{ancestors, descendants, environments};
+
+/// A process and the variables that it was started with.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    pub(super) command: String,
+    /// `NAME=value`, as far as the system shows them.
+    pub(super) variables: Vec<String>,
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::HashMap;
+    use std::fs;
+
+    use super::Process;
+
+    struct Stat {
+        parent: i32,
+        ended: bool,
+    }
+
+    fn stat(pid: i32) -> Option<Stat> {
+        read_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// See proc_pid_stat(5). The name of the program is in brackets and can hold anything, brackets too.
+    fn read_stat(text: &str) -> Option<Stat> {
+        let fields: Vec<_> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        let parent = fields.get(1)?.parse().ok()?;
+        // A process whose first thread has ended goes on with the others.
+        let threads: u32 = fields.get(17)?.parse().ok()?;
+        let ended = matches!(*fields.first()?, "Z" | "X") && threads <= 1;
+        Some(Stat { parent, ended })
+    }
+
+    fn pids() -> Vec<i32> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    /// The living descendants of a process. `_group` is for systems that cannot tell.
+    pub(in super::super) fn descendants(of: i32, _group: i32) -> Vec<i32> {
+        let mut children: HashMap<i32, Vec<(i32, bool)>> = HashMap::new();
+        for pid in pids() {
+            if let Some(stat) = stat(pid) {
+                children.entry(stat.parent).or_default().push((pid, stat.ended));
+            }
+        }
+        let mut living = Vec::new();
+        let mut parents = vec![of];
+        while let Some(parent) = parents.pop() {
+            for (pid, ended) in children.remove(&parent).unwrap_or_default() {
+                parents.push(pid);
+                if !ended {
+                    living.push(pid);
+                }
+            }
+        }
+        living
+    }
+
+    /// A process and those that it comes from.
+    pub(in super::super) fn ancestors(of: i32) -> Vec<i32> {
+        let mut line = vec![of];
+        while let Some(stat) = line.last().and_then(|pid| stat(*pid)) {
+            if stat.parent == 0 || line.contains(&stat.parent) {
+                break;
+            }
+            line.push(stat.parent);
+        }
+        line
+    }
+
+    /// All processes whose variables we may see.
+    pub(in super::super) fn environments() -> Vec<Process> {
+        let texts = |bytes: &[u8]| -> Vec<String> {
+            let parts = bytes.split(|byte| *byte == 0).filter(|part| !part.is_empty());
+            parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect()
+        };
+        let process = |pid| {
+            let variables = texts(&fs::read(format!("/proc/{pid}/environ")).ok()?);
+            let command = texts(&fs::read(format!("/proc/{pid}/cmdline")).ok()?).join(" ");
+            Some(Process { pid, command, variables })
+        };
+        pids().into_iter().filter_map(process).collect()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_stat_line_is_read_whatever_the_program_is_called() {
+            let line =
+                |state, threads| format!("7 (a) b) {state} 4 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 99 0 0");
+            let read = |state, threads| read_stat(&line(state, threads)).map(|stat| (stat.parent, stat.ended));
+            assert_eq!(read("S", 1), Some((4, false)));
+            assert_eq!(read("Z", 1), Some((4, true)));
+            assert_eq!(read("Z", 2), Some((4, false)));
+            assert!(read_stat("7 (a").is_none());
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod other {
+    use std::process::Command;
+
+    use super::Process;
+    use super::tables;
+
+    fn ps(args: &[&str]) -> String {
+        let output = Command::new("ps").args(args).output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+    }
+
+    /// The living processes of a process group: this system does not hand lost children to their supervisor.
+    pub(in super::super) fn descendants(of: i32, group: i32) -> Vec<i32> {
+        let mut members = tables::group(&ps(&["-ax", "-o", "pid=", "-o", "pgid=", "-o", "stat="]), group);
+        members.retain(|pid| *pid != of);
+        members
+    }
+
+    /// A process and those that it comes from.
+    pub(in super::super) fn ancestors(of: i32) -> Vec<i32> {
+        tables::ancestors(&ps(&["-ax", "-o", "pid=", "-o", "ppid="]), of)
+    }
+
+    /// All processes, each with its variables after its command where the system shows them.
+    pub(in super::super) fn environments() -> Vec<Process> {
+        tables::environments(&ps(&["-axEww", "-o", "pid=", "-o", "command="]))
+    }
+}
+
+/// Reading what `ps` prints.
+#[cfg(any(test, not(target_os = "linux")))]
+mod tables {
+    use std::collections::HashMap;
+
+    use super::Process;
+
+    /// Of lines with a process, its group and its state: the living ones of a group.
+    pub(super) fn group(text: &str, group: i32) -> Vec<i32> {
+        let member = |line: &str| {
+            let [pid, of, state] = line.split_whitespace().collect::<Vec<_>>()[..] else { return None };
+            (of.parse() == Ok(group) && !state.starts_with('Z')).then_some(pid.parse().ok()?)
+        };
+        text.lines().filter_map(member).collect()
+    }
+
+    /// Of lines with a process and its parent: a process and those that it comes from.
+    pub(super) fn ancestors(text: &str, of: i32) -> Vec<i32> {
+        let pair = |line: &str| {
+            let (pid, parent) = line.trim().split_once(char::is_whitespace)?;
+            Some((pid.parse().ok()?, parent.trim().parse().ok()?))
+        };
+        let parents: HashMap<i32, i32> = text.lines().filter_map(pair).collect();
+        let mut line = vec![of];
+        while let Some(parent) = line.last().and_then(|pid| parents.get(pid)) {
+            if *parent == 0 || line.contains(parent) {
+                break;
+            }
+            line.push(*parent);
+        }
+        line
+    }
+
+    /// Of lines with a process, its command and its variables: just that.
+    pub(super) fn environments(text: &str) -> Vec<Process> {
+        let process = |line: &str| {
+            let (pid, command) = line.trim_start().split_once(' ')?;
+            let variables = command.split(' ').map(str::to_owned).collect();
+            Some(Process { pid: pid.parse().ok()?, command: command.trim().to_owned(), variables })
+        };
+        text.lines().filter_map(process).collect()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn tables_are_read() {
+            assert_eq!(group("  1   1 Ss\n 20   7 S+\n 21   7 Z\n  22 7 R\n", 7), [20, 22]);
+            assert_eq!(ancestors("  1 0\n 20   1\n 21  20\n", 21), [21, 20, 1]);
+            let processes = environments("  20 sh -c x LONGHAUL_OWNER=1 A=b\nodd\n");
+            assert_eq!((processes.len(), processes[0].pid), (1, 20));
+            assert!(processes[0].variables.contains(&"LONGHAUL_OWNER=1".to_owned()));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What a supervisor tells its owner when all is over: one line of JSON on its standard error.
+
+use serde::{Deserialize, Serialize};
+
+/// The whole message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Verdict {
+    pub(super) ending: Ending,
+    /// Whether the program was still running when it was told to end.
+    pub(super) stopped: bool,
+    /// Processes that could not be ended.
+    pub(super) left: Vec<i32>,
+}
+
+/// How the program itself ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub(super) enum Ending {
+    Exited {
+        code: i32,
+    },
+    Signalled {
+        signal: i32,
+    },
+    /// It never ran. Told apart from a program that exits with 127.
+    NotStarted {
+        errno: Option<i32>,
+        error: String,
+    },
+}

@@ -1,0 +1,85 @@
+//! Reading a project as it is in the user's checkout now: its settings and its feature list.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use longhaul_engine::{Attempt, Failure, Handler};
+use longhaul_workflows::backlog::{FeatureList, tasks_md};
+use longhaul_workflows::contracts::{LoadBacklog, LoadInput, LoadedBacklog};
+use longhaul_workflows::settings::Settings;
+
+use crate::git;
+
+/// The settings file of a project.
+pub const SETTINGS_FILE: &str = "longhaul.toml";
+/// The checklist that is read when there is no feature list.
+const TASKS_FILE: &str = "tasks.md";
+/// The other spelling of the feature list that is met.
+const OTHER_LIST_FILE: &str = "feature-list.json";
+
+/// The handler of [`LoadBacklog`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProjectReader;
+
+#[async_trait]
+impl Handler<LoadBacklog> for ProjectReader {
+    async fn perform(&self, input: LoadInput, _attempt: &Attempt) -> Result<LoadedBacklog, Failure> {
+        load(Path::new(&input.project.root)).await
+    }
+}
+
+/// Reads the settings and the list of the project at `root`.
+///
+/// # Errors
+/// Terminal failures that say which file is missing or wrong, and where.
+pub async fn load(root: &Path) -> Result<LoadedBacklog, Failure> {
+    let settings = settings(root)?;
+    let target = match &settings.project.target {
+        Some(target) => target.clone(),
+        None => git::branch_of(root).await?,
+    };
+    let (list_file, features, notes) = features(root, &settings)?;
+    Ok(LoadedBacklog { features, settings, target, list_file, notes })
+}
+
+/// Reads `longhaul.toml`.
+pub fn settings(root: &Path) -> Result<Settings, Failure> {
+    let path = root.join(SETTINGS_FILE);
+    let Some(text) = read(&path)? else {
+        let root = root.display();
+        return Err(Failure::terminal(format!("there is no {SETTINGS_FILE} in {root}: run `longhaul init {root}`")));
+    };
+    toml::from_str(&text).map_err(|error| Failure::terminal(format!("{}: {error}", path.display())))
+}
+
+fn features(
+    root: &Path,
+    settings: &Settings,
+) -> Result<(String, Vec<longhaul_workflows::backlog::Feature>, Vec<String>), Failure> {
+    let wrong = |file: &str, error: &dyn std::fmt::Display| {
+        Failure::terminal(format!("{}: {error}", root.join(file).display()))
+    };
+    for file in [settings.project.list.as_str(), OTHER_LIST_FILE] {
+        if let Some(text) = read(&root.join(file))? {
+            let list = FeatureList::parse(&text).map_err(|error| wrong(file, &error))?;
+            let notes = list.notes().to_vec();
+            return Ok((file.to_owned(), list.into_features(), notes));
+        }
+    }
+    if let Some(text) = read(&root.join(TASKS_FILE))? {
+        let tasks = tasks_md::read_tasks(&text).map_err(|error| wrong(TASKS_FILE, &error))?;
+        return Ok((settings.project.list.clone(), tasks.features, tasks.notes));
+    }
+    let (list, root) = (&settings.project.list, root.display());
+    Err(Failure::terminal(format!(
+        "there is no feature list in {root}: neither {list} nor {TASKS_FILE}; write one, or `longhaul feature add`"
+    )))
+}
+
+fn read(path: &Path) -> Result<Option<String>, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::terminal(format!("cannot read {}: {error}", path.display()))),
+    }
+}

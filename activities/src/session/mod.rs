@@ -1,0 +1,121 @@
+//! One session of an agent: the configured program, its files, and the report that outlives us.
+
+mod files;
+mod progress_file;
+
+use async_trait::async_trait;
+use longhaul_engine::{Attempt, Failure, Handler, Probe};
+use longhaul_workflows::contracts::{RunSession, SessionEnding, SessionInput, SessionReport};
+use longhaul_workflows::settings::Seconds;
+
+use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
+
+use files::SessionFiles;
+
+/// The exit code by which an agent says that its context is full and that a fresh session should go on.
+pub const CONTEXT_FULL: i32 = 75;
+
+const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.";
+
+/// Runs sessions. Each has a folder `sessions/<run>/<call>` in the data directory.
+#[derive(Debug, Clone)]
+pub struct SessionHandler {
+    runner: Runner,
+}
+
+impl SessionHandler {
+    /// A handler that keeps its files in a data directory, which must be there.
+    pub fn new(data_dir: impl AsRef<std::path::Path>, supervisor: Supervisor) -> Self {
+        Self { runner: Runner::new(data_dir, supervisor) }
+    }
+
+    fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
+        SessionFiles::new(self.runner.data_dir(), attempt, input)
+    }
+}
+
+#[async_trait]
+impl Handler<RunSession> for SessionHandler {
+    async fn perform(&self, input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
+        let files = self.files(&input, attempt);
+        if let Some(report) = files.report() {
+            return Ok(report);
+        }
+        if files.exist() {
+            self.runner.end_call(&attempt.key()).await?;
+        }
+        let unwritable = |error| {
+            Failure::retryable(format!(
+                "the files of a session cannot be written in {}: {error}",
+                files.folder().display()
+            ))
+        };
+        files.prepare(&input).map_err(unwritable)?;
+        progress_file::bring(&input).await?;
+        let spec = spec(&input, attempt, &files)?;
+        let finished = self.runner.run(&spec, attempt).await?;
+        let report = report(&finished, files.notes());
+        files.keep(&report).map_err(unwritable)?;
+        Ok(report)
+    }
+
+    /// A session that was lost on its way leaves its work in the work tree, for a fresh one to go on with.
+    async fn probe(&self, input: SessionInput, attempt: &Attempt) -> Probe<SessionReport> {
+        if let Err(failure) = self.runner.end_call(&attempt.key()).await {
+            return Probe::Unknown(failure.message);
+        }
+        self.files(&input, attempt).report().map_or(Probe::NotLanded, Probe::Landed)
+    }
+}
+
+fn spec(input: &SessionInput, attempt: &Attempt, files: &SessionFiles) -> Result<Spec, Failure> {
+    let agent = &input.agent;
+    let Some((program, args)) = agent.command.split_first().filter(|(program, _)| !program.is_empty()) else {
+        let root = &input.project.root;
+        return Err(Failure::terminal(format!(
+            "no agent is configured in {root}/longhaul.toml: set `[agent] command` to a program and its arguments, for \
+             example command = [\"./agent.sh\"]"
+        )));
+    };
+    let program = if program.contains('/') {
+        std::path::Path::new(&input.project.root).join(program).into()
+    } else {
+        program.into()
+    };
+    let env = Environment::chosen(&agent.pass_env)
+        .with_all(&agent.env)
+        .with("LONGHAUL_PROMPT_FILE", files.prompt())
+        .with("LONGHAUL_FEATURE_FILE", files.feature())
+        .with("LONGHAUL_NOTES_FILE", files.notes_file())
+        .with("LONGHAUL_FEATURE_ID", input.feature.id.as_str())
+        .with("LONGHAUL_RUN_ID", attempt.run.as_str())
+        .with("LONGHAUL_SESSION", input.number.to_string())
+        .with("LONGHAUL_REASON", input.reason.as_str());
+    let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());
+    Ok(Spec {
+        name: "session".into(),
+        program,
+        args: args.iter().map(Into::into).collect(),
+        folder: input.worktree.clone().into(),
+        env,
+        input: Some(files.prompt()),
+        limits: Limits { total: limit(agent.timeout), silence: limit(agent.silence_timeout) },
+        remedy: REMEDY,
+    })
+}
+
+fn report(finished: &Finished, notes: String) -> SessionReport {
+    let ending = match finished.exit_code {
+        Some(0) => SessionEnding::ClaimsDone,
+        Some(CONTEXT_FULL) => SessionEnding::ContextFull,
+        _ => SessionEnding::Failed { reason: finished.ending() },
+    };
+    SessionReport {
+        ending,
+        notes,
+        duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+        output_digest: finished.output_digest.clone(),
+        output_tail: finished.output_tail.clone(),
+        log: finished.log.to_string_lossy().into_owned(),
+    }
+}

@@ -1,0 +1,33 @@
+//! The user's `claude-progress.txt`, brought into the work tree for the agent to read.
+
+use std::io;
+use std::path::Path;
+
+use longhaul_engine::Failure;
+use longhaul_workflows::contracts::SessionInput;
+
+use crate::checks::git;
+
+const NAME: &str = "claude-progress.txt";
+
+/// Copies the file, unless git tracks one in the work tree: then the branch has its own.
+pub(super) async fn bring(input: &SessionInput) -> Result<(), Failure> {
+    let from = Path::new(&input.project.root).join(NAME);
+    let worktree = Path::new(&input.worktree);
+    if !from.is_file() || git(worktree, &["ls-files", "--error-unmatch", "--", NAME]).await.is_ok() {
+        return Ok(());
+    }
+    copy(&from, worktree).map_err(|error| {
+        Failure::retryable(format!("{} cannot be copied into {}: {error}", from.display(), worktree.display()))
+    })
+}
+
+/// Puts a new file in the place of an old one, so that a link which an agent left there is not followed.
+fn copy(from: &Path, worktree: &Path) -> io::Result<()> {
+    let content = std::fs::read(from)?;
+    let file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(worktree)?;
+    std::fs::write(file.path(), content)?;
+    std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+    file.persist(worktree.join(NAME))?;
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Work that is broken off at any moment and begun again comes to the same end.
+
+use std::time::Duration;
+
+use longhaul_workflows::contracts::{MergeStyle, Merged};
+
+use crate::support::{World, read, rescue, status, write};
+
+/// Breaks `work` off after ever longer times; git is killed with it.
+async fn broken_off<F: Future>(work: impl Fn() -> F) {
+    for millis in [0, 3, 7, 12, 18, 25, 33, 42] {
+        let _ = tokio::time::timeout(Duration::from_millis(millis), work()).await;
+    }
+}
+
+#[tokio::test]
+async fn opening() {
+    let world = World::new();
+    broken_off(|| world.try_open("login", 1)).await;
+    let opened = world.open("login").await;
+    assert_eq!((opened.head, opened.rescued), (world.at("main"), None));
+    write(&world.tree("login"), "work.txt", "work\n");
+    broken_off(|| world.try_open("login", 2)).await;
+    assert_eq!(world.open_in("login", 2).await.rescued, Some(rescue("login", 2)));
+    assert_eq!(world.run(&["show", &format!("{}:work.txt", rescue("login", 2))]), "work");
+    assert_eq!(status(&world.tree("login")), "");
+}
+
+#[tokio::test]
+async fn sealing() {
+    let world = World::new();
+    world.open("login").await;
+    let tree = world.tree("login");
+    write(&tree, "work.txt", "work\n");
+    write(&tree, "acceptance/login.sh", "exit 1\n");
+    broken_off(|| world.seal("login")).await;
+    let sealed = world.seal("login").await;
+    assert_eq!(sealed.files, ["work.txt"]);
+    assert_eq!(sealed.tampered.len(), 1, "what was put back before the end is still told");
+    assert_eq!(read(&tree, "acceptance/login.sh"), "exit 0\n");
+    assert_eq!(world.run(&["show", &format!("{}:acceptance/login.sh", rescue("login", 2))]), "exit 1");
+    assert_eq!(status(&tree), "");
+}
+
+#[tokio::test]
+async fn merging_and_closing() {
+    let world = World::new();
+    world.open("login").await;
+    write(&world.tree("login"), "work.txt", "work\n");
+    let sealed = world.seal("login").await;
+    broken_off(|| world.merge("login", &sealed.commit, MergeStyle::Squash)).await;
+    let merged = world.merge("login", &sealed.commit, MergeStyle::Squash).await;
+    let Merged::Candidate { worktree, .. } = merged else { panic!("{merged:?}") };
+    assert_eq!(read(worktree.as_ref(), "work.txt"), "work\n");
+    assert_eq!(status(worktree.as_ref()), "");
+
+    write(&world.tree("login"), "late.txt", "late\n");
+    broken_off(|| world.close("login")).await;
+    world.close("login").await;
+    assert_eq!(world.at("refs/longhaul/features/shop-1a2b3c/login"), sealed.commit);
+    assert_eq!(world.run(&["show", &format!("{}:late.txt", rescue("login", 6))]), "late");
+    assert!(!world.exists("longhaul/login") && !world.tree("login").exists());
+}

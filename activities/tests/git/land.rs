@@ -1,0 +1,213 @@
+//! The target moves forward only, and never over anything of the user's.
+
+use longhaul_engine::{FailureKind, Probe};
+
+use crate::support::{LIST, World, run, status};
+
+#[tokio::test]
+async fn a_clean_checkout_follows() {
+    let world = World::new();
+    world.write("untracked.txt", "mine\n");
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    let landed = world.land((&tip, &commit)).await.unwrap();
+    assert_eq!((landed.target_commit.as_str(), landed.waits_on_next.as_deref()), (commit.as_str(), None));
+    assert_eq!(world.at("main"), commit);
+    assert_eq!(world.read("login.txt"), "login\n");
+    assert_eq!(status(&world.root), "?? untracked.txt");
+    assert_eq!(world.land((&tip, &commit)).await.unwrap(), landed, "again");
+    assert!(!world.exists("longhaul/next"));
+}
+
+#[tokio::test]
+async fn a_target_that_is_not_checked_out_moves_alone() {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    world.run(&["checkout", "--quiet", "-b", "elsewhere"]);
+    world.write("src/a file.txt", "in the middle of something\n");
+    assert_eq!(world.land((&tip, &commit)).await.unwrap().waits_on_next, None);
+    assert_eq!(world.at("main"), commit);
+    assert_eq!(status(&world.root), " M \"src/a file.txt\"");
+}
+
+#[tokio::test]
+async fn a_second_checkout_of_the_user_follows_too() {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    world.run(&["checkout", "--quiet", "-b", "elsewhere"]);
+    world.run(&["worktree", "add", "--quiet", "../second one", "main"]);
+    assert_eq!(world.land((&tip, &commit)).await.unwrap().waits_on_next, None);
+    let second = world.root.parent().unwrap().join("second one");
+    assert_eq!(status(&second), "");
+    assert!(second.join("login.txt").exists());
+}
+
+async fn check_waits(change: impl Fn(&World), reason: &str) -> World {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "src/b.txt", "login\n").await;
+    change(&world);
+    let (before, main) = (status(&world.root), world.at("main"));
+    let landed = world.land((&tip, &commit)).await.unwrap();
+    let expected = format!("{reason}, then run again, or `git merge longhaul/next`");
+    assert_eq!(
+        landed.waits_on_next.unwrap(),
+        expected.replace("ROOT", world.root.canonicalize().unwrap().to_str().unwrap())
+    );
+    assert_eq!((landed.target_commit.as_str(), world.at("main").as_str()), (main.as_str(), main.as_str()));
+    assert_eq!(world.at("longhaul/next"), commit);
+    assert_eq!(status(&world.root), before, "the checkout was not touched");
+    assert!(matches!(world.probe((&tip, &commit)).await, Probe::Landed(_)));
+    world
+}
+
+#[tokio::test]
+async fn changes_of_the_user_make_the_work_wait() {
+    let change = |world: &World| world.write("src/a file.txt", "mine\n");
+    check_waits(change, "ROOT has uncommitted changes in src/a file.txt; commit or stash them").await;
+}
+
+#[tokio::test]
+async fn many_changes_are_counted() {
+    let change = |world: &World| {
+        for name in ["1", "2", "3", "4", "5"] {
+            world.write(name, "");
+        }
+        world.run(&["add", "."]);
+    };
+    check_waits(change, "ROOT has uncommitted changes in 1, 2, 3 (+2 more); commit or stash them").await;
+}
+
+#[tokio::test]
+async fn a_merge_of_the_users_makes_the_work_wait() {
+    let change = |world: &World| {
+        world.run(&["branch", "side", "main"]);
+        std::fs::write(world.root.join(".git/MERGE_HEAD"), format!("{}\n", world.at("side"))).unwrap();
+    };
+    check_waits(change, "ROOT is in the middle of a merge; finish or abort it").await;
+}
+
+#[tokio::test]
+async fn an_untracked_file_in_the_way_makes_the_work_wait() {
+    let change = |world: &World| world.write("src/b.txt", "mine\n");
+    let reason = "ROOT has untracked files in the way: src/b.txt; move or remove them";
+    check_waits(change, reason).await;
+}
+
+#[tokio::test]
+async fn a_changed_list_is_in_nobodys_way() {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    let edited = LIST.replace("\"Cart\"", "\"A cart, rather\"");
+    world.write("feature_list.json", &edited);
+    let landed = world.land((&tip, &commit)).await.unwrap();
+    assert_eq!(landed.waits_on_next, None);
+    assert_eq!(world.at("main"), commit);
+    assert_eq!(world.read("feature_list.json"), edited);
+    assert_eq!(status(&world.root), " M feature_list.json");
+    assert_eq!(std::fs::read_dir(world.data().join("saved/shop-1a2b3c")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_staged_list_is_in_the_way_only_if_it_says_something_of_its_own() {
+    let edited = LIST.replace("\"Cart\"", "\"A cart, rather\"");
+    let change = |world: &World| {
+        world.write("feature_list.json", &edited);
+        world.run(&["add", "feature_list.json"]);
+        world.write("feature_list.json", LIST);
+    };
+    check_waits(change, "ROOT has uncommitted changes in feature_list.json; commit or stash them").await;
+
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    world.write("feature_list.json", &edited);
+    world.run(&["add", "feature_list.json"]);
+    assert_eq!(world.land((&tip, &commit)).await.unwrap().waits_on_next, None);
+    assert_eq!(world.read("feature_list.json"), edited);
+}
+
+#[tokio::test]
+async fn a_git_process_at_work_makes_the_work_wait() {
+    let change = |world: &World| world.write(".git/index.lock", "");
+    let reason = "another git process is at work in ROOT; wait for it, or remove its index.lock if there is none";
+    let world = check_waits(change, reason).await;
+    assert!(world.root.join(".git/index.lock").exists(), "it is the user's");
+}
+
+#[tokio::test]
+async fn a_list_that_was_aside_when_longhaul_was_killed_is_put_back() {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    let edited = LIST.replace("\"Cart\"", "\"A cart, rather\"");
+    world.write("feature_list.json", &edited);
+    world.write("src/a file.txt", "mine\n");
+    // As it is on disk after the save and the restore.
+    let target = world.root.canonicalize().unwrap().join("feature_list.json");
+    let name = blake3::hash(target.as_os_str().as_encoded_bytes()).to_hex();
+    let home = serde_json::json!({ "checkout": target.parent().unwrap(), "file": "feature_list.json" });
+    let saved = world.data().join("saved/shop-1a2b3c");
+    std::fs::create_dir_all(&saved).unwrap();
+    let save = saved.join(format!("file-{}", &name[..16]));
+    std::fs::write(&save, format!("{home}\n{edited}")).unwrap();
+    world.run(&["checkout", "HEAD", "--", "feature_list.json"]);
+
+    assert!(world.land((&tip, &commit)).await.unwrap().waits_on_next.is_some());
+    assert_eq!(world.read("feature_list.json"), edited);
+    assert!(!save.exists());
+
+    std::fs::write(&save, format!("{home}\n{LIST}")).unwrap();
+    world.follow().await;
+    assert_eq!(world.read("feature_list.json"), edited, "what was written since stays");
+    assert!(save.with_extension("1").exists(), "and so does the save");
+}
+
+#[tokio::test]
+async fn a_move_that_was_killed_halfway_is_finished() {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "src/a file.txt", "login\n").await;
+    // Git writes the files first, then the index, then the ref.
+    world.write("src/a file.txt", "login\n");
+    assert_eq!(world.land((&tip, &commit)).await.unwrap().waits_on_next, None);
+    assert_eq!(status(&world.root), "");
+
+    let (tip, commit) = world.candidate("cart", "cart.txt", "cart\n").await;
+    world.run(&["read-tree", "-m", "-u", "HEAD", &commit]);
+    assert_eq!(world.land((&tip, &commit)).await.unwrap().waits_on_next, None);
+    assert_eq!((world.at("main"), status(&world.root)), (commit, String::new()));
+}
+
+#[tokio::test]
+async fn a_tip_that_has_moved_is_stale() {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    world.write("other.txt", "other\n");
+    let main = world.commit("Meanwhile");
+    let failure = world.land((&tip, &commit)).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Terminal);
+    assert!(failure.message.starts_with("stale: "), "{failure}");
+    assert_eq!(world.at("main"), main);
+    assert_eq!(world.probe((&tip, &commit)).await, Probe::NotLanded);
+    let landed = world.land((&main, &commit)).await.unwrap_err();
+    assert!(landed.message.starts_with("stale: "), "{landed}");
+}
+
+#[tokio::test]
+async fn the_probe_knows_both_ways() {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    assert_eq!(world.probe((&tip, &commit)).await, Probe::NotLanded);
+    let landed = world.land((&tip, &commit)).await.unwrap();
+    assert_eq!(world.probe((&tip, &commit)).await, Probe::Landed(landed));
+}
+
+#[tokio::test]
+async fn features_land_one_after_the_other_on_next() {
+    let world = World::new();
+    world.write("src/a file.txt", "mine\n");
+    let (tip, login) = world.candidate("login", "login.txt", "login\n").await;
+    world.land((&tip, &login)).await.unwrap();
+    let (tip, cart) = world.candidate("cart", "cart.txt", "cart\n").await;
+    assert_eq!(tip, login, "the next one goes on top of what waits");
+    assert!(world.land((&tip, &cart)).await.unwrap().waits_on_next.is_some());
+    assert_eq!(world.at("longhaul/next"), cart);
+    run(&world.root, &["checkout", "--", "."]);
+    assert_eq!(world.follow().await.target_commit, cart);
+}

@@ -1,0 +1,17 @@
+//! The git handlers against real repositories, each in a directory of its own.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must end")]
+
+mod close;
+mod concurrency;
+mod follow;
+mod head;
+mod killed;
+mod land;
+mod merge;
+mod open;
+mod project;
+mod seal;
+mod support;
+mod tampering;
+mod unusual;

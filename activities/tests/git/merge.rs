@@ -1,0 +1,93 @@
+//! A candidate is the tip with the work in it and the feature marked; making it again gives the same commit.
+
+use longhaul_workflows::contracts::{MergeStyle, Merged};
+
+use crate::support::{LIST, World, read, run, status, write};
+
+async fn sealed(world: &World, feature: &str, file: &str, text: &str) -> String {
+    world.open(feature).await;
+    write(&world.tree(feature), file, text);
+    world.seal(feature).await.commit
+}
+
+#[tokio::test]
+async fn a_squashed_candidate_has_the_work_and_the_mark() {
+    let world = World::new();
+    let work = sealed(&world, "login", "src/é.txt", "login\n").await;
+    world.write("other.txt", "other\n");
+    let main = world.commit("Other");
+
+    let merged = world.merge("login", &work, MergeStyle::Squash).await;
+    let Merged::Candidate { commit, tip, worktree, files } = merged.clone() else { panic!("{merged:?}") };
+    assert_eq!((tip.as_str(), files), (main.as_str(), vec!["feature_list.json".to_owned(), "src/é.txt".to_owned()]));
+    assert_eq!(world.run(&["log", "-1", "--format=%P", &commit]), main);
+    let message = world.run(&["log", "-1", "--format=%an %at%n%B", &commit]);
+    let trailers = "Feature-Id: login\nRun-Id: shop-1a2b3c/login";
+    assert_eq!(message.trim(), format!("Ada 1770091506\nAdd login\n\nIt works.\n\n{trailers}"));
+    let worktree = std::path::Path::new(&worktree);
+    assert_eq!(run(worktree, &["rev-parse", "HEAD"]), commit);
+    assert_eq!(status(worktree), "");
+    let marked = LIST.replacen("\"pending\"", "\"completed\"", 1).replacen("false", "true", 1);
+    let marked = marked.replacen("true\n", "true,\n      \"last_tested\": \"2026-02-03T04:05:06.789Z\"\n", 1);
+    assert_eq!(read(worktree, "feature_list.json"), marked);
+    assert_eq!(read(worktree, "other.txt"), "other\n");
+    assert_eq!(world.at("main"), main, "nothing refers to it");
+
+    write(worktree, "left by a check.txt", "");
+    write(worktree, "other.txt", "broken by a check");
+    assert_eq!(world.merge("login", &work, MergeStyle::Squash).await, merged);
+    assert_eq!(status(worktree), "");
+}
+
+#[tokio::test]
+async fn a_merge_commit_has_the_agents_commits_as_second_parent() {
+    let world = World::new();
+    let work = sealed(&world, "login", "login.txt", "login\n").await;
+    let Merged::Candidate { commit, tip, .. } = world.merge("login", &work, MergeStyle::Merge).await else { panic!() };
+    assert_eq!(world.run(&["log", "-1", "--format=%P", &commit]), format!("{tip} {work}"));
+}
+
+#[tokio::test]
+async fn work_that_changes_nothing_still_marks_the_feature() {
+    let world = World::new();
+    let work = world.open("cart").await.head;
+    let Merged::Candidate { files, .. } = world.merge("cart", &work, MergeStyle::Squash).await else { panic!() };
+    assert_eq!(files, ["feature_list.json"]);
+}
+
+#[tokio::test]
+async fn a_list_that_is_not_tracked_is_left_out() {
+    let world = World::new();
+    world.run(&["rm", "--quiet", "--cached", "feature_list.json"]);
+    world.run(&["commit", "--quiet", "-m", "No list"]);
+    let work = sealed(&world, "login", "login.txt", "login\n").await;
+    let Merged::Candidate { files, .. } = world.merge("login", &work, MergeStyle::Squash).await else { panic!() };
+    assert_eq!(files, ["login.txt"]);
+}
+
+#[tokio::test]
+async fn a_conflict_names_its_files() {
+    let world = World::new();
+    let work = sealed(&world, "login", "src/a file.txt", "login\n").await;
+    world.write("src/a file.txt", "other\n");
+    let main = world.commit("Other");
+    let merged = world.merge("login", &work, MergeStyle::Squash).await;
+    let Merged::Conflict { tip, files, output } = merged else { panic!("{merged:?}") };
+    assert_eq!((tip, files), (main, vec!["src/a file.txt".to_owned()]));
+    assert_eq!(output, "CONFLICT (content): Merge conflict in src/a file.txt");
+}
+
+#[tokio::test]
+async fn a_broken_integration_tree_is_made_again() {
+    let world = World::new();
+    let work = sealed(&world, "login", "login.txt", "login\n").await;
+    let first = world.merge("login", &work, MergeStyle::Squash).await;
+    let integration = world.tree(".integrate");
+    let admin = run(&integration, &["rev-parse", "--absolute-git-dir"]);
+    std::fs::write(format!("{admin}/index"), "broken").unwrap();
+    std::fs::write(format!("{admin}/index.lock"), "").unwrap();
+    assert_eq!(world.merge("login", &work, MergeStyle::Squash).await, first);
+    std::fs::remove_dir_all(admin).unwrap();
+    assert_eq!(world.merge("login", &work, MergeStyle::Squash).await, first);
+    assert_eq!(status(&integration), "");
+}

@@ -1,0 +1,80 @@
+//! A project's first use: where it is, what is wrong with it, and Longhaul's marks in it.
+
+use std::path::Path;
+
+use longhaul_activities::git::{Checkout, branch_of, check_git, exclude_own_files, project_id};
+use longhaul_engine::RunId;
+
+use crate::support::{World, run, status};
+
+#[tokio::test]
+async fn git_is_there() {
+    assert!(check_git().await.unwrap().starts_with("2."));
+}
+
+#[tokio::test]
+async fn the_top_is_found_from_anywhere_in_the_checkout() {
+    let world = World::new();
+    let found = Checkout::containing(&world.root.join("src")).await.unwrap();
+    assert_eq!(found.settled().unwrap(), world.root.canonicalize().unwrap());
+    assert_eq!(branch_of(&world.root).await.unwrap(), "main");
+}
+
+async fn check_refused(dir: &Path, expected: &str) {
+    let failure = Checkout::containing(dir).await.unwrap_err();
+    assert!(failure.message.ends_with(expected), "{failure}");
+}
+
+#[tokio::test]
+async fn what_is_no_checkout_is_refused_with_advice() {
+    let dir = tempfile::tempdir().unwrap();
+    check_refused(dir.path(), "is not in a git repository; run `git init` there and make a first commit").await;
+    run(dir.path(), &["init", "--quiet", "--bare", "bare"]);
+    check_refused(&dir.path().join("bare"), "is in a bare repository; use a checkout of it").await;
+    run(dir.path(), &["init", "--quiet", "empty"]);
+    check_refused(&dir.path().join("empty"), "has no commit yet; make a first one").await;
+    check_refused(&dir.path().join("empty/.git"), "is inside of a .git directory; use the checkout").await;
+}
+
+#[tokio::test]
+async fn an_unfinished_merge_and_a_detached_head_are_told() {
+    let world = World::new();
+    world.run(&["checkout", "--quiet", "--detach"]);
+    let failure = branch_of(&world.root).await.unwrap_err();
+    assert!(failure.message.contains("set `target` under [project] in longhaul.toml"), "{failure}");
+    std::fs::write(world.root.join(".git/MERGE_HEAD"), format!("{}\n", world.at("main"))).unwrap();
+    let failure = Checkout::containing(&world.root).await.unwrap().settled().unwrap_err();
+    assert!(failure.message.ends_with("is in the middle of a merge; finish or abort it first"), "{failure}");
+}
+
+#[tokio::test]
+async fn the_id_is_made_once_and_fit_for_runs() {
+    let world = World::named("My Shöp 2");
+    let id = project_id(&world.root).await.unwrap();
+    assert!(id.starts_with("my-sh-p-2-") && id.len() == "my-sh-p-2-".len() + 6, "{id}");
+    assert_eq!(project_id(&world.root.join("src")).await.unwrap(), id);
+    assert_eq!(world.run(&["config", "longhaul.id"]), id);
+    RunId::new(id).unwrap();
+}
+
+#[tokio::test]
+async fn longhauls_own_files_are_overlooked() {
+    let world = World::new();
+    for _ in 0..2 {
+        exclude_own_files(&world.root).await.unwrap();
+    }
+    world.write(".longhaul/log", "");
+    world.write("claude-progress.txt", "");
+    assert_eq!(status(&world.root), "");
+    let text = world.read(".git/info/exclude");
+    assert_eq!(text.matches("claude-progress.txt").count(), 1, "{text}");
+}
+
+#[tokio::test]
+async fn a_progress_file_that_is_tracked_is_not_excluded() {
+    let world = World::new();
+    world.write("claude-progress.txt", "");
+    world.commit("Progress");
+    exclude_own_files(&world.root).await.unwrap();
+    assert!(!world.read(".git/info/exclude").contains("claude-progress"));
+}

@@ -1,0 +1,110 @@
+//! A seal commits what is there, and only what belongs into a commit.
+
+use crate::support::{World, commit, read, run, run_failing, status, write};
+
+#[tokio::test]
+async fn work_is_committed_with_its_trailers() {
+    let world = World::new();
+    world.open("login").await;
+    let tree = world.tree("login");
+    assert_eq!(world.seal("login").await.files, [""; 0], "no work yet");
+    write(&tree, "src/näw file.txt", "new\n");
+    std::fs::remove_file(tree.join("src/a file.txt")).unwrap();
+
+    let sealed = world.seal("login").await;
+    assert_eq!(sealed.commit, world.at("longhaul/login"));
+    assert_eq!(sealed.files, ["src/a file.txt", "src/näw file.txt"]);
+    assert_eq!((sealed.tampered.as_slice(), sealed.rescued.as_deref()), ([].as_slice(), None));
+    let message = world.run(&["log", "-1", "--format=%an: %B", "longhaul/login"]);
+    assert_eq!(message.trim(), "Ada: Work on login\n\nFeature-Id: login\nRun-Id: shop-1a2b3c/login");
+    assert_eq!(status(&tree), "");
+    assert_eq!(world.seal("login").await, sealed, "again");
+}
+
+#[tokio::test]
+async fn a_merge_in_progress_is_concluded_even_with_conflicts() {
+    let world = World::new();
+    world.open("login").await;
+    let tree = world.tree("login");
+    write(&tree, "src/a file.txt", "theirs\n");
+    commit(&tree, "Mine");
+    world.write("src/a file.txt", "ours\n");
+    let main = world.commit("Other");
+    run_failing(&tree, &["merge", "main"]);
+
+    let sealed = world.seal("login").await;
+    assert_eq!(world.at("longhaul/login^2"), main);
+    assert!(read(&tree, "src/a file.txt").contains("<<<<<<<"));
+    assert_eq!(status(&tree), "");
+    assert!(!run(&tree, &["status"]).contains("merging"), "the merge is over");
+    assert_eq!(world.seal("login").await, sealed);
+}
+
+#[tokio::test]
+async fn the_progress_file_is_read_and_never_committed() {
+    let world = World::new();
+    world.write("claude-progress.txt", "Earlier.\n");
+    world.open("login").await;
+    let tree = world.tree("login");
+    write(&tree, "claude-progress.txt", "Earlier.\nLogin is half done.\n");
+    write(&tree, ".longhaul/session.log", "log\n");
+    let sealed = world.seal("login").await;
+    assert_eq!(sealed.notes, "Login is half done.");
+    assert_eq!(sealed.files, [""; 0]);
+
+    run(&tree, &["add", "--force", "claude-progress.txt", ".longhaul"]);
+    run(&tree, &["commit", "--quiet", "-m", "All of it"]);
+    let sealed = world.seal("login").await;
+    assert_eq!((sealed.notes.as_str(), sealed.files), ("Login is half done.", vec![]), "not even by the agent");
+    assert_eq!(read(&tree, "claude-progress.txt"), "Earlier.\nLogin is half done.\n");
+}
+
+#[tokio::test]
+async fn a_tracked_progress_file_stays_as_it_was() {
+    let world = World::new();
+    world.write("claude-progress.txt", "Earlier.\n");
+    world.commit("Progress");
+    world.open("login").await;
+    write(&world.tree("login"), "claude-progress.txt", "Earlier.\nMore.\n");
+    let sealed = world.seal("login").await;
+    assert_eq!((sealed.notes.as_str(), sealed.files, sealed.tampered), ("More.", vec![], vec![]));
+}
+
+#[tokio::test]
+async fn repositories_inside_of_the_work_tree_are_taken_as_files() {
+    let world = World::new();
+    world.open("login").await;
+    let tree = world.tree("login");
+    for (dir, committed) in [("empty repo", false), ("full repo", true)] {
+        let dir = tree.join(dir);
+        write(&dir, "deep/file.txt", "text\n");
+        run(&dir, &["init", "--quiet"]);
+        if committed {
+            commit(&dir, "Inner");
+        }
+    }
+    let sealed = world.seal("login").await;
+    assert_eq!(sealed.files, ["empty repo/deep/file.txt", "full repo/deep/file.txt"]);
+    assert_eq!(world.seal("login").await, sealed);
+}
+
+#[tokio::test]
+async fn flags_in_the_index_hide_nothing() {
+    let world = World::new();
+    world.open("login").await;
+    let tree = world.tree("login");
+    run(&tree, &["update-index", "--assume-unchanged", "src/a file.txt"]);
+    write(&tree, "src/a file.txt", "hidden\n");
+    assert_eq!(world.seal("login").await.files, ["src/a file.txt"]);
+}
+
+#[tokio::test]
+async fn a_work_tree_that_was_destroyed_is_made_again() {
+    let world = World::new();
+    world.open("login").await;
+    write(&world.tree("login"), "work.txt", "work\n");
+    let sealed = world.seal("login").await;
+    std::fs::remove_dir_all(world.tree("login")).unwrap();
+    assert_eq!(world.seal("login").await, sealed);
+    assert_eq!(read(&world.tree("login"), "work.txt"), "work\n");
+}

@@ -1,0 +1,158 @@
+//! Sessions of an agent: what it gets, what it leaves, and the report that is never paid for twice.
+
+use longhaul_activities::session::SessionHandler;
+use longhaul_engine::{Failure, FailureKind, Handler, Probe};
+use longhaul_workflows::backlog::{Feature, FeatureId};
+use longhaul_workflows::contracts::{ProjectRef, SessionEnding, SessionInput, SessionReason, SessionReport};
+use longhaul_workflows::settings::AgentSettings;
+
+use super::support::{World, attempt, supervisor, wait_for, wait_until_gone};
+
+fn input(world: &World) -> SessionInput {
+    SessionInput {
+        project: ProjectRef { id: "shop".into(), root: world.text_path("root") },
+        feature: Feature::new(FeatureId::new("login").unwrap(), "Log in"),
+        worktree: world.text_path("work"),
+        number: 2,
+        reason: SessionReason::GatesFailed,
+        prompt: "Build the login.\n".into(),
+        agent: AgentSettings { command: vec!["./agent.sh".into(), "an argument".into()], ..AgentSettings::default() },
+    }
+}
+
+fn handler(world: &World) -> SessionHandler {
+    SessionHandler::new(world.path("data"), supervisor())
+}
+
+async fn perform(world: &World, input: SessionInput) -> Result<SessionReport, Failure> {
+    handler(world).perform(input, &attempt("shop/login", 3)).await
+}
+
+async fn session(script: &str) -> SessionReport {
+    let world = World::with_git();
+    world.script("root/agent.sh", &format!("#!/bin/sh\n{script}\n"));
+    perform(&world, input(&world)).await.unwrap()
+}
+
+#[tokio::test]
+async fn exit_codes_are_claims() {
+    let failed = |reason: &str| SessionEnding::Failed { reason: reason.into() };
+    assert_eq!(session("exit 0").await.ending, SessionEnding::ClaimsDone);
+    assert_eq!(session("exit 75").await.ending, SessionEnding::ContextFull);
+    assert_eq!(session("exit 1").await.ending, failed("exit code 1"));
+    assert_eq!(session("kill -9 $$").await.ending, failed("killed by signal 9"));
+}
+
+#[tokio::test]
+async fn the_agent_gets_its_prompt_its_feature_and_its_place() {
+    let report = session(
+        "cat; cat $LONGHAUL_PROMPT_FILE; grep name $LONGHAUL_FEATURE_FILE
+         echo $1, $LONGHAUL_FEATURE_ID, $LONGHAUL_RUN_ID, $LONGHAUL_SESSION, $LONGHAUL_REASON
+         cat code.txt; printf 'Mind the gap.' >$LONGHAUL_NOTES_FILE",
+    );
+    let report = report.await;
+    let expected = "Build the login.\nBuild the login.\n  \"name\": \"Log in\",\n\
+                    an argument, login, shop/login, 2, gates_failed\ngood\n";
+    assert_eq!(report.output_tail, expected);
+    assert_eq!(report.notes, "Mind the gap.");
+}
+
+#[tokio::test]
+async fn notes_are_bounded_and_only_read_from_a_plain_file() {
+    let notes =
+        session("head -c 100000 /dev/zero | tr '\\0' n >$LONGHAUL_NOTES_FILE; printf end >>$LONGHAUL_NOTES_FILE");
+    let notes = notes.await.notes;
+    assert_eq!((notes.len(), notes.ends_with("nend")), (64 * 1024, true));
+    assert_eq!(session("rm $LONGHAUL_NOTES_FILE; mkfifo $LONGHAUL_NOTES_FILE").await.notes, "");
+    assert_eq!(session("ln -sf /etc/passwd $LONGHAUL_NOTES_FILE").await.notes, "");
+    assert_eq!(session("rm -r $(dirname $LONGHAUL_NOTES_FILE)/notes.md").await.notes, "");
+}
+
+#[tokio::test]
+async fn the_variables_of_longhaul_cannot_be_replaced() {
+    let world = World::with_git();
+    world.script("root/agent.sh", "#!/bin/sh\necho $MODE $LONGHAUL_SESSION\n");
+    let mut input = input(&world);
+    input.agent.env = [("MODE", "fast"), ("LONGHAUL_SESSION", "99")].map(|(k, v)| (k.into(), v.into())).into();
+    assert_eq!(perform(&world, input).await.unwrap().output_tail, "fast 2\n");
+}
+
+#[tokio::test]
+async fn a_silent_agent_has_failed() {
+    let world = World::with_git();
+    world.script("root/agent.sh", "#!/bin/sh\nexec sleep 600\n");
+    let mut input = input(&world);
+    input.agent.silence_timeout.0 = 1;
+    let report = perform(&world, input).await.unwrap();
+    assert_eq!(report.ending, SessionEnding::Failed { reason: "silent for 1 s".into() });
+}
+
+#[tokio::test]
+async fn the_users_progress_file_is_brought_along_unless_the_branch_has_its_own() {
+    let world = World::with_git();
+    world.write("root/claude-progress.txt", "from the user");
+    world.write("elsewhere", "untouched");
+    std::os::unix::fs::symlink(world.path("elsewhere"), world.path("work/claude-progress.txt")).unwrap();
+    world.script("root/agent.sh", "#!/bin/sh\ncat claude-progress.txt\n");
+    assert_eq!(perform(&world, input(&world)).await.unwrap().output_tail, "from the user");
+    assert_eq!(world.read("elsewhere"), "untouched");
+
+    world.write("work/claude-progress.txt", "of the branch");
+    world.commit();
+    let next = handler(&world).perform(input(&world), &attempt("shop/login", 4)).await.unwrap();
+    assert_eq!(next.output_tail, "of the branch");
+}
+
+#[tokio::test]
+async fn a_report_is_given_again_and_the_agent_is_not() {
+    let world = World::with_git();
+    world.script("root/agent.sh", "#!/bin/sh\necho x >>../count\nexit 1\n");
+    let report = perform(&world, input(&world)).await.unwrap();
+    assert_eq!(handler(&world).probe(input(&world), &attempt("shop/login", 3)).await, Probe::Landed(report.clone()));
+    assert_eq!(perform(&world, input(&world)).await.unwrap(), report);
+    assert_eq!(world.read("count"), "x\n");
+
+    let other_call = handler(&world).probe(input(&world), &attempt("shop/login", 4)).await;
+    assert_eq!(other_call, Probe::NotLanded);
+    let other_input = SessionInput { prompt: "Something else.".into(), ..input(&world) };
+    perform(&world, other_input).await.unwrap();
+    assert_eq!(world.read("count"), "x\nx\n");
+}
+
+#[tokio::test]
+async fn a_session_that_was_lost_on_its_way_has_not_landed() {
+    let world = World::with_git();
+    let agent = "#!/bin/sh\n[ -e ../second ] && exit 0\necho early >$LONGHAUL_NOTES_FILE\necho $$ >>pids\nsleep 600\n";
+    world.script("root/agent.sh", agent);
+    let lost = tokio::select! {
+        _ = perform(&world, input(&world)) => panic!("the agent sleeps"),
+        pids = wait_for("the agent", || world.pids(1)) => pids,
+    };
+    assert_eq!(handler(&world).probe(input(&world), &attempt("shop/login", 3)).await, Probe::NotLanded);
+    wait_until_gone(&lost).await;
+
+    world.write("second", "");
+    let report = perform(&world, input(&world)).await.unwrap();
+    assert_eq!((report.ending, report.notes.as_str()), (SessionEnding::ClaimsDone, ""));
+    assert_eq!(world.read("data/sessions/shop~login/3.0.lost-1/notes.md"), "early\n");
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_run_is_a_terminal_failure() {
+    let world = World::with_git();
+    let with = |command: &[&str]| {
+        let mut input = input(&world);
+        input.agent.command = command.iter().map(|part| (*part).into()).collect();
+        perform(&world, input)
+    };
+    for (command, expected) in [
+        (&[][..], "set `[agent] command` to a program"),
+        (&[""], "set `[agent] command` to a program"),
+        (&["no-such-agent"], "or correct `[agent] command` in longhaul.toml."),
+        (&["./no-such-agent"], "/root/./no-such-agent` cannot be started"),
+    ] {
+        let failure = with(command).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Terminal);
+        assert!(failure.message.contains(expected), "{failure}");
+    }
+}

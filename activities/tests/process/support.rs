@@ -1,0 +1,140 @@
+//! A place for the tests to run programs in, and ways to wait for what happens there.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use longhaul_activities::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
+use longhaul_engine::{Attempt, Failure, RunId, Slot};
+use nix::sys::signal;
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+/// A folder with a data directory, the user's checkout and a work tree in it.
+pub(crate) struct World {
+    folder: TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let world = Self { folder: tempfile::tempdir().unwrap() };
+        for folder in ["data", "root", "work"] {
+            std::fs::create_dir(world.path(folder)).unwrap();
+        }
+        world
+    }
+
+    /// A world whose work tree is a git repository with one commit of one file, which ignores `build`.
+    pub(crate) fn with_git() -> Self {
+        let world = Self::new();
+        world.git(&["init", "--quiet", "--initial-branch", "longhaul/login"]);
+        world.write("work/code.txt", "good\n");
+        world.write("work/.gitignore", "build\n");
+        world.commit();
+        world
+    }
+
+    pub(crate) fn path(&self, inside: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(inside)
+    }
+
+    pub(crate) fn text_path(&self, inside: &str) -> String {
+        self.path(inside).to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn write(&self, inside: &str, content: &str) {
+        std::fs::write(self.path(inside), content).unwrap();
+    }
+
+    pub(crate) fn script(&self, inside: &str, content: &str) {
+        self.write(inside, content);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(self.path(inside), mode).unwrap();
+    }
+
+    pub(crate) fn read(&self, inside: &str) -> String {
+        std::fs::read_to_string(self.path(inside)).unwrap_or_default()
+    }
+
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
+        let output = Command::new("git").arg("-C").arg(self.path("work")).args(identity).args(args).output().unwrap();
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    pub(crate) fn commit(&self) -> String {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", "a commit"]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    pub(crate) fn runner(&self) -> Runner {
+        Runner::new(self.path("data"), supervisor())
+    }
+
+    pub(crate) fn spec(&self, script: &str) -> Spec {
+        Spec {
+            name: "script".into(),
+            program: "sh".into(),
+            args: vec!["-c".into(), script.into()],
+            folder: self.path("work"),
+            env: Environment::chosen(&[]),
+            input: None,
+            limits: Limits::default(),
+            remedy: "Install it.",
+        }
+    }
+
+    pub(crate) async fn run(&self, spec: &Spec) -> Result<Finished, Failure> {
+        self.runner().run(spec, &attempt("run", 0)).await
+    }
+
+    /// The process numbers that a script wrote into a file of the work tree, one a line, once there are `count`.
+    pub(crate) fn pids(&self, count: usize) -> Option<Vec<i32>> {
+        let text = self.read("work/pids");
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let pids: Vec<_> = whole.lines().filter_map(|line| line.trim().parse().ok()).collect();
+        (pids.len() >= count).then_some(pids)
+    }
+}
+
+pub(crate) fn supervisor() -> Supervisor {
+    let program = helper();
+    Supervisor { program, args: vec!["supervise-process".into()], grace: Duration::from_millis(500) }
+}
+
+/// The example `supervise`, which is built together with the tests.
+pub(crate) fn helper() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.ancestors().nth(2).unwrap_or(Path::new("."));
+    let helper = folder.join("examples").join("supervise");
+    assert!(helper.exists(), "{} is missing: run `cargo build --example supervise` first", helper.display());
+    helper
+}
+
+pub(crate) fn attempt(run: &str, command: u32) -> Attempt {
+    Attempt::detached(RunId::new(run).unwrap(), Slot { command, call: 0 })
+}
+
+pub(crate) fn is_alive(pid: i32) -> bool {
+    signal::kill(Pid::from_raw(pid), None).is_ok()
+}
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits until there is an answer.
+pub(crate) async fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited too long for {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+pub(crate) async fn wait_until_gone(pids: &[i32]) {
+    wait_for("processes to be gone", || pids.iter().all(|pid| !is_alive(*pid)).then_some(())).await;
+}

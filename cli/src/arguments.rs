@@ -1,0 +1,224 @@
+//! What can be written on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
+                          3 suspended (a person or a limit is waited for) · 4 operational (log, disk, git) · 5 partial";
+
+/// A durable executor for long-running coding agents.
+#[derive(Debug, Parser)]
+#[command(name = "longhaul", version, about, after_help = EXIT_CODES, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    /// Where the log is [default: longhaul in the XDG data directory]
+    #[arg(long, global = true, env = "LONGHAUL_HOME", value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Say more; twice for debugging
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write longhaul.toml, a feature list and init.sh to start from
+    Init(Init),
+    /// Run projects until every feature passes its checks or needs a person
+    Run(Run),
+    /// Show where a project stands, also while another process runs it
+    Status(Show),
+    /// Read and change the features of a project
+    Feature(Feature),
+    /// Stop projects, or one run, before their next step; a session under way ends first
+    Pause(Steer),
+    /// Let paused or cancelled projects, or one run, go on
+    Resume(Steer),
+    /// End what is being done in projects, or in one run; what was done is kept
+    Cancel(Steer),
+    /// Say what became of an effect whose outcome nobody could tell
+    Reconcile(Reconcile),
+    /// Make a small project with a scripted agent, and run it
+    Demo(Demo),
+    /// Measure this machine: steps per second, time to open, memory, scheduling
+    Bench(Bench),
+    /// Write a completion script for a shell to standard output
+    Completions(Completions),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Init {
+    /// The project
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// The agent: a program and its arguments
+    #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
+    pub(crate) agent: Vec<String>,
+    /// Write the files, but do not commit them
+    #[arg(long)]
+    pub(crate) no_commit: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// The projects
+    #[arg(default_value = ".")]
+    pub(crate) dirs: Vec<PathBuf>,
+    /// How many agents may work at once, in all projects together
+    #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_agents: u32,
+    /// How many checks may run at once, in all projects together [default: the number of processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_checks: Option<u32>,
+    /// How the summary is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    /// The project
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+/// How data is written to standard output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    #[default]
+    Table,
+    /// One JSON document with a `schema`
+    Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Feature {
+    #[command(subcommand)]
+    pub(crate) command: FeatureCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FeatureCommand {
+    /// Add a feature to the end of the list
+    Add(FeatureAdd),
+    /// List the features
+    List(Show),
+    /// Show one feature: what is asked for, and where it stands
+    Show(FeatureName),
+    /// Show which features can be worked on now, the next one first
+    Next(Show),
+    /// Keep a feature from being worked on
+    Block(FeatureBlock),
+    /// Try a blocked feature again
+    Unblock(FeatureName),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FeatureAdd {
+    /// Its id: letters, digits, . _ -
+    pub(crate) id: String,
+    /// Its name
+    pub(crate) name: String,
+    /// What is to be built
+    #[arg(long, default_value = "")]
+    pub(crate) description: String,
+    /// What must hold when it is done; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) criterion: Vec<String>,
+    /// A command that must exit with 0 when it is done; may be repeated
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) check: Vec<String>,
+    /// A feature that must pass first; may be repeated
+    #[arg(long, value_name = "ID")]
+    pub(crate) depends_on: Vec<String>,
+    /// The higher, the sooner
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
+    pub(crate) priority: i64,
+    /// The project
+    #[arg(long, default_value = ".")]
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FeatureName {
+    /// The id of the feature
+    pub(crate) id: String,
+    /// The project
+    #[arg(long, default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FeatureBlock {
+    /// The id of the feature
+    pub(crate) id: String,
+    /// Why
+    #[arg(long, default_value = "blocked by a person")]
+    pub(crate) reason: String,
+    /// The project
+    #[arg(long, default_value = ".")]
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Steer {
+    /// Projects (directories) or runs (ids)
+    #[arg(default_value = ".")]
+    pub(crate) targets: Vec<String>,
+    /// Why; kept in the history
+    #[arg(long, default_value = "")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Reconcile {
+    /// The run that is parked
+    pub(crate) run: String,
+    /// The effect happened
+    #[arg(long, conflicts_with = "not_landed", required_unless_present = "not_landed")]
+    pub(crate) landed: bool,
+    /// The effect did not happen: do it
+    #[arg(long)]
+    pub(crate) not_landed: bool,
+    /// What the effect gave, as JSON
+    #[arg(long, value_name = "JSON", requires = "landed")]
+    pub(crate) output: Option<String>,
+    /// Why you think so; kept in the history
+    #[arg(long, default_value = "")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Demo {
+    /// A directory that does not exist yet, or one that a demo was begun in
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Bench {
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+    /// A directory to measure in; it is emptied afterwards [default: one in the data directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// A tenth of the work, for a first impression
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}

@@ -1,0 +1,17 @@
+//! `longhaul demo`: a small project with a scripted agent, and then what `longhaul run` does.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::arguments::{Demo, Output, Run};
+use crate::exit::Exit;
+use crate::{demo, term};
+
+pub(super) async fn run(data_dir: &Path, arguments: &Demo) -> Result<Exit> {
+    demo::create(&arguments.dir)?;
+    let dir = arguments.dir.display();
+    term::say(format!("demo: {} features in {dir}; now `longhaul run {dir}`", demo::FEATURES));
+    let run = Run { dirs: vec![arguments.dir.clone()], max_agents: 8, max_checks: None, output: Output::Table };
+    super::run::run(data_dir, &run).await
+}

@@ -1,0 +1,199 @@
+//! `longhaul feature`: reading and changing the features of a project.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use longhaul_activities::project;
+use longhaul_engine::RunId;
+use longhaul_workflows::backlog::{Backlog, Check, Feature, FeatureId, FeatureList};
+use longhaul_workflows::project::signal;
+use serde_json::{Value, json};
+
+use crate::arguments::{FeatureAdd, FeatureBlock, FeatureCommand, FeatureName, Output, Show};
+use crate::exit::{Exit, usage};
+use crate::owner::{Access, Ask};
+use crate::place::Project;
+use crate::status::StatusDocument;
+use crate::term;
+
+use super::status;
+
+pub(super) async fn run(data_dir: &Path, command: FeatureCommand) -> Result<Exit> {
+    match command {
+        FeatureCommand::Add(add) => add_feature(&add).await,
+        FeatureCommand::List(show) => list(data_dir, &show).await,
+        FeatureCommand::Show(name) => show(data_dir, &name).await,
+        FeatureCommand::Next(show) => next(data_dir, &show).await,
+        FeatureCommand::Block(block) => block_feature(data_dir, &block).await,
+        FeatureCommand::Unblock(name) => unblock(data_dir, &name).await,
+    }
+}
+
+async fn add_feature(arguments: &FeatureAdd) -> Result<Exit> {
+    let project = Project::at(&arguments.dir).await?;
+    let path = list_path(&project.root)?;
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut list = FeatureList::parse(&text).map_err(|error| usage(format!("{}: {error}", path.display())))?;
+    let added = list.add(&feature(arguments)?).map_err(|error| usage(format!("{}: {error}", path.display())))?;
+    Backlog::new(list.into_features()).map_err(|error| usage(format!("{}: {error}", path.display())))?;
+    write(&path, &added)?;
+    term::say(format!("added {} to {}; a Longhaul that runs takes it up at once", arguments.id, path.display()));
+    Ok(Exit::Ok)
+}
+
+fn feature(arguments: &FeatureAdd) -> Result<Feature> {
+    let id = |text: &String| FeatureId::new(text.clone()).map_err(usage);
+    let checks = arguments.check.iter().enumerate().map(|(index, run)| Check {
+        name: if index == 0 { "check".into() } else { format!("check {}", index + 1) },
+        run: run.clone(),
+        timeout_seconds: None,
+    });
+    Ok(Feature {
+        description: arguments.description.clone(),
+        acceptance_criteria: arguments.criterion.clone(),
+        depends_on: arguments.depends_on.iter().map(id).collect::<Result<_>>()?,
+        checks: checks.collect(),
+        priority: arguments.priority,
+        ..Feature::new(id(&arguments.id)?, arguments.name.clone())
+    })
+}
+
+fn list_path(root: &Path) -> Result<PathBuf> {
+    Ok(root.join(project::settings(root).map_err(usage)?.project.list))
+}
+
+/// Writes a file whole or not at all.
+fn write(path: &Path, text: &str) -> Result<()> {
+    let beside = path.with_extension(format!("tmp{}", std::process::id()));
+    fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).with_context(|| format!("cannot write {}", path.display()))
+}
+
+async fn list(data_dir: &Path, arguments: &Show) -> Result<Exit> {
+    let project = Project::at(&arguments.dir).await?;
+    let document = status::document(data_dir, &project).await?;
+    match arguments.output {
+        Output::Table => term::print(status::table(&document)),
+        Output::Json => {
+            let list = json!({ "schema": "longhaul.features/1", "project": document.project, "features": document.features });
+            term::print(serde_json::to_string_pretty(&list)?);
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+async fn show(data_dir: &Path, arguments: &FeatureName) -> Result<Exit> {
+    let project = Project::at(&arguments.dir).await?;
+    let loaded = project::load(&project.root).await.map_err(usage)?;
+    let id = known(&arguments.id, &loaded.features)?;
+    let document = status::document(data_dir, &project).await?;
+    let feature = loaded.features.iter().find(|feature| feature.id == id);
+    let line = document.features.iter().find(|line| line.id == id.as_str());
+    let shown = json!({ "schema": "longhaul.feature/1", "project": document.project, "asked": feature, "stands": line });
+    match arguments.output {
+        Output::Json => term::print(serde_json::to_string_pretty(&shown)?),
+        Output::Table => {
+            let Some(feature) = feature else { return Ok(Exit::Ok) };
+            term::print(described(feature));
+            if let Some(line) = line {
+                term::print(format!("stands at:    {}", status::state(line)));
+                for (name, text) in [("run", line.run.as_ref().map(RunId::to_string)), ("step", line.step.clone()), ("reason", line.reason.clone()), ("commit", line.commit.clone())] {
+                    if let Some(text) = text {
+                        term::print(format!("{:<14}{text}", format!("{name}:")));
+                    }
+                }
+            }
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn described(feature: &Feature) -> String {
+    let mut text = format!("{}: {}\n", feature.id, feature.name);
+    if !feature.description.is_empty() {
+        text += &format!("\n{}\n", feature.description);
+    }
+    for criterion in &feature.acceptance_criteria {
+        text += &format!("  - {criterion}\n");
+    }
+    for check in &feature.checks {
+        text += &format!("check:        {} ({})\n", check.run, check.name);
+    }
+    let depends: Vec<_> = feature.depends_on.iter().map(FeatureId::as_str).collect();
+    text += &format!("depends on:   {}\n", if depends.is_empty() { "nothing".into() } else { depends.join(", ") });
+    text += &format!("priority:     {}", feature.priority);
+    text
+}
+
+async fn next(data_dir: &Path, arguments: &Show) -> Result<Exit> {
+    let project = Project::at(&arguments.dir).await?;
+    let loaded = project::load(&project.root).await.map_err(usage)?;
+    let document = status::document(data_dir, &project).await?;
+    let backlog = backlog(loaded.features, &document)?;
+    let workable: Vec<&FeatureId> = backlog.workable().collect();
+    match arguments.output {
+        Output::Json => {
+            let next = json!({ "schema": "longhaul.next/1", "project": document.project, "workable": workable });
+            term::print(serde_json::to_string_pretty(&next)?);
+        }
+        Output::Table => {
+            for id in &workable {
+                let name = backlog.feature(id).map(|feature| feature.name.as_str()).unwrap_or_default();
+                term::print(format!("{id}  {name}"));
+            }
+        }
+    }
+    if workable.is_empty() {
+        term::say("nothing can be worked on now: `longhaul status` says why");
+    }
+    Ok(Exit::Ok)
+}
+
+/// The backlog with the states that the log knows.
+fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog> {
+    use longhaul_workflows::backlog::FeatureStatus;
+    let mut backlog = Backlog::new(features).map_err(usage)?;
+    for line in &document.features {
+        let Ok(id) = FeatureId::new(line.id.clone()) else { continue };
+        // A feature that was taken out of the list has no state to set.
+        let _ = match line.status {
+            FeatureStatus::Completed if line.passes => backlog.mark_passed(&id),
+            FeatureStatus::InProgress => backlog.mark_in_progress(&id),
+            FeatureStatus::Blocked => backlog.mark_blocked(&id, line.reason.clone().unwrap_or_default()),
+            _ => Ok(()),
+        };
+    }
+    Ok(backlog)
+}
+
+async fn block_feature(data_dir: &Path, arguments: &FeatureBlock) -> Result<Exit> {
+    let (project, id) = in_list(&arguments.dir, &arguments.id).await?;
+    signal_project(data_dir, &project, signal::BLOCK, json!([id, arguments.reason])).await?;
+    term::say(format!("{id}: blocked"));
+    Ok(Exit::Ok)
+}
+
+async fn unblock(data_dir: &Path, arguments: &FeatureName) -> Result<Exit> {
+    let (project, id) = in_list(&arguments.dir, &arguments.id).await?;
+    signal_project(data_dir, &project, signal::UNBLOCK, json!(id)).await?;
+    term::say(format!("{id}: unblocked; `longhaul run` tries it again if nothing runs this project now"));
+    Ok(Exit::Ok)
+}
+
+async fn in_list(dir: &Path, id: &str) -> Result<(Project, FeatureId)> {
+    let project = Project::at(dir).await?;
+    let loaded = project::load(&project.root).await.map_err(usage)?;
+    let id = known(id, &loaded.features)?;
+    Ok((project, id))
+}
+
+fn known(id: &str, features: &[Feature]) -> Result<FeatureId> {
+    let unknown = || usage(format!("there is no feature `{id}`; `longhaul feature list` shows the ids"));
+    features.iter().find(|feature| feature.id.as_str() == id).map(|feature| feature.id.clone()).ok_or_else(unknown)
+}
+
+async fn signal_project(data_dir: &Path, project: &Project, name: &str, payload: Value) -> Result<()> {
+    let never = || usage(format!("project {} has never run: edit its list instead", project.id));
+    let access = Access::reach(data_dir).await?.ok_or_else(never)?;
+    super::ask(&access, Ask::Signal { run: project.id.clone(), name: name.into(), payload }).await.map(drop)
+}

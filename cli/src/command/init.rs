@@ -1,0 +1,74 @@
+//! `longhaul init`: the files to start from.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use longhaul_activities::git;
+
+use crate::arguments::Init;
+use crate::exit::{Exit, usage};
+use crate::term;
+
+const SETTINGS: &str = include_str!("init/longhaul.toml");
+const SETUP: &str = include_str!("init/init.sh");
+
+pub(super) async fn run(arguments: &Init) -> Result<Exit> {
+    let dir = &arguments.dir;
+    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let dir = dir.canonicalize().with_context(|| format!("cannot use {}", dir.display()))?;
+    if git::make_repository(&dir).await.map_err(|failure| anyhow::anyhow!("{failure}"))? {
+        term::say(format!("made a git repository in {}", dir.display()));
+    }
+    let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let list = serde_json::to_string_pretty(&serde_json::json!({ "project_name": name, "features": [] }))?;
+    let files = [
+        ("longhaul.toml", settings(&arguments.agent)?, false),
+        ("feature_list.json", list + "\n", false),
+        ("init.sh", SETUP.to_owned(), true),
+    ];
+    let mut written = Vec::new();
+    for (file, text, is_program) in files {
+        if write_new(&dir.join(file), &text, is_program)? {
+            term::say(format!("wrote {file}"));
+            written.push(file);
+        } else {
+            term::say(format!("{file} is there already: left as it is"));
+        }
+    }
+    let is_first = !git::has_commit(&dir).await.map_err(|failure| anyhow::anyhow!("{failure}"))?;
+    if !written.is_empty() && !arguments.no_commit {
+        let subject = "Set up Longhaul";
+        git::commit_files(&dir, &written, subject).await.map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        term::say(format!("committed {} as \"{subject}\"", written.join(", ")));
+    } else if is_first {
+        term::say("this repository has no commit yet: make one before `longhaul run`");
+    }
+    term::say("next: name your agent in longhaul.toml, add features (`longhaul feature add`), then `longhaul run`");
+    Ok(Exit::Ok)
+}
+
+/// The settings, with the agent in them if it was named.
+fn settings(agent: &[String]) -> Result<String> {
+    if agent.is_empty() {
+        return Ok(SETTINGS.to_owned());
+    }
+    if agent[0].is_empty() {
+        return Err(usage("--agent needs a program"));
+    }
+    let command = serde_json::to_string(agent)?;
+    Ok(SETTINGS.replace("command = []", &format!("command = {command}")))
+}
+
+/// Writes a file that is not there yet.
+fn write_new(path: &Path, text: &str, is_program: bool) -> Result<bool> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mode = if is_program { 0o755 } else { 0o644 };
+    let mut file = match fs::File::options().write(true).create_new(true).mode(mode).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(error).with_context(|| format!("cannot write {}", path.display())),
+    };
+    std::io::Write::write_all(&mut file, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(true)
+}

@@ -1,0 +1,223 @@
+//! `longhaul run`: owns the log, or joins the process that does, until every project has come to rest.
+
+mod progress;
+mod settled;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use longhaul_engine::StoreError;
+
+use crate::arguments::{Output, Run};
+use crate::exit::{Exit, usage};
+use crate::owner::{self, Access, Answer, Ask, Desk, Limits, Server};
+use crate::place::Project;
+use crate::status::StatusDocument;
+use crate::term;
+
+use progress::Progress;
+use settled::{Watched, is_settled};
+
+/// How often a project is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
+    let (projects, refused) = projects(&arguments.dirs).await;
+    let mut exits = vec![Exit::Usage; refused.len()];
+    for refusal in &refused {
+        term::say(format!("longhaul: {refusal:#}"));
+    }
+    if projects.is_empty() {
+        return Ok(Exit::of_all(exits));
+    }
+    let documents = until_settled(data_dir, arguments, &projects).await?;
+    let Some(documents) = documents else {
+        term::say("stopped; nothing is lost: the same command goes on where this one was");
+        return Ok(Exit::Suspended);
+    };
+    exits.extend(documents.iter().map(settled::exit));
+    report(arguments.output, &documents)?;
+    Ok(Exit::of_all(exits))
+}
+
+/// The projects on the command line, each once, and what is wrong with the others.
+async fn projects(dirs: &[PathBuf]) -> (Vec<Project>, Vec<anyhow::Error>) {
+    let mut projects: Vec<Project> = Vec::new();
+    let mut refused = Vec::new();
+    for dir in dirs {
+        match checked(dir).await {
+            Ok(project) if projects.iter().all(|known| known.root != project.root) => projects.push(project),
+            Ok(_) => {}
+            Err(error) => refused.push(error),
+        }
+    }
+    (projects, refused)
+}
+
+/// A project whose settings and list can be read, and whose features can be ordered.
+async fn checked(dir: &Path) -> Result<Project> {
+    let project = Project::at(dir).await?;
+    let loaded = longhaul_activities::project::load(&project.root).await.map_err(usage)?;
+    if loaded.settings.agent.command.is_empty() {
+        let file = project.root.join("longhaul.toml");
+        return Err(usage(format!("{}: no agent; set `command` under [agent]", file.display())));
+    }
+    let list = project.root.join(&loaded.list_file);
+    longhaul_workflows::backlog::Backlog::new(loaded.features)
+        .map_err(|error| usage(format!("{}: {error}", list.display())))?;
+    longhaul_activities::git::exclude_own_files(&project.root).await.map_err(usage)?;
+    for note in loaded.notes {
+        term::say(format!("{}: {note}", list.display()));
+    }
+    Ok(project)
+}
+
+/// Runs until all projects have settled; `None` if somebody interrupted it.
+async fn until_settled(data_dir: &Path, arguments: &Run, projects: &[Project]) -> Result<Option<Vec<StatusDocument>>> {
+    loop {
+        match become_owner(data_dir, arguments).await? {
+            Some(desk) => return as_owner(data_dir, desk, projects).await,
+            None => {
+                if let Some(documents) = as_guest(data_dir, projects).await? {
+                    return Ok(documents);
+                }
+            }
+        }
+    }
+}
+
+/// Opens the log; `None` if another process owns it.
+async fn become_owner(data_dir: &Path, arguments: &Run) -> Result<Option<Arc<Desk>>> {
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    let limits = Limits {
+        agents: arguments.max_agents as usize,
+        checks: arguments.max_checks.map_or(processors, |checks| checks as usize),
+    };
+    match owner::open(data_dir, limits).await {
+        Ok(desk) => Ok(Some(desk)),
+        Err(error) if error.downcast_ref::<StoreError>().is_some_and(owner::is_owned) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Result<Option<Vec<StatusDocument>>> {
+    let server = Server::start(data_dir, Arc::clone(&desk))?;
+    let access = Access::Local(Arc::clone(&desk));
+    let work = async {
+        let documents = watch(&access, projects).await?;
+        others_settle(&desk, &access, projects).await?;
+        anyhow::Ok(documents)
+    };
+    let documents = tokio::select! {
+        documents = work => documents.map(Some),
+        () = interrupted() => {
+            term::say("stopping: agents that are at work are ended");
+            Ok(None)
+        }
+    };
+    desk.stop().await;
+    drop(server);
+    documents
+}
+
+/// Joins the process that owns the log; `None` if that one ended before our projects settled.
+#[expect(clippy::option_option, reason = "the outer one is whether the owner stayed, the inner one whether we were interrupted")]
+async fn as_guest(data_dir: &Path, projects: &[Project]) -> Result<Option<Option<Vec<StatusDocument>>>> {
+    let Some(access @ Access::Remote(_)) = Access::reach(data_dir).await? else { return Ok(None) };
+    term::say("another Longhaul runs this log: joined it");
+    tokio::select! {
+        documents = watch(&access, projects) => match documents {
+            Ok(documents) => Ok(Some(Some(documents))),
+            Err(error) if error.is::<crate::exit::Complaint>() => Err(error),
+            // The owner went away in the middle: the work is for us now.
+            Err(_) => Ok(None),
+        },
+        () = interrupted() => Ok(Some(None)),
+    }
+}
+
+/// Has the projects run and watches them until all have settled.
+async fn watch(access: &Access, projects: &[Project]) -> Result<Vec<StatusDocument>> {
+    let mut watched = Vec::new();
+    for project in projects {
+        match super::ask(access, Ask::Begin { project: project.reference() }).await? {
+            Answer::Begun { sync } => watched.push(Watched::new(project.id.clone(), sync)),
+            _ => return Err(anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")),
+        }
+    }
+    let mut progress = Progress::new();
+    loop {
+        let mut documents = Vec::new();
+        let mut all_settled = true;
+        for project in &mut watched {
+            let document = status(access, &project.id).await?;
+            progress.show(&document);
+            all_settled &= is_settled(project, &document);
+            documents.push(document);
+        }
+        if all_settled {
+            progress.finish();
+            return Ok(documents);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn status(access: &Access, project: &longhaul_engine::RunId) -> Result<StatusDocument> {
+    match super::ask(access, Ask::Status { project: project.clone() }).await? {
+        Answer::Status { status } => Ok(*status),
+        _ => Err(anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")),
+    }
+}
+
+/// Others may have joined us with projects of their own: they settle before we go.
+async fn others_settle(desk: &Desk, access: &Access, ours: &[Project]) -> Result<()> {
+    let mut watched: Vec<Watched> = Vec::new();
+    loop {
+        for run in desk.engaged() {
+            let known = watched.iter().any(|project| project.id == run) || ours.iter().any(|project| project.id == run);
+            if !known {
+                watched.push(Watched::new(run, String::new()));
+            }
+        }
+        let mut all_settled = true;
+        for project in &mut watched {
+            let document = status(access, &project.id).await?;
+            all_settled &= is_settled(project, &document);
+        }
+        if all_settled {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
+    match output {
+        Output::Json => {
+            let report = serde_json::json!({ "schema": "longhaul.run/1", "projects": documents });
+            term::print(serde_json::to_string_pretty(&report)?);
+        }
+        Output::Table => {
+            for document in documents {
+                term::print(super::status::headline(document));
+                term::print(super::status::table(document));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Resolves when somebody wants this process to end.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+    let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut kinds else { return std::future::pending().await };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+}

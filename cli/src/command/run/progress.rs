@@ -1,0 +1,116 @@
+//! Showing what happens: bars on a terminal, a line for each change in a pipe. Always on standard error.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::command::status::state;
+use crate::status::{FeatureLine, StatusDocument};
+use crate::term;
+
+/// What was shown last of each feature of each project.
+pub(super) struct Progress {
+    bars: Option<Bars>,
+    shown: BTreeMap<(String, String), String>,
+}
+
+struct Bars {
+    all: MultiProgress,
+    projects: BTreeMap<String, ProgressBar>,
+    features: BTreeMap<(String, String), ProgressBar>,
+}
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        let bars = std::io::stderr().is_terminal().then(|| Bars {
+            all: MultiProgress::new(),
+            projects: BTreeMap::new(),
+            features: BTreeMap::new(),
+        });
+        Self { bars, shown: BTreeMap::new() }
+    }
+
+    /// Shows what changed in a project.
+    pub(super) fn show(&mut self, document: &StatusDocument) {
+        for line in &document.features {
+            let key = (document.project.clone(), line.id.clone());
+            let now = sentence(line);
+            let before = self.shown.get(&key);
+            if before == Some(&now) || (before.is_none() && is_untouched(line)) {
+                continue;
+            }
+            self.shown.insert(key, now.clone());
+            match &mut self.bars {
+                Some(bars) => bars.show_feature(&document.project, line, &now),
+                None => plain(&document.project, line, &now),
+            }
+        }
+        if let Some(bars) = &mut self.bars {
+            bars.show_project(document);
+        }
+    }
+
+    /// Takes the bars away.
+    pub(super) fn finish(&mut self) {
+        if let Some(bars) = self.bars.take() {
+            for bar in bars.features.values().chain(bars.projects.values()) {
+                bar.finish_and_clear();
+            }
+        }
+    }
+}
+
+fn is_untouched(line: &FeatureLine) -> bool {
+    line.run.is_none() && line.reason.is_none()
+}
+
+fn sentence(line: &FeatureLine) -> String {
+    let detail = if line.passes { None } else { line.reason.as_deref().or(line.step.as_deref()) };
+    match detail {
+        Some(detail) => format!("{}: {}", state(line), detail.lines().next().unwrap_or_default()),
+        None => state(line).to_owned(),
+    }
+}
+
+fn plain(project: &str, line: &FeatureLine, sentence: &str) {
+    let time = chrono::Local::now().format("%H:%M:%S");
+    term::say(format!("{time} {project} {}  {sentence}", line.id));
+}
+
+impl Bars {
+    fn show_project(&mut self, document: &StatusDocument) {
+        let bar = self.projects.entry(document.project.clone()).or_insert_with(|| {
+            let style = ProgressStyle::with_template("{prefix:.bold} [{bar:30}] {pos}/{len} pass{msg}  {elapsed}");
+            let bar = ProgressBar::new(document.counts.total as u64);
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+            bar.set_prefix(document.project.clone());
+            self.all.add(bar)
+        });
+        bar.set_length(document.counts.total as u64);
+        bar.set_position(document.counts.passing as u64);
+        let blocked = document.counts.blocked;
+        bar.set_message(if blocked == 0 { String::new() } else { format!(", {blocked} blocked") });
+    }
+
+    fn show_feature(&mut self, project: &str, line: &FeatureLine, sentence: &str) {
+        let key = (project.to_owned(), line.id.clone());
+        if line.step.is_none() {
+            if let Some(bar) = self.features.remove(&key) {
+                bar.finish_and_clear();
+            }
+            let _ = self.all.println(format!("  {:<16} {sentence}", line.id));
+            return;
+        }
+        let bar = self.features.entry(key).or_insert_with(|| {
+            let style = ProgressStyle::with_template("  {spinner} {prefix:<16} {wide_msg}");
+            let bar = self.all.add(ProgressBar::new_spinner());
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar.set_prefix(line.id.clone());
+            bar.enable_steady_tick(Duration::from_millis(120));
+            bar
+        });
+        bar.set_message(sentence.to_owned());
+    }
+}

@@ -1,0 +1,58 @@
+//! When a project has come to rest, and what that means for a script.
+
+use std::time::{Duration, Instant};
+
+use longhaul_engine::RunId;
+
+use crate::exit::Exit;
+use crate::status::{ShownPhase, StatusDocument};
+
+/// How long nothing may be active before a project that cannot go on counts as settled.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// A project that is being watched.
+pub(super) struct Watched {
+    pub(super) id: RunId,
+    /// The sync that was asked for; empty: any.
+    sync: String,
+    quiet_since: Option<Instant>,
+}
+
+impl Watched {
+    pub(super) fn new(id: RunId, sync: String) -> Self {
+        Self { id, sync, quiet_since: None }
+    }
+}
+
+/// Whether nothing more will happen in a project without a person.
+pub(super) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
+    let followed = !document.synced.is_empty() && document.synced >= watched.sync;
+    if followed && matches!(document.phase, ShownPhase::Idle | ShownPhase::Halted) {
+        return true;
+    }
+    // What is paused, parked or stuck does not move; nor does what waits for it.
+    let is_held = document.phase == ShownPhase::Paused
+        || (document.problem.is_some() && document.active_runs == 0)
+        || document.features.iter().any(|line| line.needs_person && line.step.is_some());
+    if document.active_runs > 0 || !is_held {
+        watched.quiet_since = None;
+        return false;
+    }
+    watched.quiet_since.get_or_insert_with(Instant::now).elapsed() >= QUIET
+}
+
+/// The exit code for a settled project.
+pub(super) fn exit(document: &StatusDocument) -> Exit {
+    let in_hand = document.features.iter().any(|line| line.needs_person && line.step.is_some());
+    if document.problem.is_some() {
+        Exit::Usage
+    } else if matches!(document.phase, ShownPhase::Paused | ShownPhase::Halted) || in_hand {
+        Exit::Suspended
+    } else if document.counts.passing < document.counts.total {
+        Exit::Finding
+    } else if document.waits_on_next.is_some() {
+        Exit::Suspended
+    } else {
+        Exit::Ok
+    }
+}

@@ -1,0 +1,110 @@
+//! `longhaul status`.
+
+use std::path::Path;
+
+use anyhow::Result;
+use comfy_table::{ContentArrangement, Table, presets};
+
+use crate::arguments::{Output, Show};
+use crate::exit::{Exit, usage};
+use crate::owner::{Access, Answer, Ask};
+use crate::place::Project;
+use crate::status::{self, FeatureLine, ShownPhase, StatusDocument};
+use crate::term;
+
+pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
+    let project = Project::at(&arguments.dir).await?;
+    let document = document(data_dir, &project).await?;
+    match arguments.output {
+        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Table => {
+            term::print(headline(&document));
+            term::print(table(&document));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Where a project stands: by the log, or, if no log knows it, by its files.
+pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<StatusDocument> {
+    if let Some(access) = Access::reach(data_dir).await? {
+        match access.ask(Ask::Status { project: project.id.clone() }).await? {
+            Answer::Status { status } if !status.root.is_empty() => return Ok(*status),
+            Answer::Failed { reason } => return Err(anyhow::anyhow!(reason)),
+            _ => {}
+        }
+    }
+    let loaded = longhaul_activities::project::load(&project.root).await.map_err(usage)?;
+    let root = project.root.to_string_lossy();
+    Ok(status::of_files(&project.id, &root, loaded.target, &loaded.features))
+}
+
+/// Where a project stands, in a few lines.
+pub(super) fn headline(document: &StatusDocument) -> String {
+    let counts = document.counts;
+    let phase = match document.phase {
+        ShownPhase::New => "never run",
+        ShownPhase::Working if document.is_running => "running",
+        ShownPhase::Working => "interrupted: `longhaul run` goes on",
+        ShownPhase::Idle if counts.passing == counts.total => "done",
+        ShownPhase::Idle => "needs a person",
+        ShownPhase::Halted => "cancelled",
+        ShownPhase::Paused => "paused",
+    };
+    let mut text = format!("{} ({}): {} of {} features pass", document.project, phase, counts.passing, counts.total);
+    if counts.blocked > 0 {
+        text += &format!(", {} blocked", counts.blocked);
+    }
+    if let Some(request) = &document.stopped_by {
+        let why = if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };
+        text += &format!("\nstopped by {}{why}", request.by);
+    }
+    if let Some(reason) = &document.waits_on_next {
+        text += &format!("\nfinished work waits on longhaul/next: {reason}");
+    }
+    if let Some(problem) = &document.problem {
+        text += &format!("\nproblem: {problem}");
+    }
+    text
+}
+
+/// The features, for people.
+pub(super) fn table(document: &StatusDocument) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["FEATURE", "STATUS", "SESSIONS", ""]);
+    for line in &document.features {
+        let sessions = if line.sessions == 0 { String::new() } else { line.sessions.to_string() };
+        table.add_row([line.id.clone(), state(line).to_owned(), sessions, remark(line)]);
+    }
+    table
+}
+
+pub(super) fn state(line: &FeatureLine) -> &'static str {
+    use longhaul_workflows::backlog::FeatureStatus;
+    match (line.passes, line.status) {
+        (true, _) => "passes",
+        (_, FeatureStatus::InProgress) => "in progress",
+        (_, FeatureStatus::Blocked) => "blocked",
+        (_, FeatureStatus::Pending) if line.waiting_for.is_empty() => "pending",
+        (_, FeatureStatus::Pending) => "waiting",
+        (_, FeatureStatus::Completed) => "completed",
+    }
+}
+
+fn remark(line: &FeatureLine) -> String {
+    if let Some(reason) = &line.reason {
+        return first_line(reason);
+    }
+    if let Some(step) = &line.step {
+        return step.clone();
+    }
+    if !line.waiting_for.is_empty() && !line.passes {
+        return format!("for {}", line.waiting_for.join(", "));
+    }
+    line.commit.as_ref().map(|commit| commit.chars().take(10).collect()).unwrap_or_default()
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,166 @@
+//! `longhaul demo`: a small real project with its backlog and a scripted agent, to see Longhaul at work.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail, ensure};
+
+mod template;
+
+use template::TEMPLATE;
+
+/// How many features the demo project has.
+pub(crate) const FEATURES: usize = 12;
+
+const MARKER: &str = "longhaul.demo";
+
+/// Makes the demo project in `dir`, with one commit; leaves one that was made there before as it is.
+///
+/// It is made beside `dir` and moved there when it is complete, so that `dir` is either a whole project or none.
+pub(crate) fn create(dir: &Path) -> anyhow::Result<()> {
+    needs("git", "it keeps the project and the work on it")?;
+    needs("cargo", "the demo project is written in Rust; see https://rustup.rs")?;
+    needs("rustc", "the demo project is written in Rust; see https://rustup.rs")?;
+    let place = absolute(dir)?;
+    if !is_free(&place)? {
+        ensure!(
+            is_demo(&place),
+            "{} is there already and is not a demo project: choose a directory that is new or empty",
+            dir.display()
+        );
+        return Ok(());
+    }
+    let draft = draft_of(&place)?;
+    remove(&draft)?;
+    write_files(&draft)?;
+    commit(&draft)?;
+    // Replaces an empty directory as well.
+    fs::rename(&draft, &place).with_context(|| format!("cannot move the demo project to {}", place.display()))
+}
+
+/// An absolute path; its parent is there afterwards.
+fn absolute(dir: &Path) -> anyhow::Result<PathBuf> {
+    let unusable = || format!("cannot make a project in {}", dir.display());
+    if let Ok(place) = dir.canonicalize() {
+        let here = std::env::current_dir().and_then(|here| here.canonicalize()).with_context(unusable)?;
+        ensure!(
+            place != here || is_demo(&place),
+            "the demo project cannot take the place of the current directory: name one to be made"
+        );
+        return Ok(place);
+    }
+    let place = std::path::absolute(dir).with_context(unusable)?;
+    let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else { bail!(unusable()) };
+    fs::create_dir_all(parent).with_context(unusable)?;
+    Ok(parent.canonicalize().with_context(unusable)?.join(name))
+}
+
+/// Whether there is nothing at this place, or an empty directory.
+fn is_free(place: &Path) -> anyhow::Result<bool> {
+    match fs::read_dir(place) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", place.display())),
+    }
+}
+
+fn is_demo(place: &Path) -> bool {
+    // Named so, git does not look for a repository further up.
+    let repository = format!("--git-dir={}", place.join(".git").display());
+    let read = git(place).args([&repository, "config", "--local", "--get", "--bool", MARKER]).output();
+    read.is_ok_and(|read| read.status.success() && read.stdout.trim_ascii() == b"true")
+}
+
+/// Where the project is made: in the same directory, so that it can be moved. What is there is of a demo that was killed.
+fn draft_of(place: &Path) -> anyhow::Result<PathBuf> {
+    let name = place.file_name().with_context(|| format!("cannot make a project in {}", place.display()))?;
+    Ok(place.with_file_name(format!(".{}.longhaul-demo", name.to_string_lossy())))
+}
+
+fn remove(draft: &Path) -> anyhow::Result<()> {
+    match fs::remove_dir_all(draft) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", draft.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write_files(draft: &Path) -> anyhow::Result<()> {
+    for (path, content) in TEMPLATE {
+        let file = draft.join(path);
+        let written = file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, content));
+        let written = written.and_then(|()| if content.starts_with("#!/") { make_executable(&file) } else { Ok(()) });
+        written.with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn make_executable(file: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn make_executable(_file: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+fn commit(draft: &Path) -> anyhow::Result<()> {
+    run_git(draft, &["init", "--quiet", "--initial-branch=main"])?;
+    // Settings of the person's own that would stop a program, or change the files that Longhaul compares.
+    let settings =
+        [(MARKER, "true"), ("commit.gpgSign", "false"), ("core.autocrlf", "false"), ("core.hooksPath", "/dev/null")];
+    for (setting, value) in settings {
+        run_git(draft, &["config", setting, value])?;
+    }
+    if !knows_who_commits(draft) {
+        run_git(draft, &["config", "user.name", "Longhaul Demo"])?;
+        run_git(draft, &["config", "user.email", "demo@example.invalid"])?;
+    }
+    run_git(draft, &["add", "--all", "--force"])?;
+    run_git(draft, &["commit", "--quiet", "--no-verify", "--message", "A calculator with nothing in it yet"])
+}
+
+fn knows_who_commits(draft: &Path) -> bool {
+    ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"]
+        .iter()
+        .all(|ident| git(draft).args(["var", ident]).output().is_ok_and(|output| output.status.success()))
+}
+
+fn run_git(draft: &Path, arguments: &[&str]) -> anyhow::Result<()> {
+    let shown = || format!("git {}", arguments.join(" "));
+    let output = git(draft).args(arguments).output().with_context(|| format!("cannot run {}", shown()))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{} failed: {}", shown(), said.trim());
+    Ok(())
+}
+
+/// git in a directory, without what an outer git (a hook, an alias) may have set.
+fn git(directory: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(directory).stdin(Stdio::null());
+    for variable in
+        ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX"]
+    {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn needs(program: &str, why: &str) -> anyhow::Result<()> {
+    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let output = match output {
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!("`{program}` is not installed: {why}"),
+        other => other.with_context(|| format!("cannot run `{program}`"))?,
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "`{program} --version` failed: {}", said.trim());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

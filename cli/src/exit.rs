@@ -1,0 +1,80 @@
+//! The exit codes: the same table for every command.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    /// 0: done, and nothing to complain of.
+    Ok,
+    /// 1: a finding: a feature is blocked, a replay diverged.
+    Finding,
+    /// 2: the command line, the settings or the list is wrong.
+    Usage,
+    /// 3: suspended: a person or a limit is waited for.
+    Suspended,
+    /// 4: the log, the disk, git or the network failed.
+    Operational,
+    /// 5: some of what was asked for came out well, and some did not.
+    Partial,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Finding => 1,
+            Self::Usage => 2,
+            Self::Suspended => 3,
+            Self::Operational => 4,
+            Self::Partial => 5,
+        }
+    }
+
+    /// The exit of a command over several things, from the exits of each.
+    pub(crate) fn of_all(exits: impl IntoIterator<Item = Self>) -> Self {
+        let mut exits = exits.into_iter();
+        let Some(first) = exits.next() else { return Self::Ok };
+        let differs = exits.any(|exit| exit != first);
+        if differs { Self::Partial } else { first }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}
+
+/// An error that knows its exit code; any other error is operational.
+#[derive(Debug)]
+pub(crate) struct Complaint {
+    pub(crate) exit: Exit,
+    message: String,
+}
+
+impl std::fmt::Display for Complaint {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Complaint {}
+
+/// An error of whoever gave the command: exit code 2.
+pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
+    Complaint { exit: Exit::Usage, message: message.to_string() }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_exits_make_one() {
+        assert_eq!(Exit::of_all([Exit::Ok, Exit::Ok]), Exit::Ok);
+        assert_eq!(Exit::of_all([Exit::Finding]), Exit::Finding);
+        assert_eq!(Exit::of_all([Exit::Suspended, Exit::Suspended]), Exit::Suspended);
+        assert_eq!(Exit::of_all([Exit::Ok, Exit::Finding]), Exit::Partial);
+    }
+}

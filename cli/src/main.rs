@@ -1,0 +1,5 @@
+//! The command `longhaul`.
+
+fn main() -> std::process::ExitCode {
+    longhaul_cli::main()
+}

@@ -1,0 +1,111 @@
+//! Reaching the log: through the process that owns it, or, when none does, by opening it.
+
+mod desk;
+mod engaged;
+mod serve;
+mod socket;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use longhaul_activities::{checks, git, process, project, session};
+use longhaul_engine::{Engine, Handlers, Options, Parts, StoreError, SystemClock, Workflows};
+use longhaul_storage::SledStore;
+use longhaul_workflows::contracts;
+use longhaul_workflows::feature::FeatureWorkflow;
+use longhaul_workflows::project::ProjectWorkflow;
+
+pub(crate) use desk::{Answer, Ask, Desk, Order};
+pub(crate) use serve::Server;
+use socket::Remote;
+
+/// Where the log of a data directory is reached.
+pub(crate) enum Access {
+    /// Another process owns it.
+    Remote(Remote),
+    /// Nobody ran it: we opened it ourselves.
+    Local(Arc<Desk>),
+}
+
+impl Access {
+    /// Reaches the log; `None` if there is none yet.
+    pub(crate) async fn reach(data_dir: &Path) -> Result<Option<Self>> {
+        for _ in 0..50 {
+            if let Some(remote) = Remote::connect(data_dir).await {
+                return Ok(Some(Self::Remote(remote)));
+            }
+            if !data_dir.join("lock").exists() {
+                return Ok(None);
+            }
+            match SledStore::open(data_dir) {
+                Ok(store) => return Ok(Some(Self::Local(Desk::at_rest(Arc::new(store))))),
+                // Its owner is just starting, or another command has it for a moment.
+                Err(error) if is_owned(&error) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(anyhow::anyhow!("the owner of {} does not answer: see {}", data_dir.display(), data_dir.join("lock").display()))
+    }
+
+    /// Asks something of the log.
+    pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer> {
+        match self {
+            Self::Remote(remote) => remote.ask(&ask).await,
+            Self::Local(desk) => Ok(desk.answer(ask).await),
+        }
+    }
+}
+
+/// Whether an error says that another process owns the log.
+pub(crate) fn is_owned(error: &StoreError) -> bool {
+    matches!(error, StoreError::Owned { .. })
+}
+
+/// How much may run at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) agents: usize,
+    pub(crate) checks: usize,
+}
+
+/// Opens the log as its owner, ends what a dead owner left running, and starts an engine.
+pub(crate) async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Desk>> {
+    git::check_git().await.map_err(|failure| anyhow::anyhow!("{failure}"))?;
+    let store = Arc::new(SledStore::open(data_dir)?);
+    // The lock is ours now: whatever still carries our mark belongs to an owner that is dead.
+    for leftover in process::sweep(data_dir) {
+        tracing::info!(pid = leftover.pid, command = leftover.command, "ended a leftover of a dead owner");
+    }
+    let options = Options {
+        pools: vec![("agents".into(), limits.agents), ("checks".into(), limits.checks)],
+        adopted: Vec::new(),
+        ..Options::default()
+    };
+    let parts = Parts {
+        store: store.clone(),
+        workflows: workflows(),
+        handlers: handlers(data_dir)?,
+        clock: Arc::new(SystemClock),
+        options,
+    };
+    let engine = Engine::open(parts).await?;
+    Ok(Desk::with_engine(store, engine))
+}
+
+/// All workflows.
+pub(crate) fn workflows() -> Workflows {
+    Workflows::new().with(FeatureWorkflow::NAME, FeatureWorkflow).with(ProjectWorkflow::NAME, ProjectWorkflow)
+}
+
+/// All handlers.
+fn handlers(data_dir: &Path) -> Result<Handlers> {
+    let supervisor = process::Supervisor::of_this_binary().context("cannot find this program itself")?;
+    let checks = checks::ChecksHandler::new(data_dir, supervisor.clone());
+    let files = Handlers::new().with::<contracts::LoadBacklog>(project::ProjectReader);
+    Ok(git::GitHandlers::new(data_dir)
+        .register(files)
+        .with::<contracts::RunSetup>(checks.clone())
+        .with::<contracts::RunChecks>(checks)
+        .with::<contracts::RunSession>(session::SessionHandler::new(data_dir, supervisor)))
+}

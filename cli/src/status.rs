@@ -1,0 +1,289 @@
+//! Where a project stands: one document, shown as a table or as JSON.
+
+use std::collections::BTreeMap;
+
+use longhaul_engine::{EventStore, MessageBody, Request, RunId, Status, StoreError, Summary};
+use longhaul_workflows::backlog::{Feature, FeatureStatus};
+use longhaul_workflows::feature::FeatureProgress;
+use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectView};
+use serde::{Deserialize, Serialize};
+
+/// The `schema` of [`StatusDocument`].
+pub(crate) const SCHEMA: &str = "longhaul.status/1";
+
+/// Where a project stands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StatusDocument {
+    pub(crate) schema: String,
+    /// The id of the project.
+    pub(crate) project: String,
+    /// The top of its checkout.
+    pub(crate) root: String,
+    /// The branch that finished work goes to.
+    pub(crate) target: String,
+    pub(crate) phase: ShownPhase,
+    /// Whether a process runs it now.
+    pub(crate) is_running: bool,
+    /// Who paused or halted it, and why.
+    pub(crate) stopped_by: Option<Request>,
+    /// What is wrong with its list or settings.
+    pub(crate) problem: Option<String>,
+    /// Why finished work waits on `longhaul/next`.
+    pub(crate) waits_on_next: Option<String>,
+    /// The last sync that was followed.
+    pub(crate) synced: String,
+    /// How many runs of it have something to do now.
+    pub(crate) active_runs: usize,
+    pub(crate) counts: Counts,
+    pub(crate) features: Vec<FeatureLine>,
+}
+
+/// Whether a project works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ShownPhase {
+    /// It has never run.
+    New,
+    /// Something is being done, or will be when it is run.
+    Working,
+    /// All features pass, or the rest needs a person.
+    Idle,
+    /// Somebody cancelled it.
+    Halted,
+    /// Somebody paused it.
+    Paused,
+}
+
+/// How many features there are of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Counts {
+    pub(crate) total: usize,
+    pub(crate) passing: usize,
+    pub(crate) in_progress: usize,
+    pub(crate) blocked: usize,
+    pub(crate) pending: usize,
+}
+
+/// Where a feature stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FeatureLine {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) status: FeatureStatus,
+    pub(crate) passes: bool,
+    /// Its last run.
+    pub(crate) run: Option<RunId>,
+    pub(crate) sessions: u32,
+    /// Why it is blocked, or needs a person.
+    pub(crate) reason: Option<String>,
+    /// What is being done.
+    pub(crate) step: Option<String>,
+    /// The dependencies that do not pass yet.
+    pub(crate) waiting_for: Vec<String>,
+    /// The commit that passed.
+    pub(crate) commit: Option<String>,
+    /// Whether its run can go on only when a person does something.
+    pub(crate) needs_person: bool,
+}
+
+/// The root of a project, as the log knows it.
+pub(crate) async fn known_root(store: &dyn EventStore, project: &RunId) -> Result<Option<String>, StoreError> {
+    let published = store.published(project).await?;
+    let view = published.get(ProjectView::KEY).and_then(|view| view.read::<ProjectView>().ok());
+    Ok(view.map(|view| view.root))
+}
+
+/// Where a project stands, by the log.
+pub(crate) async fn of_project(
+    store: &dyn EventStore,
+    project: &RunId,
+    stuck: &BTreeMap<RunId, String>,
+    is_running: bool,
+) -> Result<StatusDocument, StoreError> {
+    let summary = store.summary(project).await?.ok_or_else(|| StoreError::UnknownRun(project.clone()))?;
+    let published = store.published(project).await?;
+    let view = published.get(ProjectView::KEY).and_then(|view| view.read::<ProjectView>().ok());
+    let backlog = published.get(BacklogView::KEY).and_then(|view| view.read::<BacklogView>().ok());
+    let mut views = BTreeMap::new();
+    for (key, value) in &published {
+        if let (Some(id), Ok(view)) = (key.strip_prefix(FeatureView::PREFIX), value.read::<FeatureView>()) {
+            views.insert(id.to_owned(), view);
+        }
+    }
+    let standing = standing(store, project, &summary, stuck).await?;
+    let mut document = StatusDocument {
+        schema: SCHEMA.into(),
+        project: project.to_string(),
+        root: String::new(),
+        target: String::new(),
+        phase: ShownPhase::New,
+        is_running,
+        stopped_by: None,
+        problem: stuck.get(project).cloned(),
+        waits_on_next: None,
+        synced: String::new(),
+        active_runs: usize::from(standing.is_active),
+        counts: Counts::default(),
+        features: Vec::new(),
+    };
+    for feature in backlog.map(|backlog| backlog.features).unwrap_or_default() {
+        let view = views.get(feature.id.as_str());
+        let (line, is_active) = line(store, &feature, view, &views, stuck).await?;
+        document.active_runs += usize::from(is_active);
+        document.features.push(line);
+    }
+    document.count();
+    if let Some(view) = view {
+        document.take_view(view);
+    }
+    if let Some(request) = standing.paused {
+        document.phase = ShownPhase::Paused;
+        document.stopped_by = Some(request);
+    }
+    Ok(document)
+}
+
+/// Where a project stands that no log knows: all its features are pending, whatever its list claims.
+pub(crate) fn of_files(project: &RunId, root: &str, target: String, features: &[Feature]) -> StatusDocument {
+    let lines = features.iter().map(|feature| FeatureLine {
+        waiting_for: feature.depends_on.iter().map(ToString::to_string).collect(),
+        ..FeatureLine::pending(feature)
+    });
+    let mut document = StatusDocument {
+        schema: SCHEMA.into(),
+        project: project.to_string(),
+        root: root.into(),
+        target,
+        phase: ShownPhase::New,
+        is_running: false,
+        stopped_by: None,
+        problem: None,
+        waits_on_next: None,
+        synced: String::new(),
+        active_runs: 0,
+        counts: Counts::default(),
+        features: lines.collect(),
+    };
+    document.count();
+    document
+}
+
+impl StatusDocument {
+    fn take_view(&mut self, view: ProjectView) {
+        self.root = view.root;
+        self.target = view.target;
+        self.phase = match view.phase {
+            Phase::Working => ShownPhase::Working,
+            Phase::Idle => ShownPhase::Idle,
+            Phase::Halted => ShownPhase::Halted,
+        };
+        self.stopped_by = view.halted;
+        self.problem = self.problem.take().or(view.problem);
+        self.waits_on_next = view.waits_on_next;
+        self.synced = view.synced;
+    }
+
+    fn count(&mut self) {
+        let count = |status| self.features.iter().filter(|line| line.status == status).count();
+        self.counts = Counts {
+            total: self.features.len(),
+            passing: self.features.iter().filter(|line| line.passes).count(),
+            in_progress: count(FeatureStatus::InProgress),
+            blocked: count(FeatureStatus::Blocked),
+            pending: count(FeatureStatus::Pending),
+        };
+    }
+}
+
+impl FeatureLine {
+    fn pending(feature: &Feature) -> Self {
+        Self {
+            id: feature.id.to_string(),
+            name: feature.name.clone(),
+            status: FeatureStatus::Pending,
+            passes: false,
+            run: None,
+            sessions: 0,
+            reason: None,
+            step: None,
+            waiting_for: Vec::new(),
+            commit: None,
+            needs_person: false,
+        }
+    }
+}
+
+async fn line(
+    store: &dyn EventStore,
+    feature: &Feature,
+    view: Option<&FeatureView>,
+    views: &BTreeMap<String, FeatureView>,
+    stuck: &BTreeMap<RunId, String>,
+) -> Result<(FeatureLine, bool), StoreError> {
+    let mut line = FeatureLine::pending(feature);
+    let passes = |id: &str| views.get(id).is_some_and(|view| view.passes);
+    line.waiting_for = feature.depends_on.iter().map(ToString::to_string).filter(|id| !passes(id)).collect();
+    let Some(view) = view else { return Ok((line, false)) };
+    line.status = view.status;
+    line.passes = view.passes;
+    line.run.clone_from(&view.run);
+    line.sessions = view.sessions;
+    line.reason.clone_from(&view.reason);
+    line.commit.clone_from(&view.commit);
+    line.needs_person = view.status == FeatureStatus::Blocked;
+    let (FeatureStatus::InProgress, Some(run)) = (view.status, &view.run) else { return Ok((line, false)) };
+    let published = store.published(run).await?;
+    if let Some(progress) = published.get(FeatureProgress::KEY).and_then(|value| value.read::<FeatureProgress>().ok()) {
+        line.step = Some(progress.step);
+        line.sessions += progress.sessions;
+    }
+    let Some(summary) = store.summary(run).await? else { return Ok((line, true)) };
+    let standing = standing(store, run, &summary, stuck).await?;
+    if let Some(reason) = standing.needs_person {
+        line.reason = Some(reason);
+        line.needs_person = true;
+    }
+    Ok((line, standing.is_active))
+}
+
+/// Where a run stands, the orders that wait in its mailbox included.
+struct Standing {
+    is_active: bool,
+    paused: Option<Request>,
+    needs_person: Option<String>,
+}
+
+async fn standing(
+    store: &dyn EventStore,
+    run: &RunId,
+    summary: &Summary,
+    stuck: &BTreeMap<RunId, String>,
+) -> Result<Standing, StoreError> {
+    let mut paused = match &summary.status {
+        Status::Paused(request) => Some(request.clone()),
+        _ => None,
+    };
+    for message in store.mailbox(run).await? {
+        match message.body {
+            MessageBody::Pause(request) => paused = Some(request),
+            MessageBody::Resume(_) => paused = None,
+            _ => {}
+        }
+    }
+    let is_stuck = stuck.get(run).cloned();
+    let parked = match &summary.status {
+        Status::Parked(reason) => Some(reason.clone()),
+        _ => None,
+    };
+    let by_whom = paused.as_ref().map(|request| match request.why.as_str() {
+        "" => format!("paused by {}", request.by),
+        why => format!("paused by {}: {why}", request.by),
+    });
+    // A run that is to pause still does what it is doing.
+    let works = match &summary.status {
+        Status::Running => true,
+        Status::Waiting { until } => until.is_some(),
+        _ => false,
+    };
+    Ok(Standing { is_active: works && is_stuck.is_none(), paused, needs_person: is_stuck.or(parked).or(by_whom) })
+}

@@ -1,0 +1,169 @@
+//! An event log in memory, with the same rules, for tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use longhaul_engine::store::{Birth, Commit, Committed, Delivery};
+use longhaul_engine::{Event, EventStore, Message, MessageSeq, Payload, Position, RunId, StoreError, Summary};
+
+use crate::blob::Source;
+use crate::flaw::Flaw;
+use crate::order;
+use crate::wire::pack::{self, Packer};
+use crate::wire::unpack::{self, Unpacker};
+
+/// An event log that is gone when the last clone of it is. Clones share their content; [`MemoryStore::fork`] copies it.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStore(Arc<Mutex<Content>>);
+
+#[derive(Debug, Clone, Default)]
+struct Content {
+    runs: BTreeMap<RunId, Run>,
+    last_seq: MessageSeq,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Run {
+    events: Vec<Event>,
+    summary: Option<Summary>,
+    mailbox: BTreeMap<MessageSeq, Message>,
+    published: BTreeMap<String, Payload>,
+}
+
+impl Run {
+    fn takes_mail(&self) -> bool {
+        let over = self.summary.as_ref().is_some_and(|summary| summary.status.is_terminal());
+        !self.events.is_empty() && !over
+    }
+}
+
+impl MemoryStore {
+    /// An empty log.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A log of its own with the same content: what a process would find that starts now.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.content().clone())))
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of_run<T>(&self, run: &RunId, read: impl FnOnce(&Run) -> T) -> Option<T> {
+        self.content().runs.get(run).map(read)
+    }
+}
+
+impl Content {
+    fn commit(&mut self, commit: Commit) -> Result<Committed, StoreError> {
+        order::check(&commit)?;
+        let run = &commit.run;
+        let end = self.runs.get(run).map_or(0, |run| run.events.len() as Position);
+        if let Some(asked) = commit.events.first().map(|event| event.position)
+            && asked != end
+        {
+            return Err(StoreError::Conflict { run: run.clone(), asked, end });
+        }
+        let own = self.runs.entry(run.clone()).or_default();
+        own.events.extend(commit.events.iter().map(as_read));
+        if let Some(summary) = &commit.summary {
+            own.summary = Some(summary_as_read(summary));
+        }
+        if let Some(seq) = commit.consumed {
+            own.mailbox.remove(&seq);
+        }
+        for (name, value) in commit.published {
+            match value {
+                Some(value) => own.published.insert(name, value),
+                None => own.published.remove(&name),
+            };
+        }
+        let born = commit.births.into_iter().map(|birth| self.bear(birth)).collect();
+        let delivered = commit.deliveries.into_iter().map(|delivery| self.deliver(delivery)).collect();
+        Ok(Committed { delivered, born })
+    }
+
+    fn bear(&mut self, birth: Birth) -> bool {
+        let run = self.runs.entry(birth.run).or_default();
+        if !run.events.is_empty() {
+            return false;
+        }
+        run.events.push(as_read(&birth.event));
+        run.summary = Some(summary_as_read(&birth.summary));
+        true
+    }
+
+    fn deliver(&mut self, delivery: Delivery) -> Option<Message> {
+        let run = self.runs.get_mut(&delivery.to).filter(|run| run.takes_mail())?;
+        self.last_seq += 1;
+        let seq = self.last_seq;
+        let message = Message { seq, at: pack::rounded(delivery.at), body: delivery.body };
+        run.mailbox.insert(seq, message.clone());
+        Some(message)
+    }
+}
+
+/// An event as the log on disk would give it back.
+fn as_read(event: &Event) -> Event {
+    let stored = Packer::inline().event(event);
+    sound(Unpacker(Source::Nowhere).event(event.position, stored))
+}
+
+fn summary_as_read(summary: &Summary) -> Summary {
+    sound(unpack::summary(pack::summary(summary)))
+}
+
+fn sound<T>(converted: Result<T, Flaw>) -> T {
+    converted.expect("what was converted just now can be converted back")
+}
+
+#[async_trait]
+impl EventStore for MemoryStore {
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        self.content().commit(commit)
+    }
+
+    async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError> {
+        let mut content = self.content();
+        if content.runs.get(&delivery.to).is_none_or(|run| run.events.is_empty()) {
+            return Err(StoreError::UnknownRun(delivery.to));
+        }
+        Ok(content.deliver(delivery))
+    }
+
+    async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError> {
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let events = self.of_run(run, |run| run.events.get(from..).unwrap_or_default().to_vec());
+        Ok(events.unwrap_or_default())
+    }
+
+    async fn mailbox(&self, run: &RunId) -> Result<Vec<Message>, StoreError> {
+        Ok(self.of_run(run, |run| run.mailbox.values().cloned().collect()).unwrap_or_default())
+    }
+
+    async fn summary(&self, run: &RunId) -> Result<Option<Summary>, StoreError> {
+        Ok(self.of_run(run, |run| run.summary.clone()).flatten())
+    }
+
+    async fn runs(&self, prefix: &str) -> Result<Vec<(RunId, Summary)>, StoreError> {
+        let content = self.content();
+        let chosen = content.runs.iter().filter(|(run, _)| run.as_str().starts_with(prefix));
+        Ok(chosen.filter_map(|(id, run)| Some((id.clone(), run.summary.clone()?))).collect())
+    }
+
+    async fn runs_with_mail(&self) -> Result<Vec<RunId>, StoreError> {
+        let content = self.content();
+        let with_mail = content.runs.iter().filter(|(_, run)| !run.mailbox.is_empty());
+        let runs: BTreeSet<_> = with_mail.map(|(id, _)| id.clone()).collect();
+        Ok(runs.into_iter().collect())
+    }
+
+    async fn published(&self, run: &RunId) -> Result<BTreeMap<String, Payload>, StoreError> {
+        Ok(self.of_run(run, |run| run.published.clone()).unwrap_or_default())
+    }
+}

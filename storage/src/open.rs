@@ -1,0 +1,182 @@
+//! Opening a data directory: one owner, a known format, an epoch, and every file and name durable before any use.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use longhaul_engine::StoreError;
+
+use crate::blob::Source;
+use crate::flaw::{io, words_of};
+use crate::ledger::unreadable;
+use crate::wire::{pack, v1};
+use crate::{files, key, record};
+
+/// The version of the keyspace.
+const KEYSPACE: u32 = 1;
+
+/// What sled may keep in memory.
+const CACHE: u64 = 64 * 1024 * 1024;
+
+/// How long to wait for the threads of a store that was just closed to let go of the file.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// An opened log.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) db: sled::Db,
+    /// Our own descriptor of sled's file.
+    pub(crate) file: File,
+    pub(crate) epoch: u64,
+    /// Held for as long as the log is open; let go last.
+    pub(crate) lock: File,
+}
+
+/// Opens or creates the log in a data directory.
+pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
+    files::create_directory(directory)?;
+    let lock = lock(directory)?;
+    let log = directory.join("log");
+    if !log.exists() {
+        create(directory, &log)?;
+    }
+    remove_half_written_snapshots(&log)?;
+    let db = open_sled(&log)?;
+    check_format(&db, directory)?;
+    let path = log.join("db");
+    let file = File::options().write(true).open(&path).map_err(|error| io("opening", &path, &error))?;
+    let epoch = take_epoch(&db)?;
+    // What the last owner wrote and did not sync is read as true from now on, so it is made durable now.
+    files::sync_tree(&log)?;
+    files::sync_directory(directory)?;
+    sync_parent(directory)?;
+    Ok(Opened { db, file, epoch, lock })
+}
+
+/// Takes the lock and leaves our process id for whoever finds it taken.
+fn lock(directory: &Path) -> Result<File, StoreError> {
+    let path = directory.join("lock");
+    let mut file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(|error| io("opening", &path, &error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut owner = String::new();
+            let _ = file.read_to_string(&mut owner);
+            let owner = owner.trim().to_owned();
+            return Err(StoreError::Owned { directory: directory.display().to_string(), owner });
+        }
+        Err(TryLockError::Error(error)) => return Err(io("locking", &path, &error)),
+    }
+    let write = |file: &mut File| {
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        writeln!(file, "{}", std::process::id())
+    };
+    write(&mut file).map_err(|error| io("writing", &path, &error))?;
+    Ok(file)
+}
+
+/// Makes an empty log beside its place and moves it there whole: sled cannot open what a dead process half created.
+fn create(directory: &Path, log: &Path) -> Result<(), StoreError> {
+    let new = directory.join("log.new");
+    if new.exists() {
+        std::fs::remove_dir_all(&new).map_err(|error| io("removing", &new, &error))?;
+    }
+    let db = open_sled(&new)?;
+    let format = record::encode_small(key::FORMAT, &v1::Format { version: KEYSPACE })?;
+    db.insert(key::FORMAT, format).and_then(|_| db.flush()).map_err(|error| unwritable(&error))?;
+    drop(db);
+    files::sync_tree(&new)?;
+    std::fs::rename(&new, log).map_err(|error| io("naming", log, &error))?;
+    files::sync_directory(directory)
+}
+
+/// sled refuses for good to open a log in which its last owner died while it wrote a snapshot.
+fn remove_half_written_snapshots(log: &Path) -> Result<(), StoreError> {
+    for path in files::entries(log)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("snap.") && name.ends_with(".generating") {
+            std::fs::remove_file(&path).map_err(|error| io("removing", &path, &error))?;
+        }
+    }
+    Ok(())
+}
+
+fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
+    let config = sled::Config::new().path(path).flush_every_ms(None).mode(sled::Mode::LowSpace).cache_capacity(CACHE);
+    let damaged = |reason: String| {
+        let path = path.display();
+        StoreError::Unusable(format!("the log in {path} cannot be opened: {reason}; restore it from a backup"))
+    };
+    let begun = Instant::now();
+    loop {
+        let opened = catch_unwind(AssertUnwindSafe(|| config.open()));
+        match opened.map_err(|panic| damaged(format!("sled panicked: {}", words_of(&*panic))))? {
+            Ok(db) => return Ok(db),
+            // We hold the lock, so this is a thread of a store that this process has just closed.
+            Err(sled::Error::Io(error)) if is_busy(&error) && begun.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(sled::Error::Io(error)) => return Err(io("opening the log", path, &error)),
+            Err(error) => return Err(damaged(error.to_string())),
+        }
+    }
+}
+
+fn is_busy(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::WouldBlock || error.to_string().contains("could not acquire lock")
+}
+
+fn check_format(db: &sled::Db, directory: &Path) -> Result<(), StoreError> {
+    let directory = directory.display();
+    let Some(value) = db.get(key::FORMAT).map_err(|error| unreadable(&error))? else {
+        let reason = format!("the log in {directory} does not say its format; it is damaged: restore it from a backup");
+        return Err(StoreError::Unusable(reason));
+    };
+    let format: v1::Format = record::decode(key::FORMAT, &value, Source::Nowhere)
+        .map_err(|flaw| flaw.in_record(|| format!("format of the log in {directory}")))?;
+    if format.version > KEYSPACE {
+        return Err(StoreError::Unusable(format!(
+            "the log in {directory} has format {}, this longhaul knows formats up to {KEYSPACE}; use the newer longhaul \
+             that wrote it, or another data directory",
+            format.version
+        )));
+    }
+    Ok(())
+}
+
+/// Records this process as the owner. The caller makes it durable.
+fn take_epoch(db: &sled::Db) -> Result<u64, StoreError> {
+    let last = db.scan_prefix(key::OWNER).keys().next_back().transpose().map_err(|error| unreadable(&error))?;
+    let epoch = last.and_then(|key| key::number_of(&key)).unwrap_or(0) + 1;
+    let key = key::owner(epoch);
+    let owner = v1::Owner { pid: std::process::id(), at: pack::time(Utc::now()) };
+    let value = record::encode_small(&key, &owner)?;
+    db.insert(key, value).and_then(|_| db.flush()).map_err(|error| unwritable(&error))?;
+    Ok(epoch)
+}
+
+fn unwritable(error: &sled::Error) -> StoreError {
+    StoreError::Unusable(format!("the log cannot be written: {error}"))
+}
+
+/// The name of the data directory itself; somebody who may not open its parent cannot have just created it.
+fn sync_parent(directory: &Path) -> Result<(), StoreError> {
+    let full: PathBuf = directory.canonicalize().map_err(|error| io("resolving", directory, &error))?;
+    let Some(parent) = full.parent() else {
+        return Ok(());
+    };
+    match File::open(parent) {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+        _ => files::sync_directory(parent),
+    }
+}

@@ -1,0 +1,173 @@
+//! A commit made ready by its caller: encoded and sealed, so that the committer only decides and writes.
+
+use longhaul_engine::store::{Birth, Commit, Committed, Delivery};
+use longhaul_engine::{Message, Position, RunId, StoreError};
+use sled::IVec;
+use tokio::sync::oneshot;
+
+use crate::key;
+use crate::record::{self, Unsealed};
+use crate::wire::pack::{self, Packer};
+
+/// A key with its new value, or with none to remove it.
+pub(crate) type Write = (IVec, Option<IVec>);
+
+/// What the committer is asked.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) run: RunId,
+    /// The run must exist.
+    pub(crate) strict: bool,
+    /// The positions of its events: the first, and how many.
+    pub(crate) first: Option<Position>,
+    pub(crate) count: u64,
+    /// Whether the run is over after this, if its summary changed.
+    pub(crate) terminal: Option<bool>,
+    pub(crate) writes: Vec<Write>,
+    pub(crate) births: Vec<NewRun>,
+    pub(crate) deliveries: Vec<Letter>,
+    pub(crate) bytes: usize,
+    pub(crate) reply: oneshot::Sender<Result<Committed, StoreError>>,
+}
+
+/// A run that may have to be begun.
+#[derive(Debug)]
+pub(crate) struct NewRun {
+    pub(crate) run: RunId,
+    pub(crate) terminal: bool,
+    pub(crate) writes: [Write; 2],
+}
+
+/// A message without its number.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    pub(crate) to: RunId,
+    pub(crate) message: Message,
+    pub(crate) record: Unsealed,
+}
+
+/// The answer to an order.
+pub(crate) type Answer = oneshot::Receiver<Result<Committed, StoreError>>;
+
+impl Order {
+    fn empty(run: RunId) -> (Self, Answer) {
+        let (reply, answer) = oneshot::channel();
+        let order = Self {
+            run,
+            strict: false,
+            first: None,
+            count: 0,
+            terminal: None,
+            writes: Vec::new(),
+            births: Vec::new(),
+            deliveries: Vec::new(),
+            bytes: 0,
+            reply,
+        };
+        (order, answer)
+    }
+
+    /// Encodes a commit.
+    pub(crate) fn of(commit: &Commit, packer: &mut Packer) -> Result<(Self, Answer), StoreError> {
+        let run = &commit.run;
+        let (mut order, answer) = Self::empty(run.clone());
+        check(commit)?;
+        order.first = commit.events.first().map(|event| event.position);
+        order.count = commit.events.len() as u64;
+        for event in &commit.events {
+            let key = key::event(run, event.position);
+            let body = packer.event(event);
+            order.put(key, &body, packer)?;
+        }
+        if let Some(summary) = &commit.summary {
+            order.terminal = Some(summary.status.is_terminal());
+            order.put(key::summary(run), &pack::summary(summary), packer)?;
+        }
+        for (name, value) in &commit.published {
+            let key = key::published(run, name);
+            match value {
+                Some(value) => {
+                    let body = packer.payload(value);
+                    order.put(key, &body, packer)?;
+                }
+                None => order.writes.push((key.into(), None)),
+            }
+        }
+        if let Some(seq) = commit.consumed {
+            order.writes.push((key::numbered(key::MESSAGE, run, seq).into(), None));
+        }
+        order.births = commit.births.iter().map(|birth| new_run(birth, packer)).collect::<Result<_, _>>()?;
+        order.deliveries =
+            commit.deliveries.iter().map(|delivery| letter(delivery, packer)).collect::<Result<_, _>>()?;
+        order.bytes = order.size();
+        Ok((order, answer))
+    }
+
+    /// Encodes a delivery from outside.
+    pub(crate) fn delivering(delivery: &Delivery, packer: &mut Packer) -> Result<(Self, Answer), StoreError> {
+        let (mut order, answer) = Self::empty(delivery.to.clone());
+        order.strict = true;
+        order.deliveries.push(letter(delivery, packer)?);
+        order.bytes = order.size();
+        Ok((order, answer))
+    }
+
+    fn put<B: record::Body>(&mut self, key: Vec<u8>, body: &B, packer: &mut Packer) -> Result<(), StoreError> {
+        let value = record::encode(body, packer)?.seal(&key);
+        self.writes.push((key.into(), Some(value.into())));
+        Ok(())
+    }
+
+    fn size(&self) -> usize {
+        let births = self.births.iter().flat_map(|birth| &birth.writes);
+        let writes: usize = self.writes.iter().chain(births).map(size_of_write).sum();
+        let letters: usize = self.deliveries.iter().map(|letter| letter.record.len()).sum();
+        writes + letters
+    }
+}
+
+fn size_of_write((key, value): &Write) -> usize {
+    key.len() + value.as_ref().map_or(0, |value| value.len())
+}
+
+/// The events of a commit follow on each other, a birth is at position 0, and names are short.
+pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
+    let first = commit.events.first().map_or(0, |event| event.position);
+    for (event, end) in commit.events.iter().zip(first..) {
+        if event.position != end {
+            return Err(StoreError::Conflict { run: commit.run.clone(), asked: event.position, end });
+        }
+    }
+    if let Some((name, _)) = commit.published.iter().find(|(name, _)| name.len() > key::LONGEST_NAME) {
+        let reason =
+            format!("a published name of {} bytes is refused: the longest is {}", name.len(), key::LONGEST_NAME);
+        return Err(StoreError::Unusable(reason));
+    }
+    for birth in &commit.births {
+        let asked = birth.event.position;
+        if asked != 0 {
+            return Err(StoreError::Conflict { run: birth.run.clone(), asked, end: 0 });
+        }
+    }
+    Ok(())
+}
+
+fn new_run(birth: &Birth, packer: &mut Packer) -> Result<NewRun, StoreError> {
+    let Birth { run, event, summary } = birth;
+    let event_key = key::event(run, 0);
+    let body = packer.event(event);
+    let event = record::encode(&body, packer)?.seal(&event_key);
+    let terminal = summary.status.is_terminal();
+    let summary_key = key::summary(run);
+    let summary = record::encode(&pack::summary(summary), packer)?.seal(&summary_key);
+    let writes = [(event_key.into(), Some(event.into())), (summary_key.into(), Some(summary.into()))];
+    Ok(NewRun { run: run.clone(), terminal, writes })
+}
+
+fn letter(delivery: &Delivery, packer: &mut Packer) -> Result<Letter, StoreError> {
+    let Delivery { to, at, body } = delivery;
+    let stored = packer.message(*at, body);
+    let record = record::encode(&stored, packer)?;
+    let message = Message { seq: 0, at: pack::rounded(*at), body: body.clone() };
+    Ok(Letter { to: to.clone(), message, record })
+}

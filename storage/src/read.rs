@@ -1,0 +1,177 @@
+//! Reading records back, each checked, with errors that name the record.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use longhaul_engine::{Event, Message, Payload, Position, RunId, StoreError, Summary};
+
+use crate::blob::{BlobStore, Source};
+use crate::flaw::Flaw;
+use crate::ledger::unreadable;
+use crate::record::Body;
+use crate::wire::unpack::{self, Unpacker};
+use crate::{key, record};
+
+/// How much a reader may do before it has to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// A few records and no blob; more is [`Flaw::TooMuch`].
+    Little,
+    /// Whatever it takes.
+    Any,
+}
+
+/// What counts as a few.
+const FEW: usize = 64;
+
+/// The reading end of a log.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub(crate) db: sled::Db,
+    pub(crate) blobs: Arc<BlobStore>,
+}
+
+impl Reader {
+    /// The events from a position on; one that is missing among them is damage.
+    pub(crate) fn events(&self, run: &RunId, from: Position, effort: Effort) -> Result<Vec<Event>, Flaw> {
+        let mut events = Vec::new();
+        let keys = key::event(run, from)..=key::event(run, u64::MAX);
+        for (entry, expected) in self.db.range(keys).zip(from..) {
+            let (key, value) = entry.map_err(broken)?;
+            if events.len() >= FEW && effort == Effort::Little {
+                return Err(Flaw::TooMuch);
+            }
+            let wanted = key::event(run, expected);
+            if *key != *wanted {
+                let missing = Flaw::Damaged("it is missing, and later ones are there".into());
+                return Err(missing.named(|| key::describe(&wanted)));
+            }
+            let event = self.decode(&key, &value, effort, |unpacker, event| unpacker.event(expected, event))?;
+            events.push(event);
+        }
+        Ok(events)
+    }
+
+    /// The messages that wait, oldest first.
+    pub(crate) fn mailbox(&self, run: &RunId, effort: Effort) -> Result<Vec<Message>, Flaw> {
+        self.scan(&key::of_run(key::MESSAGE, run), effort, |key, value| {
+            let seq = key::number_of(key).unwrap_or_default();
+            self.decode(key, value, effort, |unpacker, message| unpacker.message(seq, message))
+        })
+    }
+
+    /// The values that are published.
+    pub(crate) fn published(&self, run: &RunId, effort: Effort) -> Result<BTreeMap<String, Payload>, Flaw> {
+        let prefix = key::of_run(key::PUBLISHED, run);
+        let values = self.scan(&prefix, effort, |key, value| {
+            let name = String::from_utf8_lossy(&key[prefix.len()..]).into_owned();
+            Ok((name, self.decode(key, value, effort, Unpacker::payload)?))
+        })?;
+        Ok(values.into_iter().collect())
+    }
+
+    /// The summary, folded anew from the events if it is damaged.
+    pub(crate) fn summary(&self, run: &RunId, effort: Effort) -> Result<Option<Summary>, Flaw> {
+        let key = key::summary(run);
+        let Some(value) = self.db.get(&key).map_err(broken)? else {
+            return Ok(None);
+        };
+        self.summary_of(run, &key, &value, effort).map(Some)
+    }
+
+    /// The runs below a prefix. One whose summary and events are both damaged is left out, with a warning.
+    pub(crate) fn runs(&self, prefix: &str, effort: Effort) -> Result<Vec<(RunId, Summary)>, Flaw> {
+        let prefix = [&[key::SUMMARY], prefix.as_bytes()].concat();
+        let runs = self.scan(&prefix, effort, |key, value| {
+            let Some(run) = key::run_of(key) else {
+                tracing::warn!(key = %key.escape_ascii(), "a key that names no run is passed over");
+                return Ok(None);
+            };
+            match self.summary_of(&run, key, value, effort) {
+                Ok(summary) => Ok(Some((run, summary))),
+                Err(Flaw::TooMuch) => Err(Flaw::TooMuch),
+                Err(flaw) => {
+                    let error = flaw.in_record(|| key::describe(key));
+                    tracing::warn!(%run, %error, "a damaged run is left out");
+                    Ok(None)
+                }
+            }
+        })?;
+        Ok(runs.into_iter().flatten().collect())
+    }
+
+    /// The runs with mail, found by jumping from mailbox to mailbox.
+    pub(crate) fn runs_with_mail(&self, effort: Effort) -> Result<Vec<RunId>, Flaw> {
+        let mut runs = Vec::new();
+        let mut after = vec![key::MESSAGE];
+        while let Some(key) = self.db.range(after..vec![key::MESSAGE + 1]).keys().next() {
+            let key = key.map_err(broken)?;
+            if runs.len() >= FEW && effort == Effort::Little {
+                return Err(Flaw::TooMuch);
+            }
+            let Some(run) = key::run_of(&key) else {
+                return Err(Flaw::Damaged("it names no run".into()).named(|| key::describe(&key)));
+            };
+            after = key::numbered(key::MESSAGE, &run, u64::MAX);
+            runs.push(run);
+        }
+        Ok(runs)
+    }
+
+    fn scan<T>(
+        &self,
+        prefix: &[u8],
+        effort: Effort,
+        each: impl Fn(&[u8], &[u8]) -> Result<T, Flaw>,
+    ) -> Result<Vec<T>, Flaw> {
+        let mut found = Vec::new();
+        for entry in self.db.scan_prefix(prefix) {
+            let (key, value) = entry.map_err(broken)?;
+            if found.len() >= FEW && effort == Effort::Little {
+                return Err(Flaw::TooMuch);
+            }
+            found.push(each(&key, &value)?);
+        }
+        Ok(found)
+    }
+
+    fn summary_of(&self, run: &RunId, key: &[u8], value: &[u8], effort: Effort) -> Result<Summary, Flaw> {
+        let flaw = match self.decode(key, value, effort, |_, summary| unpack::summary(summary)) {
+            Err(Flaw::Store(error @ StoreError::Damaged { .. })) => error,
+            result => return result,
+        };
+        let events = self.events(run, 0, effort)?;
+        let folded = events.split_first().and_then(|(first, rest)| {
+            let mut summary = Summary::begin(first)?;
+            for event in rest {
+                summary.apply(event);
+            }
+            Some(summary)
+        });
+        if folded.is_some() {
+            tracing::warn!(%run, error = %flaw, "the summary was folded anew from the events");
+        }
+        folded.ok_or(Flaw::Store(flaw))
+    }
+
+    fn decode<'a, B: Body, T>(
+        &'a self,
+        key: &[u8],
+        value: &[u8],
+        effort: Effort,
+        convert: impl FnOnce(Unpacker<'a>, B) -> Result<T, Flaw>,
+    ) -> Result<T, Flaw> {
+        let source = match effort {
+            Effort::Little => Source::Nowhere,
+            Effort::Any => Source::Store(&self.blobs),
+        };
+        record::decode(key, value, source)
+            .and_then(|body| convert(Unpacker(source), body))
+            .map_err(|flaw| flaw.named(|| key::describe(key)))
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+fn broken(error: sled::Error) -> Flaw {
+    Flaw::Store(unreadable(&error))
+}

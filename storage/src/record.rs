@@ -1,0 +1,208 @@
+//! The frame of every record: format, kind, length, body, checksum; checked before anything is decoded.
+
+use longhaul_engine::{Payload, StoreError};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::blob::Source;
+use crate::flaw::Flaw;
+use crate::wire::pack::Packer;
+use crate::wire::v1;
+
+/// The format that this version writes.
+pub(crate) const FORMAT: u8 = 1;
+
+/// A body longer than this lies in a blob of ours.
+///
+/// sled moves a page over a quarter of its segment (128 KiB) out of the log into a file that it never syncs. A leaf holds
+/// up to 17 records, and up to 21 while two are merged, so record, key and overhead have to stay below 6,200 bytes.
+pub(crate) const INLINE_BODY: usize = 5 * 1024;
+
+/// The longest body that is written or decoded.
+const LONGEST_BODY: usize = 64 * 1024 * 1024;
+
+/// In the kind byte: the body is the name of the blob that holds it.
+const SPILLED: u8 = 0x80;
+
+const HEADER: usize = 6;
+const CHECKSUM: usize = 4;
+
+/// A type that is the body of one kind of record.
+pub(crate) trait Body: Serialize + DeserializeOwned {
+    /// The kind byte.
+    const KIND: u8;
+}
+
+impl Body for v1::Event {
+    const KIND: u8 = 1;
+}
+impl Body for v1::Summary {
+    const KIND: u8 = 2;
+}
+impl Body for v1::Message {
+    const KIND: u8 = 3;
+}
+impl Body for v1::Stored {
+    const KIND: u8 = 4;
+}
+impl Body for v1::Owner {
+    const KIND: u8 = 5;
+}
+impl Body for v1::Format {
+    const KIND: u8 = 6;
+}
+
+/// A record without its checksum, which covers the key too.
+#[derive(Debug)]
+pub(crate) struct Unsealed(Vec<u8>);
+
+impl Unsealed {
+    /// Bytes so far.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The value to store under `key`.
+    pub(crate) fn seal(mut self, key: &[u8]) -> Vec<u8> {
+        let sum = checksum(key, &self.0);
+        self.0.extend_from_slice(&sum.to_le_bytes());
+        self.0
+    }
+}
+
+/// Frames a body; one that is too long becomes a blob.
+pub(crate) fn encode<B: Body>(body: &B, packer: &mut Packer) -> Result<Unsealed, StoreError> {
+    let bytes = to_bytes(body)?;
+    if bytes.len() <= INLINE_BODY {
+        return Ok(frame(B::KIND, &bytes));
+    }
+    if bytes.len() > LONGEST_BODY {
+        let reason = format!("a record of {} bytes is refused: the longest is {LONGEST_BODY}", bytes.len());
+        return Err(StoreError::Unusable(reason));
+    }
+    let name = packer.blob(Payload::from_bytes(bytes));
+    Ok(frame(B::KIND | SPILLED, &to_bytes(&name)?))
+}
+
+/// A record whose body never becomes a blob.
+pub(crate) fn encode_small<B: Body>(key: &[u8], body: &B) -> Result<Vec<u8>, StoreError> {
+    Ok(frame(B::KIND, &to_bytes(body)?).seal(key))
+}
+
+/// Checks a record and decodes its body.
+pub(crate) fn decode<B: Body>(key: &[u8], value: &[u8], source: Source<'_>) -> Result<B, Flaw> {
+    let (kind, body) = check(key, value)?;
+    if kind == B::KIND {
+        from_bytes(body)
+    } else if kind == B::KIND | SPILLED {
+        from_bytes(&source.fetch(&from_bytes(body)?)?)
+    } else {
+        Err(Flaw::Damaged(format!("it is of kind {kind}, not {}", B::KIND)))
+    }
+}
+
+/// The kind and the body of a record that is whole.
+fn check<'a>(key: &[u8], value: &'a [u8]) -> Result<(u8, &'a [u8]), Flaw> {
+    let Some((framed, sum)) = value.split_last_chunk::<CHECKSUM>().filter(|(framed, _)| framed.len() >= HEADER) else {
+        return Err(Flaw::Damaged(format!("it has only {} bytes", value.len())));
+    };
+    if checksum(key, framed) != u32::from_le_bytes(*sum) {
+        return Err(Flaw::Damaged("its checksum does not match".into()));
+    }
+    let [format, kind, length @ ..] = framed.first_chunk::<HEADER>().expect("the length was checked above");
+    if *format != FORMAT {
+        let reason = format!("format {format} is not known to this version of longhaul, which knows {FORMAT}");
+        return Err(Flaw::Damaged(reason));
+    }
+    let body = &framed[HEADER..];
+    if u32::from_le_bytes(*length) as usize != body.len() {
+        return Err(Flaw::Damaged("its length does not match".into()));
+    }
+    Ok((*kind, body))
+}
+
+fn frame(kind: u8, body: &[u8]) -> Unsealed {
+    let length = u32::try_from(body.len()).expect("bodies are shorter than the limit");
+    let mut framed = Vec::with_capacity(HEADER + body.len() + CHECKSUM);
+    framed.extend_from_slice(&[FORMAT, kind]);
+    framed.extend_from_slice(&length.to_le_bytes());
+    framed.extend_from_slice(body);
+    Unsealed(framed)
+}
+
+fn checksum(key: &[u8], framed: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key);
+    hasher.update(framed);
+    hasher.finalize()
+}
+
+fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, StoreError> {
+    // The limit on decoding matters: without it a damaged length asks for any amount of memory.
+    bincode::serde::encode_to_vec(value, bincode::config::standard())
+        .map_err(|error| StoreError::Unusable(format!("a record cannot be encoded: {error}")))
+}
+
+fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Flaw> {
+    let config = bincode::config::standard().with_limit::<LONGEST_BODY>();
+    let (value, used) = bincode::serde::decode_from_slice(bytes, config)
+        .map_err(|error| Flaw::Damaged(format!("it cannot be decoded: {error}")))?;
+    if used != bytes.len() {
+        return Err(Flaw::Damaged(format!("{} bytes follow its end", bytes.len() - used)));
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> (Vec<u8>, Vec<u8>) {
+        let key = b"@owner\0".to_vec();
+        let value = encode_small(&key, &v1::Owner { pid: 77, at: -5 }).unwrap();
+        (key, value)
+    }
+
+    fn decoded(key: &[u8], value: &[u8]) -> Result<v1::Owner, Flaw> {
+        decode(key, value, Source::Nowhere)
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let (key, value) = sample();
+        assert_eq!(decoded(&key, &value), Ok(v1::Owner { pid: 77, at: -5 }));
+        for bit in 0..value.len() * 8 {
+            let mut bad = value.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(matches!(decoded(&key, &bad), Err(Flaw::Damaged(_))), "bit {bit}");
+        }
+        assert!(decoded(b"@owner\x01", &value).is_err(), "a record under another key");
+        for length in 0..value.len() {
+            assert!(decoded(&key, &value[..length]).is_err(), "cut at {length}");
+        }
+    }
+
+    #[test]
+    fn a_length_beyond_reason_is_an_error_and_not_an_abort() {
+        let key = b"k";
+        let huge = [253, 255, 255, 255, 255, 255, 255, 255, 127];
+        for kind in [1, 2, 3, 4] {
+            for at in 0..12 {
+                let value = frame(kind, &[&vec![0; at][..], &huge].concat()).seal(key);
+                let _ = decode::<v1::Event>(key, &value, Source::Nowhere);
+                let _ = decode::<v1::Summary>(key, &value, Source::Nowhere);
+                let _ = decode::<v1::Message>(key, &value, Source::Nowhere);
+                let _ = decode::<v1::Stored>(key, &value, Source::Nowhere);
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_body_becomes_a_blob() {
+        let mut packer = Packer::new();
+        let body = v1::Stored::Inline(vec![7; INLINE_BODY + 1]);
+        let value = encode(&body, &mut packer).unwrap().seal(b"k");
+        assert!(value.len() < 100);
+        assert_eq!(packer.blobs.len(), 1);
+        assert_eq!(decode::<v1::Stored>(b"k", &value, Source::Nowhere), Err(Flaw::TooMuch));
+    }
+}

@@ -1,0 +1,229 @@
+//! The event log on disk.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use async_trait::async_trait;
+use longhaul_engine::store::{Commit, Committed, Delivery};
+use longhaul_engine::{Event, EventStore, Message, Payload, Position, RunId, StoreError, Summary};
+
+use crate::blob::{BlobStore, NewBlob};
+use crate::committer::Committer;
+use crate::flaw::{Flaw, words_of};
+use crate::ledger::Ledger;
+use crate::open::{self, Opened};
+use crate::order::{Answer, Order};
+use crate::poison::Poison;
+use crate::read::{Effort, Reader};
+use crate::space::{self, Probe, Watch};
+use crate::statistics::{Counters, Statistics};
+use crate::wire::pack::Packer;
+
+/// The event log of one data directory. One process at a time has it open.
+#[derive(Debug)]
+pub struct SledStore {
+    shared: Arc<Shared>,
+    orders: Mutex<Option<Sender<Order>>>,
+    committer: Option<JoinHandle<()>>,
+}
+
+/// What reads need; the lock goes last, when nobody can write any more.
+#[derive(Debug)]
+struct Shared {
+    reader: Reader,
+    space: Arc<Watch>,
+    poison: Arc<Poison>,
+    counters: Arc<Counters>,
+    epoch: u64,
+    _lock: std::fs::File,
+}
+
+impl Shared {
+    /// Makes blobs durable, if there is room for them.
+    fn write(&self, blobs: &[NewBlob]) -> Result<(), StoreError> {
+        let bytes = blobs.iter().map(|blob| blob.content.as_bytes().len()).sum();
+        self.space.check(bytes)?;
+        blobs.iter().try_for_each(|blob| self.reader.blobs.write(blob))
+    }
+}
+
+/// Ways to open a log that only tests need.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct OpenOptions {
+    /// Off: what is acknowledged may be lost in a power cut.
+    pub sync: bool,
+    /// Where the number of free bytes comes from.
+    pub free_space: Option<Probe>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { sync: true, free_space: None }
+    }
+}
+
+impl SledStore {
+    /// Opens or creates the log in a data directory. Blocks while it is read, a second or so for a million events.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        Self::open_with(directory, OpenOptions::default())
+    }
+
+    #[doc(hidden)]
+    pub fn open_with(directory: &Path, options: OpenOptions) -> Result<Self, StoreError> {
+        let opened = catch_unwind(AssertUnwindSafe(|| open::open(directory)));
+        let opened = opened.unwrap_or_else(|panic| {
+            let reason = words_of(&*panic);
+            let directory = directory.display();
+            Err(StoreError::Unusable(format!("the log in {directory} is damaged: {reason}; restore it from a backup")))
+        });
+        let Opened { db, file, epoch, lock } = opened?;
+        let poison = Arc::new(Poison::default());
+        let counters = Arc::new(Counters::default());
+        let blobs = Arc::new(BlobStore::open(directory.join("blobs"), Arc::clone(&poison))?);
+        let space = Arc::new(Watch::new(options.free_space.unwrap_or_else(|| space::probe_of(directory))));
+        let tree: sled::Tree = (*db).clone();
+        let (orders, receiver) = mpsc::channel();
+        let committer = Committer {
+            tree: tree.clone(),
+            file,
+            sync: options.sync,
+            blobs: Arc::clone(&blobs),
+            ledger: Ledger::new(tree),
+            // No owner gives out four thousand million messages, so the numbers of two owners never meet.
+            next_seq: epoch << 32,
+            space: Arc::clone(&space),
+            poison: Arc::clone(&poison),
+            counters: Arc::clone(&counters),
+        };
+        let committer = std::thread::Builder::new()
+            .name("committer".into())
+            .spawn(move || committer.run(&receiver))
+            .map_err(|error| StoreError::Unusable(format!("no thread for the committer: {error}")))?;
+        let shared = Shared { reader: Reader { db, blobs }, space, poison, counters, epoch, _lock: lock };
+        Ok(Self { shared: Arc::new(shared), orders: Mutex::new(Some(orders)), committer: Some(committer) })
+    }
+
+    /// The number of this ownership: one more than that of the owner before.
+    pub fn epoch(&self) -> u64 {
+        self.shared.epoch
+    }
+
+    /// What was written since the log was opened.
+    pub fn statistics(&self) -> Statistics {
+        self.shared.counters.read()
+    }
+
+    /// Waits until all that was asked for is written, and lets go of the directory.
+    pub fn close(self) {
+        drop(self);
+    }
+
+    /// Sends an order, after its blobs are durable, and waits for the answer.
+    async fn order(&self, order: Order, packer: Packer, answer: Answer) -> Result<Committed, StoreError> {
+        self.shared.poison.check()?;
+        if !packer.blobs.is_empty() {
+            let shared = Arc::clone(&self.shared);
+            blocking(move || shared.write(&packer.blobs)).await?;
+        }
+        let sent = {
+            let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+            orders.as_ref().is_some_and(|orders| orders.send(order).is_ok())
+        };
+        let gone = || StoreError::Poisoned("the committer is gone".into());
+        if !sent {
+            return Err(gone());
+        }
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Reads at once what needs little, and in a thread of its own what needs a blob or is long.
+    async fn read_with<T: Send + 'static>(
+        &self,
+        read: impl Fn(&Reader, Effort) -> Result<T, Flaw> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match guarded(|| read(&self.shared.reader, Effort::Little)) {
+            Err(Flaw::TooMuch) => {}
+            result => return result.map_err(unnamed),
+        }
+        let shared = Arc::clone(&self.shared);
+        blocking(move || guarded(|| read(&shared.reader, Effort::Any)).map_err(unnamed)).await
+    }
+}
+
+/// Readers name the records in their errors; this is for what is left.
+fn unnamed(flaw: Flaw) -> StoreError {
+    flaw.in_record(|| "record of the log".into())
+}
+
+/// sled panics on some damage; to us that is one more way of being damaged.
+fn guarded<T>(read: impl FnOnce() -> Result<T, Flaw>) -> Result<T, Flaw> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(Flaw::Damaged(words_of(&*panic))))
+}
+
+/// Runs work that may wait for the disk where it holds up nobody.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(StoreError::Unusable(format!("the log could not be used: {error}"))))
+}
+
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(committer) = self.committer.take() {
+            let _ = committer.join();
+        }
+    }
+}
+
+#[async_trait]
+impl EventStore for SledStore {
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        let mut packer = Packer::new();
+        let (order, answer) = Order::of(&commit, &mut packer)?;
+        drop(commit);
+        self.order(order, packer, answer).await
+    }
+
+    async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError> {
+        let mut packer = Packer::new();
+        let (order, answer) = Order::delivering(&delivery, &mut packer)?;
+        let committed = self.order(order, packer, answer).await?;
+        Ok(committed.delivered.into_iter().next().flatten())
+    }
+
+    async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError> {
+        let run = run.clone();
+        self.read_with(move |reader, effort| reader.events(&run, from, effort)).await
+    }
+
+    async fn mailbox(&self, run: &RunId) -> Result<Vec<Message>, StoreError> {
+        let run = run.clone();
+        self.read_with(move |reader, effort| reader.mailbox(&run, effort)).await
+    }
+
+    async fn summary(&self, run: &RunId) -> Result<Option<Summary>, StoreError> {
+        let run = run.clone();
+        self.read_with(move |reader, effort| reader.summary(&run, effort)).await
+    }
+
+    async fn runs(&self, prefix: &str) -> Result<Vec<(RunId, Summary)>, StoreError> {
+        let prefix = prefix.to_owned();
+        self.read_with(move |reader, effort| reader.runs(&prefix, effort)).await
+    }
+
+    async fn runs_with_mail(&self) -> Result<Vec<RunId>, StoreError> {
+        self.read_with(Reader::runs_with_mail).await
+    }
+
+    async fn published(&self, run: &RunId) -> Result<BTreeMap<String, Payload>, StoreError> {
+        let run = run.clone();
+        self.read_with(move |reader, effort| reader.published(&run, effort)).await
+    }
+}

@@ -1,0 +1,66 @@
+//! Refuses work before the disk is full, because a write that fails half-way ends the life of the log.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use longhaul_engine::StoreError;
+
+/// Below this many free bytes nothing is accepted: room for what sled writes behind our back, and for the operator.
+pub const RESERVE: u64 = 32 * 1024 * 1024;
+
+/// The disk is asked at most this often, unless much is to be written.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// What counts as much.
+const LARGE: usize = 1024 * 1024;
+
+/// Where the number of free bytes comes from.
+pub type Probe = Arc<dyn Fn() -> Result<u64, String> + Send + Sync>;
+
+/// What the file system of a path has left for us.
+pub(crate) fn probe_of(path: &Path) -> Probe {
+    let path = path.to_owned();
+    Arc::new(move || {
+        let answer = nix::sys::statvfs::statvfs(&path).map_err(|error| error.to_string())?;
+        Ok(answer.blocks_available().saturating_mul(answer.fragment_size()))
+    })
+}
+
+/// Watches the free space, for all who write.
+pub(crate) struct Watch {
+    probe: Probe,
+    last: Mutex<Option<(Instant, u64)>>,
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Watch").field("last", &self.last).finish_non_exhaustive()
+    }
+}
+
+impl Watch {
+    pub(crate) fn new(probe: Probe) -> Self {
+        Self { probe, last: Mutex::new(None) }
+    }
+
+    /// An error if there is no room for `bytes` more.
+    pub(crate) fn check(&self, bytes: usize) -> Result<(), StoreError> {
+        let needed = RESERVE.saturating_add(bytes as u64);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last.filter(|(asked, free)| asked.elapsed() < INTERVAL && *free >= needed && bytes < LARGE);
+        let (asked, free) = match known {
+            Some(known) => known,
+            None => (Instant::now(), (self.probe)().map_err(StoreError::Full)?),
+        };
+        *last = Some((asked, free.saturating_sub(bytes as u64)));
+        if free >= needed {
+            return Ok(());
+        }
+        Err(StoreError::Full(format!(
+            "{} MiB are free where the log is and {} MiB are kept in reserve; make room, then it goes on",
+            free >> 20,
+            RESERVE >> 20
+        )))
+    }
+}
