@@ -90,6 +90,7 @@ impl Runner {
         let mut running = self.start(spec, &key, Output::new(log.clone(), file))?;
         let why = running.follow(&spec.limits, self.supervisor.grace, stop, || attempt.heartbeat()).await;
         let verdict = running.verdict().await;
+        let duration = begun.elapsed();
         let output = running.output;
         let kept = tokio::task::spawn_blocking(move || output.finish()).await.map_err(|error| lost_task(&error))?;
         let Some(verdict) = verdict else {
@@ -113,7 +114,6 @@ impl Runner {
             (Ending::Exited { code }, None) => (Some(code), None),
             (Ending::Signalled { signal }, None) => (None, Some(format!("killed by signal {signal}"))),
         };
-        let duration = begun.elapsed();
         Ok(Finished { exit_code, ended_by, duration, output_digest: kept.digest, output_tail: kept.tail, log })
     }
 
