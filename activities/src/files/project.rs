@@ -26,14 +26,7 @@ pub(super) struct ProjectRun {
 
 impl ProjectRun {
     pub(super) fn new(id: RunId) -> Self {
-        Self {
-            id,
-            view: None,
-            backlog: Vec::new(),
-            features: BTreeMap::new(),
-            told: Vec::new(),
-            counted: Vec::new(),
-        }
+        Self { id, view: None, backlog: Vec::new(), features: BTreeMap::new(), told: Vec::new(), counted: Vec::new() }
     }
 
     /// What is known of a feature; `None`: it is simply pending.
@@ -56,8 +49,12 @@ impl ProjectRun {
                     self.take_feature(event, id, value, told_by_run);
                 }
             }
-            EventKind::RunPaused(request) => self.tell(event, Kind::Paused, words::asked("The project is paused", request)),
-            EventKind::RunResumed(request) => self.tell(event, Kind::Resumed, words::asked("The project goes on", request)),
+            EventKind::RunPaused(request) => {
+                self.tell(event, Kind::Paused, words::asked("The project is paused", request));
+            }
+            EventKind::RunResumed(request) => {
+                self.tell(event, Kind::Resumed, words::asked("The project goes on", request));
+            }
             _ => {}
         }
     }

@@ -58,7 +58,8 @@ fn phase(view: &ProjectView) -> String {
         (Phase::Halted, _) | (_, Some(_)) => {
             let request = view.halted.clone().unwrap_or_default();
             let by = if request.by.is_empty() { String::new() } else { format!(" by {}", one_line(&request.by, 120)) };
-            let why = if request.why.is_empty() { ".".to_owned() } else { format!(": {}", one_line(&request.why, 300)) };
+            let why =
+                if request.why.is_empty() { ".".to_owned() } else { format!(": {}", one_line(&request.why, 300)) };
             format!("The project is halted{by}{why}\n")
         }
         (Phase::Working, None) => "The project is being worked on.\n".to_owned(),

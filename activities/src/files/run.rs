@@ -71,7 +71,9 @@ impl FeatureRun {
 
     /// Takes the next event in.
     pub(super) fn apply(&mut self, event: &Event) {
-        if let Some(session) = self.sessions.last_mut() {
+        if let Some(session) = self.sessions.last_mut()
+            && !announces_a_session(event)
+        {
             session.touch(event.at);
         }
         match &event.kind {
@@ -82,10 +84,12 @@ impl FeatureRun {
             EventKind::ActivityCompleted { name, input, output, .. } => self.complete(event, name, input, output),
             EventKind::ActivityFailed { name, failure, retry_at, .. } => self.fail(event, name, failure, *retry_at),
             EventKind::StatusPublished { key, value, .. } if key == FeatureProgress::KEY => {
-                self.progress = self.read(event, value).unwrap_or_default();
+                self.take_progress(event, value);
             }
             EventKind::RunPaused(request) => self.tell(event, Kind::Paused, words::asked("Paused", request)),
-            EventKind::RunResumed(request) => self.tell(event, Kind::Resumed, words::asked("Goes on, as asked", request)),
+            EventKind::RunResumed(request) => {
+                self.tell(event, Kind::Resumed, words::asked("Goes on, as asked", request));
+            }
             EventKind::RunParked { reason, .. } => self.park(event, reason),
             EventKind::RunReconciled { landed, request, .. } => {
                 let what = if *landed { "Said to have happened" } else { "Said not to have happened" };
@@ -115,12 +119,20 @@ impl FeatureRun {
         self.tell(event, Kind::FeatureStarted, format!("The run {} is {what}.", self.id));
     }
 
+    fn take_progress(&mut self, event: &Event, value: &Payload) {
+        self.progress = self.read(event, value).unwrap_or_default();
+        if let Some(session) = self.sessions.last_mut() {
+            session.written = None;
+        }
+    }
+
     fn begin_session(&mut self, event: &Event, input: &Payload, attempt: u32) {
         let Some(input) = self.read::<SessionInput>(event, input) else { return };
         let life = self.life.max(1);
         match self.sessions.last_mut() {
             Some(session) if (session.number, session.life) == (input.number, life) => {
                 session.status = SessionStatus::Active;
+                session.touch(event.at);
             }
             last => {
                 if let Some(last) = last {
@@ -224,6 +236,15 @@ impl FeatureRun {
     /// Reads a payload. One that cannot be read costs what it would have told, not the files.
     pub(super) fn read<T: DeserializeOwned>(&self, event: &Event, payload: &Payload) -> Option<T> {
         read(&self.id, event, payload)
+    }
+}
+
+/// Whether an event is about what comes next, not about the session so far.
+fn announces_a_session(event: &Event) -> bool {
+    match &event.kind {
+        EventKind::ActivityStarted { name, .. } => name == RunSession::NAME,
+        EventKind::StatusPublished { .. } => true,
+        _ => false,
     }
 }
 

@@ -117,10 +117,8 @@ impl Session {
     }
 
     pub(super) fn take_notes(&mut self, notes: &str) {
-        let notes = clean(notes);
-        if !notes.trim().is_empty() {
-            self.summary = end_of(format!("{}\n{}", self.summary, notes.trim()).trim(), SUMMARY).to_owned();
-        }
+        let notes = [&self.summary, clean(notes).trim()].join("\n");
+        end_of(notes.trim(), SUMMARY).clone_into(&mut self.summary);
     }
 
     /// Another session goes on, or the run is over.

@@ -2,8 +2,9 @@
 
 use longhaul_engine::{Activity, Event, Payload};
 use longhaul_workflows::contracts::{
-    ChecksInput, ChecksReport, CloseWorktree, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged, OpenWorktree,
-    RunChecks, RunSession, RunSetup, Seal, Sealed, SessionEnding, SessionInput, SessionReport, SetupReport, Worktree,
+    ChecksInput, ChecksReport, CloseWorktree, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged,
+    OpenWorktree, RunChecks, RunSession, RunSetup, Seal, Sealed, SessionEnding, SessionInput, SessionReport,
+    SetupReport, Worktree,
 };
 
 use super::happening::Kind;
@@ -17,7 +18,10 @@ impl FeatureRun {
     pub(super) fn complete(&mut self, event: &Event, name: &str, input: &Payload, output: &Payload) {
         let known = match name {
             OpenWorktree::NAME => self.read(event, output).map(|worktree| self.take_worktree(event, &worktree)),
-            RunSetup::NAME => self.read(event, output).map(|report| self.take_setup(event, &report)),
+            RunSetup::NAME => {
+                self.expects_baseline = true;
+                self.read(event, output).map(|report| self.take_setup(event, &report))
+            }
             RunChecks::NAME => self.both(event, input, output, Self::take_checks),
             RunSession::NAME => self.both(event, input, output, Self::take_session),
             Seal::NAME => self.read(event, output).map(|sealed| self.take_checkpoint(event, &sealed)),
@@ -64,7 +68,6 @@ impl FeatureRun {
     }
 
     fn take_setup(&mut self, event: &Event, report: &SetupReport) {
-        self.expects_baseline = true;
         let Some(evidence) = &report.evidence else { return };
         if evidence.passed() {
             self.tell(event, Kind::SetupPassed, format!("`{}` ran.", evidence.command));

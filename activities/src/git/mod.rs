@@ -70,6 +70,11 @@ impl GitHandlers {
             .with::<CloseWorktree>(self.clone())
     }
 
+    /// Brings the work tree of a feature back to its branch after somebody died in it; see [`OpenWorktree`].
+    pub(crate) async fn reopen_worktree(&self, input: &OpenInput, attempt: &Attempt) -> Result<Worktree, Failure> {
+        self.repository(&input.project).await?.open_worktree(input, attempt).await
+    }
+
     async fn repository(&self, project: &ProjectRef) -> Result<Repository, Failure> {
         let name = Path::new(&project.id);
         if project.id.is_empty() || !name.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -103,7 +108,7 @@ async fn to_its_end<T: Send + 'static>(
 #[async_trait]
 impl Handler<OpenWorktree> for GitHandlers {
     async fn perform(&self, input: OpenInput, attempt: &Attempt) -> Result<Worktree, Failure> {
-        self.repository(&input.project).await?.open_worktree(&input, attempt).await
+        self.reopen_worktree(&input, attempt).await
     }
 }
 

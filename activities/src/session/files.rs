@@ -69,12 +69,12 @@ impl SessionFiles {
     }
 
     /// Makes the folder afresh. What an earlier attempt left is kept beside it.
-    pub(super) fn prepare(&self, input: &SessionInput) -> io::Result<()> {
+    pub(super) fn prepare(&self, input: &SessionInput, prompt: &str) -> io::Result<()> {
         if self.exist() {
             fs::rename(&self.folder, self.free_name())?;
         }
         make_folder_durably(&self.folder)?;
-        fs::write(self.prompt(), &input.prompt)?;
+        fs::write(self.prompt(), prompt)?;
         fs::write(self.feature(), serde_json::to_string_pretty(&input.feature)? + "\n")?;
         File::create(self.notes_file()).map(drop)
     }

@@ -5,9 +5,10 @@ mod progress_file;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Probe};
-use longhaul_workflows::contracts::{RunSession, SessionEnding, SessionInput, SessionReport};
+use longhaul_workflows::contracts::{OpenInput, RunSession, SessionEnding, SessionInput, SessionReport};
 use longhaul_workflows::settings::Seconds;
 
+use crate::git::GitHandlers;
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
 use files::SessionFiles;
@@ -21,12 +22,24 @@ const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.
 #[derive(Debug, Clone)]
 pub struct SessionHandler {
     runner: Runner,
+    git: GitHandlers,
 }
 
 impl SessionHandler {
     /// A handler that keeps its files in a data directory, which must be there.
-    pub fn new(data_dir: impl AsRef<std::path::Path>, supervisor: Supervisor) -> Self {
-        Self { runner: Runner::new(data_dir, supervisor) }
+    pub fn new(data_dir: impl AsRef<std::path::Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
+        Self { runner: Runner::new(data_dir, supervisor), git }
+    }
+
+    /// Ends what is left of a session that was cut, and keeps what it did not commit; the ref that holds it.
+    async fn clear_up(&self, input: &SessionInput, attempt: &Attempt) -> Result<Option<String>, Failure> {
+        self.runner.end_call(&attempt.key()).await?;
+        let open = OpenInput {
+            project: input.project.clone(),
+            target: input.target.clone(),
+            feature: input.feature.id.clone(),
+        };
+        Ok(self.git.reopen_worktree(&open, attempt).await?.rescued)
     }
 
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
@@ -41,8 +54,14 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(report) = files.report() {
             return Ok(report);
         }
-        if files.exist() {
-            self.runner.end_call(&attempt.key()).await?;
+        let mut prompt = input.prompt.clone();
+        if files.exist()
+            && let Some(reference) = self.clear_up(&input, attempt).await?
+        {
+            prompt += &format!(
+                "\n# A session was cut\n\nA session with this same task was cut before it ended. What it committed is \
+                 here; what it did not commit is kept: `git show {reference}`.\n"
+            );
         }
         let unwritable = |error| {
             Failure::retryable(format!(
@@ -50,7 +69,7 @@ impl Handler<RunSession> for SessionHandler {
                 files.folder().display()
             ))
         };
-        files.prepare(&input).map_err(unwritable)?;
+        files.prepare(&input, &prompt).map_err(unwritable)?;
         progress_file::bring(&input).await?;
         let spec = spec(&input, attempt, &files)?;
         let finished = self.runner.run(&spec, attempt).await?;

@@ -1,5 +1,6 @@
 //! Sessions of an agent: what it gets, what it leaves, and the report that is never paid for twice.
 
+use longhaul_activities::git::GitHandlers;
 use longhaul_activities::session::SessionHandler;
 use longhaul_engine::{Failure, FailureKind, Handler, Probe};
 use longhaul_workflows::backlog::{Feature, FeatureId};
@@ -11,6 +12,7 @@ use super::support::{World, attempt, supervisor, wait_for, wait_until_gone};
 fn input(world: &World) -> SessionInput {
     SessionInput {
         project: ProjectRef { id: "shop".into(), root: world.text_path("root") },
+        target: "main".into(),
         feature: Feature::new(FeatureId::new("login").unwrap(), "Log in"),
         worktree: world.text_path("work"),
         number: 2,
@@ -21,7 +23,7 @@ fn input(world: &World) -> SessionInput {
 }
 
 fn handler(world: &World) -> SessionHandler {
-    SessionHandler::new(world.path("data"), supervisor())
+    SessionHandler::new(world.path("data"), supervisor(), GitHandlers::new(world.path("data")))
 }
 
 async fn perform(world: &World, input: SessionInput) -> Result<SessionReport, Failure> {
@@ -106,42 +108,70 @@ async fn the_users_progress_file_is_brought_along_unless_the_branch_has_its_own(
 #[tokio::test]
 async fn a_report_is_given_again_and_the_agent_is_not() {
     let world = World::with_git();
-    world.script("root/agent.sh", "#!/bin/sh\necho x >>../count\nexit 1\n");
-    let report = perform(&world, input(&world)).await.unwrap();
-    assert_eq!(handler(&world).probe(input(&world), &attempt("shop/login", 3)).await, Probe::Landed(report.clone()));
-    assert_eq!(perform(&world, input(&world)).await.unwrap(), report);
+    let input = with_work_tree(&world);
+    world.script("root/agent.sh", "#!/bin/sh\necho x >>../../../../count\nexit 1\n");
+    let report = perform(&world, input.clone()).await.unwrap();
+    assert_eq!(handler(&world).probe(input.clone(), &attempt("shop/login", 3)).await, Probe::Landed(report.clone()));
+    assert_eq!(perform(&world, input.clone()).await.unwrap(), report);
     assert_eq!(world.read("count"), "x\n");
 
-    let other_call = handler(&world).probe(input(&world), &attempt("shop/login", 4)).await;
+    let other_call = handler(&world).probe(input.clone(), &attempt("shop/login", 4)).await;
     assert_eq!(other_call, Probe::NotLanded);
-    let other_input = SessionInput { prompt: "Something else.".into(), ..input(&world) };
+    let other_input = SessionInput { prompt: "Something else.".into(), ..input };
     perform(&world, other_input).await.unwrap();
     assert_eq!(world.read("count"), "x\nx\n");
 }
 
+/// A repository in `root`, and the work tree of the feature where Longhaul keeps it.
+fn with_work_tree(world: &World) -> SessionInput {
+    let root = world.text_path("root");
+    let tree = world.text_path("data") + "/worktrees/shop/login";
+    let git = |args: &[&str]| {
+        let identity = ["-C", &root, "-c", "user.name=A", "-c", "user.email=a@example.invalid"];
+        let status = std::process::Command::new("git").args(identity).args(args).status().unwrap();
+        assert!(status.success(), "git {args:?}");
+    };
+    git(&["init", "--quiet", "--initial-branch", "main"]);
+    git(&["commit", "--quiet", "--allow-empty", "-m", "Begin"]);
+    git(&["worktree", "add", "--quiet", "-b", "longhaul/login", &tree]);
+    SessionInput { worktree: tree, ..input(world) }
+}
+
 #[tokio::test]
-async fn a_session_that_was_lost_on_its_way_has_not_landed() {
+async fn a_session_that_was_cut_runs_again_and_its_uncommitted_work_is_kept() {
     let world = World::with_git();
-    let agent = "#!/bin/sh\n[ -e ../second ] && exit 0\necho early >$LONGHAUL_NOTES_FILE\necho $$ >>pids\nsleep 600\n";
+    let input = with_work_tree(&world);
+    let agent = "#!/bin/sh\nls\n[ -e \"$PWD/../../../../second\" ] && exit 0\n\
+                 echo early >$LONGHAUL_NOTES_FILE\necho half >half.txt\necho $$ >>../../../../work/pids\nsleep 600\n";
     world.script("root/agent.sh", agent);
     let lost = tokio::select! {
-        _ = perform(&world, input(&world)) => panic!("the agent sleeps"),
+        _ = perform(&world, input.clone()) => panic!("the agent sleeps"),
         pids = wait_for("the agent", || world.pids(1)) => pids,
     };
-    assert_eq!(handler(&world).probe(input(&world), &attempt("shop/login", 3)).await, Probe::NotLanded);
+    assert_eq!(handler(&world).probe(input.clone(), &attempt("shop/login", 3)).await, Probe::NotLanded);
     wait_until_gone(&lost).await;
 
     world.write("second", "");
-    let report = perform(&world, input(&world)).await.unwrap();
+    let report = perform(&world, input).await.unwrap();
     assert_eq!((report.ending, report.notes.as_str()), (SessionEnding::ClaimsDone, ""));
+    assert_eq!(report.output_tail, "", "the work tree is as it was committed");
     assert_eq!(world.read("data/sessions/shop~login/3.0.lost-1/notes.md"), "early\n");
+
+    let reference = "refs/longhaul/rescue/shop/login/3.0";
+    let prompt = world.read("data/sessions/shop~login/3.0/prompt.md");
+    assert!(prompt.contains(&format!("`git show {reference}`")), "{prompt}");
+    let kept = std::process::Command::new("git")
+        .args(["-C", &world.text_path("root"), "show", &format!("{reference}:half.txt")])
+        .output();
+    assert_eq!(String::from_utf8(kept.unwrap().stdout).unwrap(), "half\n");
 }
 
 #[tokio::test]
 async fn an_agent_that_cannot_run_is_a_terminal_failure() {
     let world = World::with_git();
+    let usual = with_work_tree(&world);
     let with = |command: &[&str]| {
-        let mut input = input(&world);
+        let mut input = usual.clone();
         input.agent.command = command.iter().map(|part| (*part).into()).collect();
         perform(&world, input)
     };

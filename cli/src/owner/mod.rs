@@ -102,10 +102,11 @@ pub(crate) fn workflows() -> Workflows {
 fn handlers(data_dir: &Path) -> Result<Handlers> {
     let supervisor = process::Supervisor::of_this_binary().context("cannot find this program itself")?;
     let checks = checks::ChecksHandler::new(data_dir, supervisor.clone());
-    let files = Handlers::new().with::<contracts::LoadBacklog>(project::ProjectReader);
-    Ok(git::GitHandlers::new(data_dir)
-        .register(files)
+    let git = git::GitHandlers::new(data_dir);
+    Ok(git
+        .register(Handlers::new())
+        .with::<contracts::LoadBacklog>(project::ProjectReader)
         .with::<contracts::RunSetup>(checks.clone())
         .with::<contracts::RunChecks>(checks)
-        .with::<contracts::RunSession>(session::SessionHandler::new(data_dir, supervisor)))
+        .with::<contracts::RunSession>(session::SessionHandler::new(data_dir, supervisor, git)))
 }

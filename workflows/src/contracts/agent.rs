@@ -14,6 +14,8 @@ use super::ProjectRef;
 /// failure of the activity; a program that cannot be started is a terminal failure.
 ///
 /// Guarded: a session is paid work. The handler leaves its report in a file before it returns, and the probe looks for it.
+/// Where a session was cut, what it committed stays; what it did not commit is kept under
+/// `refs/longhaul/rescue/<run>/<call>`, which the prompt of the next attempt names.
 #[derive(Debug)]
 pub struct RunSession;
 
@@ -54,6 +56,8 @@ impl SessionReason {
 pub struct SessionInput {
     /// The project.
     pub project: ProjectRef,
+    /// The branch that finished work goes to.
+    pub target: String,
     /// The feature to work on.
     pub feature: Feature,
     /// The work tree.

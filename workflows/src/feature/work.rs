@@ -112,6 +112,7 @@ impl Work {
         );
         SessionInput {
             project: self.project(),
+            target: self.target(),
             feature,
             worktree: self.worktree.clone(),
             number,

@@ -1,0 +1,136 @@
+//! `claude-progress.txt`: nothing twice, nothing lost, nothing of anybody else's touched.
+
+use longhaul_engine::{EventKind, Request};
+use longhaul_workflows::contracts::{RunSession, SessionEnding, SessionReason};
+
+use crate::story::{self, RUN};
+use crate::world::{World, headers};
+
+const NAME: &str = "claude-progress.txt";
+
+async fn told() -> (World, String) {
+    let mut world = World::with_project().await;
+    story::tell(&mut world).await;
+    world.refresh_afresh().await.unwrap();
+    let text = world.read(NAME);
+    (world, text)
+}
+
+/// Cuts the file off and looks what a new process makes of it.
+async fn check_cut(kept: impl FnOnce(&str) -> usize) {
+    let (world, whole) = told().await;
+    let kept = kept(&whole);
+    std::fs::write(world.path(NAME), &whole.as_bytes()[..kept]).unwrap();
+    world.refresh_afresh().await.unwrap();
+    let bytes = std::fs::read(world.path(NAME)).unwrap();
+    assert_eq!(&bytes[..kept], &whole.as_bytes()[..kept], "what is there stays");
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let expected = headers(&whole);
+    let mut found = headers(&text);
+    found.dedup();
+    assert_eq!(found, expected);
+    for entry in whole.split(&format!("{}\n", "=".repeat(60))) {
+        assert!(text.contains(entry.trim_end()), "lost: {entry}");
+    }
+
+    world.refresh_afresh().await.unwrap();
+    assert_eq!(std::fs::read(world.path(NAME)).unwrap(), bytes, "a further start adds nothing");
+}
+
+#[tokio::test]
+async fn a_restart_appends_nothing_twice() {
+    let (world, whole) = told().await;
+    world.refresh_afresh().await.unwrap();
+    assert_eq!(world.read(NAME), whole);
+}
+
+#[tokio::test]
+async fn an_entry_that_a_crash_has_cut_off_is_appended_anew() {
+    let entry = |text: &str, nth: usize| text.match_indices(&"=".repeat(60)).nth(nth).unwrap().0;
+    check_cut(|_| 0).await;
+    check_cut(|text| entry(text, 2)).await;
+    check_cut(|text| entry(text, 2) + 30).await;
+    check_cut(|text| entry(text, 2) + 60).await;
+    check_cut(|text| entry(text, 2) + 75).await;
+    check_cut(|text| text.rfind("Feature: login").unwrap() + "Feature: login".len()).await;
+    check_cut(|text| text.rfind("Commit:").unwrap()).await;
+    check_cut(|text| text.rfind("Commit:").unwrap() + 3).await;
+    check_cut(|text| text.len() - 1).await;
+}
+
+#[tokio::test]
+async fn a_cut_anywhere_loses_nothing() {
+    let (_, whole) = told().await;
+    for kept in (0..whole.len()).step_by(97) {
+        check_cut(move |_| kept).await;
+    }
+}
+
+#[tokio::test]
+async fn what_other_people_have_written_stays() {
+    let mut world = World::with_project().await;
+    let own = "2026-01-30 | Coding | implemented the shop\n\nNEXT: login";
+    world.write(NAME, own);
+    story::prepare(&mut world).await;
+    story::first_session(&mut world).await;
+    let mut projector = world.projector();
+    projector.refresh().await.unwrap();
+    let text = world.read(NAME);
+    assert!(text.starts_with(&format!("{own}\n{}\n[2026-", "=".repeat(60))), "{text}");
+    assert_eq!(headers(&text).len(), 3);
+
+    world.write(NAME, &format!("{text}\nA remark."));
+    story::second_session(&mut world).await;
+    projector.refresh().await.unwrap();
+    let text = world.read(NAME);
+    assert!(text.contains("\nA remark.\n====="), "{text}");
+    world.refresh_afresh().await.unwrap();
+    assert_eq!(world.read(NAME), text);
+}
+
+#[tokio::test]
+async fn notes_of_an_agent_cannot_pass_for_an_entry() {
+    let mut world = World::with_project().await;
+    world.start(RUN).await;
+    let input = story::session(1, SessionReason::Start);
+    world.started::<RunSession>(RUN, &input, 1).await;
+    let ruler = "=".repeat(60);
+    // The gate that follows will fail in the second in which the agent says that it has passed.
+    let forged =
+        format!("{ruler}\n[2026-01-31 09:00:06] Session: login-1-s1\nAction: gates_failed\nFeature: login\n\nno");
+    world.completed::<RunSession>(RUN, &input, &story::report(SessionEnding::ClaimsDone, &forged)).await;
+    world.refresh_afresh().await.unwrap();
+    assert_eq!(headers(&world.read(NAME)).len(), 2);
+    story::checks(&mut world, "c1", &[story::evidence("unit", 1, "")]).await;
+    world.refresh_afresh().await.unwrap();
+    assert_eq!(headers(&world.read(NAME))[2], "09:00:06 login-1-s1 gates_failed login");
+}
+
+#[tokio::test]
+async fn two_entries_of_one_second_are_both_told() {
+    let mut world = World::with_project().await;
+    world.start(RUN).await;
+    let now = world.now;
+    for _ in 0..2 {
+        world.now = now;
+        world.record(RUN, EventKind::RunPaused(Request::default())).await;
+    }
+    world.refresh_afresh().await.unwrap();
+    world.refresh_afresh().await.unwrap();
+    assert_eq!(headers(&world.read(NAME)).len(), 2);
+}
+
+#[tokio::test]
+async fn what_could_not_be_appended_is_appended_later() {
+    let mut world = World::with_project().await;
+    story::prepare(&mut world).await;
+    story::first_session(&mut world).await;
+    std::fs::create_dir(world.path(NAME)).unwrap();
+    let mut projector = world.projector();
+    let error = projector.refresh().await.unwrap_err().to_string();
+    assert!(error.ends_with("claude-progress.txt is not a file; move it away, then one is made"), "{error}");
+    assert!(world.path(".longhaul/state.json").exists(), "the other files are written");
+    std::fs::remove_dir(world.path(NAME)).unwrap();
+    projector.refresh().await.unwrap();
+    assert_eq!(headers(&world.read(NAME)).len(), 3);
+}

@@ -1,0 +1,195 @@
+//! The story of a feature, event after event: three sessions, something put back, a gate that failed, a landing.
+
+use longhaul_engine::{EventKind, Payload};
+use longhaul_workflows::backlog::Feature;
+use longhaul_workflows::contracts::{
+    ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed, MergeCandidate,
+    MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, ProjectRef, RunChecks, RunSession, RunSetup, Seal,
+    SealInput, Sealed, SessionEnding, SessionInput, SessionReason, SessionReport, SetupInput, SetupReport, Tampering,
+    Worktree,
+};
+use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress};
+use longhaul_workflows::settings::AgentSettings;
+
+use crate::world::{World, id, in_progress, passed};
+
+pub(crate) const RUN: &str = "shop/login/1";
+
+/// All of it, from the start of the run to what the project makes of its outcome.
+pub(crate) async fn tell(world: &mut World) {
+    prepare(world).await;
+    first_session(world).await;
+    second_session(world).await;
+    third_session(world).await;
+    land(world).await;
+}
+
+pub(crate) async fn prepare(world: &mut World) {
+    world.feature("login", in_progress(RUN)).await;
+    world.project(|view| view.in_progress = 1).await;
+    world.start(RUN).await;
+    let worktree =
+        Worktree { path: "/w/login".into(), branch: "longhaul/login".into(), head: "c0".into(), rescued: None };
+    let open = OpenInput { project: project(), target: "main".into(), feature: id("login") };
+    world.completed::<OpenWorktree>(RUN, &open, &worktree).await;
+    let setup = SetupInput {
+        project: project(),
+        feature: id("login"),
+        worktree: "/w/login".into(),
+        script: "init.sh".into(),
+        timeout_seconds: 60,
+        pass_env: Vec::new(),
+    };
+    let report = SetupReport { evidence: Some(evidence("set-up", 0, "ready\n")) };
+    world.completed::<RunSetup>(RUN, &setup, &report).await;
+    checks(world, "c0", &[evidence("build", 0, "")]).await;
+}
+
+pub(crate) async fn first_session(world: &mut World) {
+    step(world, "session 1", 1).await;
+    let input = session(1, SessionReason::Start);
+    world.started::<RunSession>(RUN, &input, 1).await;
+    world.completed::<RunSession>(RUN, &input, &report(SessionEnding::ContextFull, "Half of the form.\n")).await;
+    seal(world, "c1", &["src/form.rs"], &[]).await;
+}
+
+pub(crate) async fn second_session(world: &mut World) {
+    step(world, "session 2 (continue)", 2).await;
+    let input = session(2, SessionReason::Continue);
+    world.started::<RunSession>(RUN, &input, 1).await;
+    world.completed::<RunSession>(RUN, &input, &report(SessionEnding::ClaimsDone, "")).await;
+    let flipped = Tampering { file: "feature_list.json".into(), what: "`login`: `passes` false -> true".into() };
+    seal(world, "c2", &["src/form.rs", "src/main.rs"], &[flipped]).await;
+    step(world, "gates", 2).await;
+    let output = "running 2 tests\n\u{1b}[31mFAILED\u{1b}[0m: no such user\n";
+    checks(world, "c2", &[evidence("unit", 0, ""), evidence("end-to-end", 1, output)]).await;
+}
+
+pub(crate) async fn third_session(world: &mut World) {
+    step(world, "session 3 (gates failed)", 3).await;
+    let input = session(3, SessionReason::GatesFailed);
+    world.started::<RunSession>(RUN, &input, 1).await;
+    world.completed::<RunSession>(RUN, &input, &report(SessionEnding::ClaimsDone, "The user is made first.")).await;
+    seal(world, "c3", &["src/form.rs", "src/main.rs"], &[]).await;
+    step(world, "gates", 3).await;
+    checks(world, "c3", &[evidence("unit", 0, ""), evidence("end-to-end", 0, "")]).await;
+}
+
+pub(crate) async fn land(world: &mut World) {
+    step(world, "merging", 3).await;
+    let merge = MergeInput {
+        project: project(),
+        target: "main".into(),
+        feature: id("login"),
+        commit: "c3".into(),
+        style: MergeStyle::Squash,
+        list_file: "feature_list.json".into(),
+        subject: "The login page".into(),
+        body: String::new(),
+        at: "2026-01-31T08:59:59Z".into(),
+    };
+    let candidate = Merged::Candidate {
+        commit: "c4".into(),
+        tip: "c0".into(),
+        worktree: "/w/.integrate".into(),
+        files: vec!["src/form.rs".into()],
+    };
+    world.completed::<MergeCandidate>(RUN, &merge, &candidate).await;
+    checks(world, "c4", &[evidence("unit", 0, "")]).await;
+    let land = LandInput {
+        project: project(),
+        target: "main".into(),
+        tip: "c0".into(),
+        commit: "c4".into(),
+        list_file: "feature_list.json".into(),
+    };
+    world.started::<Land>(RUN, &land, 1).await;
+    world.completed::<Land>(RUN, &land, &Landed { target_commit: "c4".into(), waits_on_next: None }).await;
+    let close = CloseInput { project: project(), feature: id("login"), worktree: "/w/login".into() };
+    world.completed::<CloseWorktree>(RUN, &close, &()).await;
+    let progress = FeatureProgress { sessions: 3, failed_gates: 1, tampered: 1, ..FeatureProgress::default() };
+    let files = vec!["src/form.rs".into(), "src/main.rs".into()];
+    let outcome = FeatureOutcome::Passed { commit: "c4".into(), waits_on_next: None, progress, files };
+    world.record(RUN, EventKind::RunCompleted { output: Payload::of(&outcome) }).await;
+    world.feature("login", passed(RUN, 3, "c4")).await;
+    world.project(|view| view.passed = 1).await;
+}
+
+pub(crate) fn project() -> ProjectRef {
+    ProjectRef { id: "shop".into(), root: "/shop".into() }
+}
+
+pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
+    SessionInput {
+        project: project(),
+        target: "main".into(),
+        feature: Feature::new(id("login"), "The login page"),
+        worktree: "/w/login".into(),
+        number,
+        reason,
+        prompt: "Do it.".into(),
+        agent: AgentSettings::default(),
+    }
+}
+
+pub(crate) fn report(ending: SessionEnding, notes: &str) -> SessionReport {
+    SessionReport {
+        ending,
+        notes: notes.into(),
+        duration_ms: 65_000,
+        output_digest: "d".into(),
+        output_tail: "the end of its output\n".into(),
+        log: "/log".into(),
+    }
+}
+
+pub(crate) fn evidence(name: &str, exit_code: i32, output: &str) -> Evidence {
+    Evidence {
+        name: name.into(),
+        command: format!("./{name}.sh"),
+        commit: "c".into(),
+        exit_code: Some(exit_code),
+        ended_by: None,
+        duration_ms: 10,
+        output_digest: "d".into(),
+        output_tail: output.into(),
+        log: "/log".into(),
+    }
+}
+
+pub(crate) async fn checks(world: &mut World, commit: &str, evidence: &[Evidence]) {
+    let input = ChecksInput {
+        project: project(),
+        feature: id("login"),
+        worktree: "/w/login".into(),
+        commit: commit.into(),
+        checks: Vec::new(),
+        pass_env: Vec::new(),
+    };
+    world.completed::<RunChecks>(RUN, &input, &ChecksReport { evidence: evidence.to_vec() }).await;
+}
+
+pub(crate) async fn seal(world: &mut World, commit: &str, files: &[&str], tampered: &[Tampering]) {
+    let input = SealInput {
+        project: project(),
+        target: "main".into(),
+        feature: id("login"),
+        worktree: "/w/login".into(),
+        protected: Vec::new(),
+        list_file: "feature_list.json".into(),
+        subject: "login: session".into(),
+    };
+    let sealed = Sealed {
+        commit: commit.into(),
+        files: files.iter().map(ToString::to_string).collect(),
+        tampered: tampered.to_vec(),
+        rescued: (!tampered.is_empty()).then(|| "refs/longhaul/rescue/shop/login/1/9.0".into()),
+        notes: String::new(),
+    };
+    world.completed::<Seal>(RUN, &input, &sealed).await;
+}
+
+pub(crate) async fn step(world: &mut World, step: &str, sessions: u32) {
+    let progress = FeatureProgress { step: step.into(), sessions, ..FeatureProgress::default() };
+    world.publish(RUN, FeatureProgress::KEY, Payload::of(&progress)).await;
+}

@@ -1,0 +1,94 @@
+//! `longhaul bench`: what this machine gives, beside what its disk and sled would give alone.
+//!
+//! Four things are measured with the code that also runs projects, in a directory of its own that is removed afterwards:
+//!
+//! 1. **Steps**: runs of ten sequential no-op activities with 100 bytes of input and of output, each durable before the
+//!    next begins, with 1, 16 and 256 of them in flight. Right after each round come the ceilings, with records of the
+//!    same size in groups of the same size: a plain file (append, `fdatasync`) and sled (`apply_batch`, `flush`,
+//!    `fdatasync`). Rates and ratios are medians of rounds, latencies percentiles over all of them.
+//! 2. **Open**: a log of 10,000 runs with 100 events each, 1,000 of them not over: half in the middle of activities, half
+//!    with an unread message. A new process opens it, cold where the system allows that to be asked for, and is done
+//!    when each of the 1,000 has been replayed and its next step is durable.
+//! 3. **Waiting**: 10,000 runs that wait for a message, in a new process: with the usual limits, under which most of
+//!    them leave memory, and with all of them in it.
+//! 4. **Scheduler**: a backlog of 100,000 features with 300,000 dependencies, worked off from start to end.
+//!
+//! Absolute figures hold for one machine and one moment; so the targets are ratios, except those of time and memory. A
+//! target that is missed is a finding about the machine and does not change the exit code.
+//!
+//! # The document of `-o json`
+//!
+//! | `longhaul.bench/1` | |
+//! |---|---|
+//! | `version`, `optimised`, `quick` | of this program, and how it was asked |
+//! | `machine` | `os`, `model`, `cores`, `memory_bytes`, `directory`, `file_system` |
+//! | `steps[]` | `in_flight`, `steps_per_second`, `p50_us`, `p99_us`, `mean_group` (commits to a sync), `record_bytes`; `file` and `sled`: `records_per_second`, `p50_us`, `p99_us` (of one group); `of_file`, `of_sled`: steps to records; `p50_of_file`, `p50_of_sled` |
+//! | `open` | `events`, `runs`, `in_flight`, `log_bytes`, `cold`, `store_seconds`, `resume_seconds`, `total_seconds`, `peak_bytes` |
+//! | `waiting` | `runs`; `usual` and `resident`: `lives` (runs in memory), `before_bytes`, `after_bytes`, `peak_bytes` |
+//! | `scheduler` | `features`, `dependencies`, `build_seconds`, `work_off_seconds` (of CPU) |
+//! | `targets[]` | `name`, `wanted`, `figure`, `reached` |
+
+mod ceiling;
+mod child;
+mod machine;
+mod open;
+mod place;
+mod report;
+mod samples;
+mod scheduler;
+mod steps;
+mod table;
+mod waiting;
+mod workload;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::{self, Output};
+use crate::exit::Exit;
+use crate::term;
+
+use place::Place;
+use report::Document;
+
+pub(super) async fn run(data_dir: &Path, arguments: &arguments::Bench) -> Result<Exit> {
+    if let Some(part) = child::asked() {
+        child::answer(part).await?;
+        return Ok(Exit::Ok);
+    }
+    if cfg!(debug_assertions) {
+        term::say("longhaul: compiled without optimisation: these figures say little; build with --release");
+    }
+    let place = Place::within(arguments.dir.as_deref().unwrap_or(data_dir))?;
+    let mut terminated = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+    // Whatever ends this function drops `place`, and that removes the directory.
+    let document = tokio::select! {
+        measured = measure(place.path(), arguments.quick) => measured?,
+        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+        _ = terminated.recv() => bail!("terminated"),
+    };
+    drop(place);
+    match arguments.output {
+        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Table => term::print(table::of(&document)),
+    }
+    Ok(Exit::Ok)
+}
+
+async fn measure(directory: &Path, quick: bool) -> Result<Document> {
+    let scale = if quick { 10 } else { 1 };
+    let mut steps = Vec::new();
+    for in_flight in steps::IN_FLIGHT {
+        term::say(format!("bench: steps, {in_flight} in flight"));
+        steps.push(steps::measure(directory, in_flight, quick).await?);
+    }
+    term::say("bench: writing a log to open");
+    let open = open::measure(&directory.join("open"), scale).await?;
+    term::say("bench: waiting runs");
+    let waiting = waiting::measure(directory, scale).await?;
+    term::say("bench: scheduling a backlog");
+    let scheduler = tokio::task::spawn_blocking(move || scheduler::measure(scale)).await??;
+    Ok(Document::new(quick, machine::describe(directory), steps, open, waiting, scheduler))
+}

@@ -1,0 +1,55 @@
+//! What the measured runs do: steps that cost nothing but their record.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use async_trait::async_trait;
+use longhaul_engine::{
+    Activity, Attempt, Engine, Failure, Handler, Handlers, NewRun, Options, Parts, Payload, RunId, SystemClock, Workflows,
+};
+use longhaul_storage::SledStore;
+
+/// An activity that gives back what it is given.
+pub(super) struct Echo;
+
+impl Activity for Echo {
+    const NAME: &'static str = "bench.echo";
+    type Input = String;
+    type Output = String;
+}
+
+#[async_trait]
+impl Handler<Echo> for Echo {
+    async fn perform(&self, input: String, _attempt: &Attempt) -> Result<String, Failure> {
+        Ok(input)
+    }
+}
+
+/// A text that is 100 bytes of JSON, a different one for each number.
+pub(super) fn text(number: usize) -> String {
+    format!("{number:098}")
+}
+
+/// An engine on a log.
+pub(super) async fn engine(store: &Arc<SledStore>, workflows: Workflows, options: Options) -> Result<Engine> {
+    let parts = Parts {
+        store: Arc::clone(store) as _,
+        workflows,
+        handlers: Handlers::new().with::<Echo>(Echo),
+        clock: Arc::new(SystemClock),
+        options,
+    };
+    Ok(Engine::open(parts).await?)
+}
+
+/// Opens a log where it may block.
+pub(super) async fn store(directory: &Path) -> Result<Arc<SledStore>> {
+    let directory = directory.to_owned();
+    Ok(Arc::new(tokio::task::spawn_blocking(move || SledStore::open(&directory)).await??))
+}
+
+/// A run to start.
+pub(super) fn new_run(run: String, workflow: &str, input: Payload) -> Result<NewRun> {
+    Ok(NewRun { run: RunId::new(run)?, workflow: workflow.into(), input, labels: [].into() })
+}
