@@ -15,7 +15,9 @@ pub(crate) fn start_log(verbose: u8) {
         2 => "debug",
         _ => "trace",
     };
-    let default = format!("warn,longhaul_engine={level},longhaul_storage={level},longhaul_activities={level},longhaul_cli={level}");
+    let default = format!(
+        "warn,longhaul_engine={level},longhaul_storage={level},longhaul_activities={level},longhaul_cli={level}"
+    );
     let filter = EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(std::io::stderr).try_init();

@@ -126,7 +126,7 @@ mod tests {
         let growing = Delays::Exponential {
             initial: Duration::from_secs(1),
             factor: 10.0,
-            max: Duration::from_secs(60),
+            max: Duration::from_mins(1),
             attempts: 4,
         };
         assert_eq!(delays(&growing), [Some(1), Some(10), Some(60), None]);

@@ -275,18 +275,19 @@ fn matches(command: &Command, first: &EventKind) -> Result<(), String> {
             | EventKind::ActivityFailed { slot, name, input, .. }
             | EventKind::ActivityCompleted { slot, name, input, .. },
         ) => calls.get(slot.call as usize).is_some_and(|call| call.name == name && call.input == *input),
-        (Command::Call(_), EventKind::ActivityProgressed { .. }) => true,
         (Command::Start(child), EventKind::ChildStarted { run, workflow, input, .. }) => {
             child.run == *run && child.workflow == workflow && child.input == *input
         }
-        (Command::Receive { .. }, EventKind::MessageAwaited { .. } | EventKind::MessageReceived { .. })
+        (Command::Call(_), EventKind::ActivityProgressed { .. })
+        | (Command::Receive { .. }, EventKind::MessageAwaited { .. } | EventKind::MessageReceived { .. })
         | (Command::TryReceive, EventKind::MessageReceived { .. })
         | (Command::Sleep(_), EventKind::TimerStarted { .. })
         | (Command::Now, EventKind::TimeRead { .. })
         | (Command::Uuid, EventKind::UuidDrawn { .. }) => true,
-        (Command::Send { to, name, payload }, EventKind::SignalSent { to: sent, name: called, payload: content, .. }) => {
-            to == sent && name == called && payload == content
-        }
+        (
+            Command::Send { to, name, payload },
+            EventKind::SignalSent { to: sent, name: called, payload: content, .. },
+        ) => to == sent && name == called && payload == content,
         (Command::Publish { key, value }, EventKind::StatusPublished { key: published, value: recorded, .. }) => {
             key == published && value == recorded
         }

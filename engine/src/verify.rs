@@ -48,19 +48,16 @@ fn segment_differs(
     segment: &[Event],
     next: Option<&Event>,
 ) -> Option<Diverged> {
-    let mut context = Recording {
-        run: run.clone(),
-        replay: Replay::new(segment.iter().cloned()),
-        asked: None,
-        diverged: None,
-    };
+    let mut context =
+        Recording { run: run.clone(), replay: Replay::new(segment.iter().cloned()), asked: None, diverged: None };
     let ending = workflow.run(&mut context, input.clone()).now_or_never();
     if let Some(diverged) = context.diverged {
         return Some(diverged);
     }
-    let recorded_end = segment.iter().find(|event| event.kind.outcome().is_some()).or(next.filter(|event| {
-        matches!(event.kind, EventKind::RunStarted { cause: Cause::ContinuedAsNew, .. })
-    }));
+    let recorded_end = segment
+        .iter()
+        .find(|event| event.kind.outcome().is_some())
+        .or(next.filter(|event| matches!(event.kind, EventKind::RunStarted { cause: Cause::ContinuedAsNew, .. })));
     let asked = match (ending, context.asked) {
         (Some(ending), _) => {
             if let Err(diverged) = context.replay.step(&Command::End { how: shown_ending(&ending).0 }) {
@@ -74,13 +71,15 @@ fn segment_differs(
     };
     let end = recorded_end?;
     let recorded = shown_recorded_end(&end.kind);
-    (recorded != asked).then(|| Diverged { position: end.position, recorded, asked })
+    (recorded != asked).then_some(Diverged { position: end.position, recorded, asked })
 }
 
 fn shown_ending(ending: &Result<Ending, Stop>) -> (&'static str, String) {
     match ending {
         Ok(Ending::Complete(output)) => ("completed", format!("complete with {}", output.preview(400))),
-        Ok(Ending::ContinueAsNew(input)) => ("continued as new", format!("continue as new with {}", input.preview(400))),
+        Ok(Ending::ContinueAsNew(input)) => {
+            ("continued as new", format!("continue as new with {}", input.preview(400)))
+        }
         Err(Stop::Cancelled) => ("cancelled", "end as cancelled".into()),
         Err(stop) => ("failed", format!("fail: {stop}")),
     }

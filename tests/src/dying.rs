@@ -1,8 +1,8 @@
 //! A store that dies: at the n-th append, before it is written or after.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use longhaul_engine::store::{Commit, Committed, Delivery};

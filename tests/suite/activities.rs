@@ -72,7 +72,9 @@ fn fails_until(attempt: u32, failure: impl Fn(u32) -> Failure + Send + Sync + 's
     let failure = Arc::new(failure);
     Handlers::new().with::<Step>(Hands::new(&Counts::default(), move |input, this| {
         let failure = Arc::clone(&failure);
-        async move { if this.number < attempt { Err(failure(this.number)) } else { Ok(format!("{input} at {}", this.number)) } }
+        async move {
+            if this.number < attempt { Err(failure(this.number)) } else { Ok(format!("{input} at {}", this.number)) }
+        }
     }))
 }
 
@@ -140,7 +142,8 @@ async fn unknown(answer: Probe<String>) -> (World, Counts) {
     assert_eq!(shape(&memory, "r").await, ["RunStarted", "ActivityStarted"], "a stop is no failure");
 
     let counts = Counts::default();
-    let hands = Hands::<Deed>::new(&counts, |input, attempt| async move { Ok(format!("{input} at {}", attempt.number)) });
+    let hands =
+        Hands::<Deed>::new(&counts, |input, attempt| async move { Ok(format!("{input} at {}", attempt.number)) });
     let hands = hands.probed(move |_| answer.clone());
     (world(memory, Handlers::new().with::<Deed>(hands)).await, counts)
 }
@@ -207,7 +210,9 @@ async fn too_long_and_too_silent_attempts_end() {
         }
         world.events("r", 3).await;
         let events = world.memory.read(&id("r"), 0).await.unwrap();
-        let EventKind::ActivityFailed { failure, retry_at: Some(_), .. } = &events[2].kind else { panic!("{events:?}") };
+        let EventKind::ActivityFailed { failure, retry_at: Some(_), .. } = &events[2].kind else {
+            panic!("{events:?}")
+        };
         assert_eq!(failure.message, expected);
         assert_eq!(ended.load(Ordering::SeqCst), 1, "the handler was told, and ended");
         world.clock.advance(1);

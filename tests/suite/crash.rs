@@ -19,7 +19,8 @@ fn workflows() -> Workflows {
             let both = context.all::<Step>(&["b".into(), "c".into()]).await?;
             let deed = context.call::<Deed>("d".into()).await?;
             context.send(id("child"), "go", Payload::of("now")).await?;
-            let Some(Received::ChildEnded { outcome: Outcome::Completed(said), .. }) = context.receive(None).await? else {
+            let Some(Received::ChildEnded { outcome: Outcome::Completed(said), .. }) = context.receive(None).await?
+            else {
                 return done("the child did not complete");
             };
             let again = context.uuid().await?;

@@ -61,10 +61,7 @@ async fn ending_too_early_is_a_difference() {
 #[tokio::test]
 async fn a_further_step_before_a_recorded_wait_is_a_difference() {
     let (_, stuck) = change(&["a"], &["a", "b"]).await;
-    assert_eq!(
-        stuck.as_deref(),
-        Some(r#"diverged at position 2: recorded receive a message, asked call step "b""#)
-    );
+    assert_eq!(stuck.as_deref(), Some(r#"diverged at position 2: recorded receive a message, asked call step "b""#));
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use longhaul_engine::{
-    Child, ContextExt, Ending, EventStore, Handlers, MessageBody, Options, Outcome, Payload, Received, Request, Started,
-    Status, StoreError, Workflows,
+    Child, ContextExt, Ending, EventStore, Handlers, MessageBody, Options, Outcome, Payload, Received, Request,
+    Started, Status, StoreError, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
 use crate::contracts::{
-    CloseInput, CloseWorktree, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks,
-    RunSession, RunSetup, Seal, SessionEnding, SessionReason,
+    CloseInput, CloseWorktree, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSession, RunSetup, Seal,
+    SessionEnding, SessionReason,
 };
 
 pub use outcome::{Brief, FeatureOutcome, FeatureProgress};
@@ -43,26 +43,18 @@ impl Workflow for FeatureWorkflow {
 
 async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOutcome, Stop> {
     work.step(context, "work tree").await?;
-    let open = OpenInput {
-        project: work.project(),
-        target: work.target(),
-        feature: work.id(),
-    };
+    let open = OpenInput { project: work.project(), target: work.target(), feature: work.id() };
     let worktree = context.call::<OpenWorktree>(open).await?;
     work.take_worktree(&worktree);
 
     work.step(context, "set-up").await?;
     let setup = context.call::<RunSetup>(work.setup()).await?;
-    let baseline = context
-        .call::<RunChecks>(work.baseline(&worktree.head))
-        .await?;
+    let baseline = context.call::<RunChecks>(work.baseline(&worktree.head)).await?;
     work.take_baseline(setup.evidence.as_ref(), baseline.failed());
 
     if work.brief.claimed {
         work.step(context, "gates").await?;
-        let gates = context
-            .call::<RunChecks>(work.gates(&worktree.head))
-            .await?;
+        let gates = context.call::<RunChecks>(work.gates(&worktree.head)).await?;
         match gates.failed() {
             None => return close(context, work, worktree.head, None).await,
             Some(failed) => work.take_failed_gate(failed, None),
@@ -83,9 +75,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         }
 
         work.step(context, "gates").await?;
-        let gates = context
-            .call::<RunChecks>(work.gates(&sealed.commit))
-            .await?;
+        let gates = context.call::<RunChecks>(work.gates(&sealed.commit)).await?;
         if let Some(failed) = gates.failed() {
             work.take_failed_gate(failed, None);
             continue;
@@ -114,20 +104,13 @@ async fn integrate(
     loop {
         let merge = work.merge(commit, at);
         let (candidate, tip, worktree) = match context.call::<MergeCandidate>(merge).await? {
-            Merged::Candidate {
-                commit,
-                tip,
-                worktree,
-                ..
-            } => (commit, tip, worktree),
+            Merged::Candidate { commit, tip, worktree, .. } => (commit, tip, worktree),
             Merged::Conflict { tip, files, output } => {
                 work.take_conflict(&tip, &files, &output);
                 return Ok(None);
             }
         };
-        let checks = context
-            .call::<RunChecks>(work.merged_gates(&worktree, &candidate, turn))
-            .await?;
+        let checks = context.call::<RunChecks>(work.merged_gates(&worktree, &candidate, turn)).await?;
         if let Some(failed) = checks.failed() {
             work.take_failed_gate(failed, Some(&tip));
             return Ok(None);
@@ -145,11 +128,7 @@ async fn close(
     commit: String,
     waits_on_next: Option<String>,
 ) -> Result<FeatureOutcome, Stop> {
-    let close = CloseInput {
-        project: work.project(),
-        feature: work.id(),
-        worktree: work.worktree.clone(),
-    };
+    let close = CloseInput { project: work.project(), feature: work.id(), worktree: work.worktree.clone() };
     context.call::<CloseWorktree>(close).await?;
     Ok(work.passed(commit, waits_on_next))
 }
@@ -167,10 +146,6 @@ impl Work {
             SessionReason::Start => String::new(),
             reason => format!(" ({})", reason.as_str().replace('_', " ")),
         };
-        self.step(
-            context,
-            &format!("session {}{reason}", self.progress.sessions),
-        )
-        .await
+        self.step(context, &format!("session {}{reason}", self.progress.sessions)).await
     }
 }

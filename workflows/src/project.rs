@@ -7,9 +7,7 @@ mod regression;
 mod view;
 
 use async_trait::async_trait;
-use longhaul_engine::{
-    Child, Context, ContextExt, Ending, Outcome, Payload, Received, Request, RunId, Stop, Workflow,
-};
+use longhaul_engine::{Child, Context, ContextExt, Ending, Outcome, Payload, Received, Request, RunId, Stop, Workflow};
 
 use crate::backlog::FeatureId;
 use crate::contracts::{Follow, FollowInput, LoadBacklog, LoadInput};
@@ -68,13 +66,7 @@ impl Memory {
             let brief = self.brief(&feature)?;
             let run = self.begin(&feature)?;
             let input = Payload::of(&brief);
-            context
-                .start(Child {
-                    run,
-                    workflow: FeatureWorkflow::NAME,
-                    input,
-                })
-                .await?;
+            context.start(Child { run, workflow: FeatureWorkflow::NAME, input }).await?;
         }
         if let Some((run, turn)) = self.next_turn() {
             context.signal(run, Turn::GIVEN, &turn).await?;
@@ -118,9 +110,7 @@ impl Memory {
 
     /// Reads the list and the settings as they are now. What is wrong with them is published; the old ones stay.
     async fn sync(&mut self, context: &mut dyn Context, id: String) -> Result<(), Stop> {
-        let input = LoadInput {
-            project: self.project.clone(),
-        };
+        let input = LoadInput { project: self.project.clone() };
         let loaded = match context.call::<LoadBacklog>(input).await {
             Ok(loaded) => self.take_backlog(loaded),
             Err(Stop::Failed(failure)) => Err(failure.message),
@@ -156,9 +146,7 @@ impl Memory {
     }
 
     fn brief(&self, feature: &FeatureId) -> Result<Brief, Stop> {
-        let unknown = || {
-            longhaul_engine::Failure::terminal(format!("feature {feature} is not in the backlog"))
-        };
+        let unknown = || longhaul_engine::Failure::terminal(format!("feature {feature} is not in the backlog"));
         Ok(Brief {
             project: self.project.clone(),
             target: self.target.clone(),
@@ -176,12 +164,7 @@ impl Memory {
         self.leave_lane(&feature);
         match outcome {
             Outcome::Completed(output) => match output.read::<FeatureOutcome>()? {
-                FeatureOutcome::Passed {
-                    commit,
-                    waits_on_next,
-                    progress,
-                    files,
-                } => {
+                FeatureOutcome::Passed { commit, waits_on_next, progress, files } => {
                     self.waits_on_next = waits_on_next;
                     self.pass(&feature, commit, files, progress.sessions);
                 }

@@ -21,13 +21,7 @@ pub struct Feedback {
 }
 
 /// The prompt of a session.
-pub fn session(
-    feature: &Feature,
-    gates: &[Check],
-    reason: SessionReason,
-    number: u32,
-    feedback: &Feedback,
-) -> String {
+pub fn session(feature: &Feature, gates: &[Check], reason: SessionReason, number: u32, feedback: &Feedback) -> String {
     let mut text = String::new();
     orientation(&mut text, feature, number);
     task(&mut text, feature, gates);
@@ -53,11 +47,7 @@ fn task(text: &mut String, feature: &Feature, gates: &[Check]) {
     let _ = writeln!(
         text,
         "# The feature\n\n{}\n",
-        if feature.description.is_empty() {
-            &feature.name
-        } else {
-            &feature.description
-        }
+        if feature.description.is_empty() { &feature.name } else { &feature.description }
     );
     if !feature.acceptance_criteria.is_empty() {
         let _ = writeln!(text, "It is done when:\n");
@@ -66,10 +56,8 @@ fn task(text: &mut String, feature: &Feature, gates: &[Check]) {
         }
         text.push('\n');
     }
-    let _ = writeln!(
-        text,
-        "These commands decide whether it is done. They are run after you say so, not by you alone:\n"
-    );
+    let _ =
+        writeln!(text, "These commands decide whether it is done. They are run after you say so, not by you alone:\n");
     for check in gates {
         let _ = writeln!(text, "- {}: `{}`", check.name, check.run);
     }
@@ -98,24 +86,14 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
         let _ = writeln!(text, "{}\n", feedback.problem);
     }
     if !feedback.notes.is_empty() {
-        let _ = writeln!(
-            text,
-            "Notes of the session before you:\n\n{}\n",
-            feedback.notes
-        );
+        let _ = writeln!(text, "Notes of the session before you:\n\n{}\n", feedback.notes);
     }
     for tampering in &feedback.tampered {
-        let _ = writeln!(
-            text,
-            "- Put back, because an agent may not change it: {} ({})",
-            tampering.file, tampering.what
-        );
+        let _ =
+            writeln!(text, "- Put back, because an agent may not change it: {} ({})", tampering.file, tampering.what);
     }
     for reference in &feedback.rescued {
-        let _ = writeln!(
-            text,
-            "- Uncommitted work of a session that died is kept: `git show {reference}`"
-        );
+        let _ = writeln!(text, "- Uncommitted work of a session that died is kept: `git show {reference}`");
     }
     for guidance in &feedback.guidance {
         let _ = writeln!(text, "- From a person: {guidance}");

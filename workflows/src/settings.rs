@@ -65,11 +65,7 @@ impl Settings {
     /// settings add.
     pub fn protected(&self) -> Vec<String> {
         let fixed = [self.project.list.as_str(), "longhaul.toml", "acceptance/**"];
-        fixed
-            .into_iter()
-            .map(str::to_owned)
-            .chain(self.project.protected.iter().cloned())
-            .collect()
+        fixed.into_iter().map(str::to_owned).chain(self.project.protected.iter().cloned()).collect()
     }
 }
 
@@ -117,12 +113,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            sessions: 20,
-            failed_sessions: 3,
-            failed_gates: 5,
-            conflicts: 5,
-        }
+        Self { sessions: 20, failed_sessions: 3, failed_gates: 5, conflicts: 5 }
     }
 }
 
@@ -198,13 +189,7 @@ mod tests {
 
     #[test]
     fn lengths_of_time_are_numbers_or_texts_with_a_unit() {
-        for (text, seconds) in [
-            ("90s", Some(90)),
-            ("15m", Some(900)),
-            ("2h", Some(7200)),
-            ("x", None),
-            ("5y", None),
-        ] {
+        for (text, seconds) in [("90s", Some(90)), ("15m", Some(900)), ("2h", Some(7200)), ("x", None), ("5y", None)] {
             assert_eq!(Seconds::parse(text), seconds, "{text}");
         }
     }

@@ -10,7 +10,7 @@ use super::refs::Repository;
 use super::repository::operation_in;
 use super::snapshot::Snapshot;
 use super::tip::Lead;
-use super::trees::index_entries;
+use super::trees::{Change, index_entries};
 use super::worktree::{Stand, Tree};
 
 impl Repository {
@@ -75,7 +75,8 @@ impl Repository {
         let snapshot = Snapshot::take(self, &tree.path, &tree.index(), &base).await?;
         let state = snapshot.tree().await?;
         let changes = self.changes(&base, &state).await?;
-        let has_changes = changes.iter().any(|change| was_checked_out || change.after.is_there());
+        let is_ours = |change: &Change| !was_checked_out && !change.after.is_there();
+        let has_changes = !tree.is_half_reset() && !changes.iter().all(is_ours);
         let strayed = match &branch_tip {
             Some(tip) => !self.is_ancestor(&base, tip).await?,
             None => true,
@@ -84,7 +85,11 @@ impl Repository {
             let message = format!("Longhaul: found in the work tree of {branch}\n");
             self.keep(reference, &state, Some(&base), &message).await?;
         }
-        Ok(on_branch && was_checked_out && changes.is_empty() && operation_in(&tree.admin).is_none())
+        Ok(on_branch
+            && was_checked_out
+            && !tree.is_half_reset()
+            && changes.is_empty()
+            && operation_in(&tree.admin).is_none())
     }
 
     /// Keeps what is left in the directory of a broken work tree.

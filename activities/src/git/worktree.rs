@@ -10,6 +10,9 @@ use super::names::head_ref;
 use super::refs::{Repository, clear_lock};
 use super::trees::index_entries;
 
+/// A mark, beside a work tree's index, that a reset has begun and not ended.
+const RESETTING: &str = "longhaul-resetting";
+
 /// A work tree that git knows and that works.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
@@ -50,6 +53,8 @@ impl Tree {
     /// Brings every file that is not ignored to a commit, and ends what is unfinished. HEAD must be where it belongs: the
     /// branch moves along. What is uncommitted is lost, so it must have been kept before.
     pub(super) async fn reset_to(&self, commit: &str) -> Result<(), Failure> {
+        let mark = self.admin.join(RESETTING);
+        files::write_durably(&mark, b"")?;
         // A new index: the old one may be broken, or have flags that hide files.
         let entries = index_entries(self.git(), &self.index()).await?;
         files::remove(&self.index())?;
@@ -61,7 +66,13 @@ impl Tree {
         self.git().args(["update-index", "-q", "--refresh"]).finish().await?;
         self.git().args(["reset", "--quiet", "--hard", commit]).run().await?;
         self.git().args(["clean", "-fdq"]).run().await?;
-        self.forget_unfinished()
+        self.forget_unfinished()?;
+        files::remove(&mark)
+    }
+
+    /// Whether a reset was killed halfway. What it was to overwrite had been kept, and what is there is of no value.
+    pub(super) fn is_half_reset(&self) -> bool {
+        self.admin.join(RESETTING).exists()
     }
 
     /// Forgets an unfinished merge, rebase or the like, without touching a file.

@@ -3,6 +3,8 @@
 mod files;
 mod progress_file;
 
+use std::fmt::Write as _;
+
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Probe};
 use longhaul_workflows::contracts::{OpenInput, RunSession, SessionEnding, SessionInput, SessionReport};
@@ -58,7 +60,8 @@ impl Handler<RunSession> for SessionHandler {
         if files.exist()
             && let Some(reference) = self.clear_up(&input, attempt).await?
         {
-            prompt += &format!(
+            let _ = write!(
+                prompt,
                 "\n# A session was cut\n\nA session with this same task was cut before it ended. What it committed is \
                  here; what it did not commit is kept: `git show {reference}`.\n"
             );

@@ -66,7 +66,9 @@ fn list_path(root: &Path) -> Result<PathBuf> {
 /// Writes a file whole or not at all.
 fn write(path: &Path, text: &str) -> Result<()> {
     let beside = path.with_extension(format!("tmp{}", std::process::id()));
-    fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).with_context(|| format!("cannot write {}", path.display()))
+    fs::write(&beside, text)
+        .and_then(|()| fs::rename(&beside, path))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 async fn list(data_dir: &Path, arguments: &Show) -> Result<Exit> {
@@ -75,7 +77,8 @@ async fn list(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     match arguments.output {
         Output::Table => term::print(status::table(&document)),
         Output::Json => {
-            let list = json!({ "schema": "longhaul.features/1", "project": document.project, "features": document.features });
+            let list =
+                json!({ "schema": "longhaul.features/1", "project": document.project, "features": document.features });
             term::print(serde_json::to_string_pretty(&list)?);
         }
     }
@@ -89,7 +92,8 @@ async fn show(data_dir: &Path, arguments: &FeatureName) -> Result<Exit> {
     let document = status::document(data_dir, &project).await?;
     let feature = loaded.features.iter().find(|feature| feature.id == id);
     let line = document.features.iter().find(|line| line.id == id.as_str());
-    let shown = json!({ "schema": "longhaul.feature/1", "project": document.project, "asked": feature, "stands": line });
+    let shown =
+        json!({ "schema": "longhaul.feature/1", "project": document.project, "asked": feature, "stands": line });
     match arguments.output {
         Output::Json => term::print(serde_json::to_string_pretty(&shown)?),
         Output::Table => {
@@ -97,7 +101,12 @@ async fn show(data_dir: &Path, arguments: &FeatureName) -> Result<Exit> {
             term::print(described(feature));
             if let Some(line) = line {
                 term::print(format!("stands at:    {}", status::state(line)));
-                for (name, text) in [("run", line.run.as_ref().map(RunId::to_string)), ("step", line.step.clone()), ("reason", line.reason.clone()), ("commit", line.commit.clone())] {
+                for (name, text) in [
+                    ("run", line.run.as_ref().map(RunId::to_string)),
+                    ("step", line.step.clone()),
+                    ("reason", line.reason.clone()),
+                    ("commit", line.commit.clone()),
+                ] {
                     if let Some(text) = text {
                         term::print(format!("{:<14}{text}", format!("{name}:")));
                     }

@@ -69,6 +69,7 @@ fn write_new(path: &Path, text: &str, is_program: bool) -> Result<bool> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error).with_context(|| format!("cannot write {}", path.display())),
     };
-    std::io::Write::write_all(&mut file, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    std::io::Write::write_all(&mut file, text.as_bytes())
+        .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(true)
 }

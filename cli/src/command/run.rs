@@ -123,7 +123,6 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Res
 }
 
 /// Joins the process that owns the log; `None` if that one ended before our projects settled.
-#[expect(clippy::option_option, reason = "the outer one is whether the owner stayed, the inner one whether we were interrupted")]
 async fn as_guest(data_dir: &Path, projects: &[Project]) -> Result<Option<Option<Vec<StatusDocument>>>> {
     let Some(access @ Access::Remote(_)) = Access::reach(data_dir).await? else { return Ok(None) };
     term::say("another Longhaul runs this log: joined it");

@@ -46,16 +46,28 @@ pub(crate) enum Order {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub(crate) enum Answer {
-    Status { status: Box<StatusDocument> },
-    Begun { sync: String },
+    Status {
+        status: Box<StatusDocument>,
+    },
+    Begun {
+        sync: String,
+    },
     /// The runs that were told.
-    Told { runs: Vec<RunId> },
+    Told {
+        runs: Vec<RunId>,
+    },
     /// There is no such run.
-    Unknown { run: RunId },
+    Unknown {
+        run: RunId,
+    },
     /// It cannot be done, and why.
-    Refused { reason: String },
+    Refused {
+        reason: String,
+    },
     /// The log or the disk failed.
-    Failed { reason: String },
+    Failed {
+        reason: String,
+    },
 }
 
 /// A log and, if this process owns it for running, its engine.
@@ -204,12 +216,10 @@ impl Desk {
     }
 
     async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
-        match &self.engine {
-            Some(engine) => engine.deliver(to, body).await,
-            None => {
-                let delivery = Delivery { to: to.clone(), at: Utc::now(), body };
-                Ok(self.store.deliver(delivery).await?.is_some())
-            }
+        if let Some(engine) = &self.engine {
+            return engine.deliver(to, body).await;
         }
+        let delivery = Delivery { to: to.clone(), at: Utc::now(), body };
+        Ok(self.store.deliver(delivery).await?.is_some())
     }
 }

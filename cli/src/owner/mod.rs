@@ -45,7 +45,11 @@ impl Access {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(anyhow::anyhow!("the owner of {} does not answer: see {}", data_dir.display(), data_dir.join("lock").display()))
+        Err(anyhow::anyhow!(
+            "the owner of {} does not answer: see {}",
+            data_dir.display(),
+            data_dir.join("lock").display()
+        ))
     }
 
     /// Asks something of the log.

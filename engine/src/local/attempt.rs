@@ -94,8 +94,5 @@ fn last_beat(attempt: &Attempt) -> DateTime<Utc> {
 
 /// A time after another one, or the end of time.
 pub(crate) fn later(from: DateTime<Utc>, by: Duration) -> DateTime<Utc> {
-    chrono::Duration::from_std(by)
-        .ok()
-        .and_then(|by| from.checked_add_signed(by))
-        .unwrap_or(DateTime::<Utc>::MAX_UTC)
+    chrono::Duration::from_std(by).ok().and_then(|by| from.checked_add_signed(by)).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }

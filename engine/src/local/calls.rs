@@ -103,7 +103,8 @@ impl Life {
         for index in 0..round.calls.len() {
             let state = &round.states[index];
             let idle = round.cancels[index].is_none() && state.result.is_none();
-            if !idle || (state.unknown && self.parked) || round.cancelling || state.retry_at.is_some_and(|at| at > now) {
+            if !idle || (state.unknown && self.parked) || round.cancelling || state.retry_at.is_some_and(|at| at > now)
+            {
                 continue;
             }
             self.begin_piece(round, index)?;
@@ -318,9 +319,8 @@ impl Round<'_> {
 
     /// When the next attempt is due that waits for its time.
     fn next_due(&self) -> Option<DateTime<Utc>> {
-        let waiting = self.states.iter().zip(&self.cancels).filter(|(state, cancel)| {
-            state.result.is_none() && cancel.is_none()
-        });
+        let waiting =
+            self.states.iter().zip(&self.cancels).filter(|(state, cancel)| state.result.is_none() && cancel.is_none());
         waiting.filter_map(|(state, _)| state.retry_at).min()
     }
 }

@@ -13,10 +13,7 @@ use crate::backlog::FeatureId;
 use super::ProjectRef;
 
 fn git_policy() -> Policy {
-    Policy {
-        start_to_close: Duration::from_mins(5),
-        ..Policy::idempotent()
-    }
+    Policy { start_to_close: Duration::from_mins(5), ..Policy::idempotent() }
 }
 
 /// Takes a work tree on the feature's own branch `longhaul/<feature>`, new from the tip or as an earlier run left it.
@@ -222,10 +219,7 @@ impl Activity for Land {
     type Input = LandInput;
     type Output = Landed;
     fn policy() -> Policy {
-        Policy {
-            start_to_close: Duration::from_mins(5),
-            ..Policy::guarded()
-        }
+        Policy { start_to_close: Duration::from_mins(5), ..Policy::guarded() }
     }
 }
 

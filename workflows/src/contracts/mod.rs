@@ -8,12 +8,9 @@ mod git;
 mod project;
 
 pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
-pub use checks::{
-    ChecksInput, ChecksReport, Evidence, RunChecks, RunSetup, SetupInput, SetupReport,
-};
+pub use checks::{ChecksInput, ChecksReport, Evidence, RunChecks, RunSetup, SetupInput, SetupReport};
 pub use git::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
-    MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, Seal, SealInput, Sealed, Tampering,
-    Worktree,
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, MergeStyle,
+    Merged, OpenInput, OpenWorktree, Seal, SealInput, Sealed, Tampering, Worktree,
 };
 pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};

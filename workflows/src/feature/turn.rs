@@ -40,18 +40,9 @@ impl Turn {
 pub(super) const NOTE: &str = "note";
 
 /// Asks for the turn and waits for it.
-pub(super) async fn take(
-    context: &mut dyn Context,
-    work: &mut Work,
-    sealed: &Sealed,
-) -> Result<Turn, Stop> {
-    let ready = Ready {
-        feature: work.id(),
-        files: sealed.files.clone(),
-    };
-    context
-        .signal(project(work)?, Ready::SIGNAL, &ready)
-        .await?;
+pub(super) async fn take(context: &mut dyn Context, work: &mut Work, sealed: &Sealed) -> Result<Turn, Stop> {
+    let ready = Ready { feature: work.id(), files: sealed.files.clone() };
+    context.signal(project(work)?, Ready::SIGNAL, &ready).await?;
     loop {
         match context.receive(None).await? {
             Some(Received::Signal { name, payload, .. }) if name == Turn::GIVEN => {
@@ -65,9 +56,7 @@ pub(super) async fn take(
 
 /// Lets the next one merge.
 pub(super) async fn give_back(context: &mut dyn Context, work: &Work) -> Result<(), Stop> {
-    context
-        .signal(project(work)?, Turn::GIVEN_BACK, &work.id())
-        .await
+    context.signal(project(work)?, Turn::GIVEN_BACK, &work.id()).await
 }
 
 /// Lands a checked candidate; `None` if the tip has moved since it was made.

@@ -4,8 +4,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 
 use crate::backlog::{Check, FeatureId};
 use crate::contracts::{
-    ChecksInput, Evidence, LandInput, MergeInput, ProjectRef, SealInput, Sealed, SessionEnding,
-    SessionInput, SessionReason, SessionReport, SetupInput, Worktree,
+    ChecksInput, Evidence, LandInput, MergeInput, ProjectRef, SealInput, Sealed, SessionEnding, SessionInput,
+    SessionReason, SessionReport, SetupInput, Worktree,
 };
 use crate::prompt::{self, Feedback};
 
@@ -49,13 +49,7 @@ impl Work {
 
     /// The gates of the project, then the feature's own checks.
     fn own_checks(&self) -> Vec<Check> {
-        self.brief
-            .settings
-            .gates
-            .iter()
-            .chain(&self.brief.feature.checks)
-            .cloned()
-            .collect()
+        self.brief.settings.gates.iter().chain(&self.brief.feature.checks).cloned().collect()
     }
 
     fn checks(&self, worktree: &str, commit: &str, checks: Vec<Check>) -> ChecksInput {
@@ -103,13 +97,7 @@ impl Work {
     pub(super) fn session(&self) -> SessionInput {
         let number = self.progress.sessions;
         let feature = self.brief.feature.clone();
-        let prompt = prompt::session(
-            &feature,
-            &self.own_checks(),
-            self.reason,
-            number,
-            &self.feedback,
-        );
+        let prompt = prompt::session(&feature, &self.own_checks(), self.reason, number, &self.feedback);
         SessionInput {
             project: self.project(),
             target: self.target(),
@@ -135,10 +123,7 @@ impl Work {
             worktree: self.worktree.clone(),
             protected: self.brief.settings.protected(),
             list_file: self.brief.list_file.clone(),
-            subject: format!(
-                "{}: session {}, {ended}",
-                self.brief.feature.id, self.progress.sessions
-            ),
+            subject: format!("{}: session {}, {ended}", self.brief.feature.id, self.progress.sessions),
         }
     }
 
@@ -185,10 +170,7 @@ impl Work {
         self.files.clone_from(&sealed.files);
         self.progress.tampered += u32::from(!sealed.tampered.is_empty());
         let notes = [session.notes.trim(), sealed.notes.trim()];
-        let notes: Vec<_> = notes
-            .into_iter()
-            .filter(|notes| !notes.is_empty())
-            .collect();
+        let notes: Vec<_> = notes.into_iter().filter(|notes| !notes.is_empty()).collect();
         // Guidance of people holds until the feature is done; all else is about the last session.
         let guidance = std::mem::take(&mut self.feedback.guidance);
         self.feedback = Feedback {
@@ -205,8 +187,7 @@ impl Work {
                 self.progress.failed_sessions += 1;
                 self.reason = SessionReason::Retry;
                 let tail = session.output_tail.trim_end();
-                self.feedback.problem =
-                    format!("It ended so: {reason}. The end of its output:\n\n```\n{tail}\n```");
+                self.feedback.problem = format!("It ended so: {reason}. The end of its output:\n\n```\n{tail}\n```");
             }
         }
     }
@@ -228,67 +209,33 @@ impl Work {
         self.reason = SessionReason::Conflict;
         let files = files.join(", ");
         let output = output.trim_end();
-        self.feedback.problem = format!(
-            "Run `git merge {tip}`, resolve the conflicts in {files}, and commit.\n\n```\n{output}\n```"
-        );
+        self.feedback.problem =
+            format!("Run `git merge {tip}`, resolve the conflicts in {files}, and commit.\n\n```\n{output}\n```");
     }
 
     /// Why no further session is started, if one of the limits is reached.
     pub(super) fn exhausted(&self) -> Option<String> {
         let (limits, progress) = (&self.brief.settings.limits, &self.progress);
         let reached = [
-            (
-                progress.failed_gates,
-                limits.failed_gates,
-                "the gates failed",
-            ),
-            (
-                progress.conflicts,
-                limits.conflicts,
-                "the work did not merge",
-            ),
-            (
-                progress.failed_sessions,
-                limits.failed_sessions,
-                "sessions failed",
-            ),
+            (progress.failed_gates, limits.failed_gates, "the gates failed"),
+            (progress.conflicts, limits.conflicts, "the work did not merge"),
+            (progress.failed_sessions, limits.failed_sessions, "sessions failed"),
             (progress.sessions, limits.sessions, "sessions were used"),
         ];
-        let (count, _, what) = reached
-            .into_iter()
-            .find(|(count, limit, _)| count >= limit)?;
+        let (count, _, what) = reached.into_iter().find(|(count, limit, _)| count >= limit)?;
         let problem = self.feedback.problem.trim();
-        let times = if what.ends_with("used") {
-            String::new()
-        } else {
-            " times".into()
-        };
-        let count = if what.starts_with("sessions") {
-            format!("{count} {what}")
-        } else {
-            format!("{what} {count}{times}")
-        };
-        Some(if problem.is_empty() {
-            count
-        } else {
-            format!("{count}. {problem}")
-        })
+        let times = if what.ends_with("used") { String::new() } else { " times".into() };
+        let count =
+            if what.starts_with("sessions") { format!("{count} {what}") } else { format!("{what} {count}{times}") };
+        Some(if problem.is_empty() { count } else { format!("{count}. {problem}") })
     }
 
     pub(super) fn blocked(&self, reason: String) -> FeatureOutcome {
-        FeatureOutcome::Blocked {
-            reason,
-            progress: self.progress.clone(),
-        }
+        FeatureOutcome::Blocked { reason, progress: self.progress.clone() }
     }
 
     pub(super) fn passed(&self, commit: String, waits_on_next: Option<String>) -> FeatureOutcome {
         let files = self.files.clone();
-        FeatureOutcome::Passed {
-            commit,
-            waits_on_next,
-            progress: self.progress.clone(),
-            files,
-        }
+        FeatureOutcome::Passed { commit, waits_on_next, progress: self.progress.clone(), files }
     }
 }

@@ -104,11 +104,7 @@ impl Memory {
     }
 
     pub(super) fn into_input(self) -> ProjectInput {
-        let features = self
-            .backlog
-            .iter()
-            .map(|(feature, _)| feature.clone())
-            .collect();
+        let features = self.backlog.iter().map(|(feature, _)| feature.clone()).collect();
         let memory = Remembered {
             settings: self.settings,
             target: self.target,
@@ -123,10 +119,7 @@ impl Memory {
             halted: self.halted,
             followed: self.followed,
         };
-        ProjectInput {
-            project: self.project,
-            memory: Some(memory),
-        }
+        ProjectInput { project: self.project, memory: Some(memory) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -136,10 +129,7 @@ impl Memory {
     /// Takes a list over as it is now; says what is wrong with it.
     pub(super) fn take_backlog(&mut self, loaded: LoadedBacklog) -> Result<(), String> {
         let is_first = self.synced.is_empty();
-        let changes = self
-            .backlog
-            .update(loaded.features)
-            .map_err(|error| error.to_string())?;
+        let changes = self.backlog.update(loaded.features).map_err(|error| error.to_string())?;
         self.settings = loaded.settings;
         self.list_file = loaded.list_file;
         if is_first || self.settings.project.target.is_some() {
@@ -150,10 +140,7 @@ impl Memory {
         }
         for (feature, fields) in changes.edited {
             // What was asked for has changed: an answer to the old question is only a claim.
-            if fields
-                .iter()
-                .any(|field| !matches!(*field, "priority" | "depends_on"))
-            {
+            if fields.iter().any(|field| !matches!(*field, "priority" | "depends_on")) {
                 self.ask_again(&feature);
             }
         }
@@ -174,10 +161,7 @@ impl Memory {
         if claimed {
             self.record(id).claimed = true;
         } else if blocked {
-            self.block(
-                id,
-                "the list says so; `longhaul feature unblock` to try it".into(),
-            );
+            self.block(id, "the list says so; `longhaul feature unblock` to try it".into());
         }
     }
 
@@ -194,17 +178,13 @@ impl Memory {
 
     /// The next feature to start a run for, if the limits allow one.
     pub(super) fn next_to_start(&mut self) -> Option<FeatureId> {
-        let full =
-            self.backlog.counts().in_progress >= self.settings.project.parallel.max(1) as usize;
+        let full = self.backlog.counts().in_progress >= self.settings.project.parallel.max(1) as usize;
         if full || self.halted.is_some() {
             return None;
         }
         loop {
             let next = self.backlog.peek()?.clone();
-            let has_checks = self
-                .backlog
-                .feature(&next)
-                .is_some_and(|feature| !feature.checks.is_empty());
+            let has_checks = self.backlog.feature(&next).is_some_and(|feature| !feature.checks.is_empty());
             if has_checks || !self.settings.gates.is_empty() {
                 return Some(next);
             }
@@ -216,25 +196,17 @@ impl Memory {
     pub(super) fn begin(&mut self, id: &FeatureId) -> Result<RunId, Stop> {
         self.record(id).runs += 1;
         self.set(id, FeatureState::InProgress);
-        self.run_of(id)
-            .ok_or_else(|| refused("its run has no valid id"))
+        self.run_of(id).ok_or_else(|| refused("its run has no valid id"))
     }
 
     pub(super) fn run_of(&self, id: &FeatureId) -> Option<RunId> {
-        let runs = self
-            .records
-            .get(id)
-            .map(|record| record.runs)
-            .filter(|runs| *runs > 0)?;
+        let runs = self.records.get(id).map(|record| record.runs).filter(|runs| *runs > 0)?;
         RunId::new(format!("{}/{id}/{runs}", self.project.id)).ok()
     }
 
     /// The feature whose run this is now.
     pub(super) fn feature_of(&self, run: &RunId) -> Option<FeatureId> {
-        let rest = run
-            .as_str()
-            .strip_prefix(self.project.id.as_str())?
-            .strip_prefix('/')?;
+        let rest = run.as_str().strip_prefix(self.project.id.as_str())?.strip_prefix('/')?;
         let (feature, _) = rest.rsplit_once('/')?;
         let feature = FeatureId::new(feature).ok()?;
         (self.run_of(&feature).as_ref() == Some(run)).then_some(feature)
@@ -244,13 +216,7 @@ impl Memory {
         self.records.get(id).is_some_and(|record| record.claimed)
     }
 
-    pub(super) fn pass(
-        &mut self,
-        id: &FeatureId,
-        commit: String,
-        files: Vec<String>,
-        sessions: u32,
-    ) {
+    pub(super) fn pass(&mut self, id: &FeatureId, commit: String, files: Vec<String>, sessions: u32) {
         self.note_sessions(id, sessions);
         let record = self.record(id);
         record.commit = Some(commit);
@@ -311,8 +277,7 @@ impl Memory {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.backlog.counts().in_progress == 0
-            && (self.halted.is_some() || self.backlog.is_settled())
+        self.backlog.counts().in_progress == 0 && (self.halted.is_some() || self.backlog.is_settled())
     }
 
     pub(super) fn record(&mut self, id: &FeatureId) -> &mut Record {
@@ -331,11 +296,7 @@ impl Memory {
 const NO_CHECK: &str = "it has no acceptance check, so nothing can show that it is done: give it `checks` in the \
                         feature list, or the project a [[gate]] in longhaul.toml";
 
-fn restore(
-    backlog: &mut Backlog,
-    id: &FeatureId,
-    state: &FeatureState,
-) -> Result<(), crate::backlog::BacklogError> {
+fn restore(backlog: &mut Backlog, id: &FeatureId, state: &FeatureState) -> Result<(), crate::backlog::BacklogError> {
     match state {
         FeatureState::Pending => backlog.mark_pending(id),
         FeatureState::InProgress => backlog.mark_in_progress(id),

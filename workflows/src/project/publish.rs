@@ -11,9 +11,7 @@ impl Memory {
     /// Publishes the features that changed, then the project.
     pub(super) async fn publish(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for feature in std::mem::take(&mut self.changed) {
-            let value = self
-                .feature_view(&feature)
-                .map_or_else(Payload::null, |view| Payload::of(&view));
+            let value = self.feature_view(&feature).map_or_else(Payload::null, |view| Payload::of(&view));
             context.publish(&FeatureView::key(&feature), value).await?;
         }
         let view = self.view();
@@ -25,14 +23,8 @@ impl Memory {
     }
 
     pub(super) async fn publish_backlog(&self, context: &mut dyn Context) -> Result<(), Stop> {
-        let features = self
-            .backlog
-            .iter()
-            .map(|(feature, _)| feature.clone())
-            .collect();
-        context
-            .set(BacklogView::KEY, &BacklogView { features })
-            .await
+        let features = self.backlog.iter().map(|(feature, _)| feature.clone()).collect();
+        context.set(BacklogView::KEY, &BacklogView { features }).await
     }
 
     fn view(&self) -> ProjectView {

@@ -18,25 +18,14 @@ pub(super) fn checks(memory: &Memory, ready: &Ready) -> Vec<Check> {
     let could_break = |id: &crate::backlog::FeatureId| {
         let record = memory.records.get(id);
         scope == Regression::All
-            || record.is_some_and(|record| {
-                record
-                    .files
-                    .iter()
-                    .any(|file| touched.contains(file.as_str()))
-            })
+            || record.is_some_and(|record| record.files.iter().any(|file| touched.contains(file.as_str())))
     };
     let mut known = BTreeSet::new();
-    let passed = memory
-        .backlog
-        .iter()
-        .filter(|(_, state)| **state == FeatureState::Passed);
+    let passed = memory.backlog.iter().filter(|(_, state)| **state == FeatureState::Passed);
     let broken = passed.filter(|(feature, _)| could_break(&feature.id));
     broken
         .flat_map(|(feature, _)| feature.checks.iter().map(|check| (&feature.id, check)))
         .filter(|(_, check)| known.insert(check.run.as_str()))
-        .map(|(id, check)| Check {
-            name: format!("{id}: {}", check.name),
-            ..check.clone()
-        })
+        .map(|(id, check)| Check { name: format!("{id}: {}", check.name), ..check.clone() })
         .collect()
 }

@@ -1,0 +1,220 @@
+//! Small projects with an agent that works as told: real git repositories in a folder of their own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How the agent works on a feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Habit {
+    /// It does what it should.
+    Plain,
+    /// What its first session leaves does not pass; told so, it mends it.
+    Repairs,
+    /// After its first step it says that its context is full, once.
+    Fills,
+    /// Its first session marks every feature as passing in the list, and leaves a process behind.
+    Tampers,
+    /// What it does never passes.
+    Never,
+}
+
+impl Habit {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Repairs => "repairs",
+            Self::Fills => "fills",
+            Self::Tampers => "tampers",
+            Self::Never => "never",
+        }
+    }
+}
+
+/// A feature, and how the agent works on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// The id of the feature.
+    pub id: &'static str,
+    /// The features that must pass first.
+    pub needs: &'static [&'static str],
+    /// How many steps the agent makes.
+    pub steps: u32,
+    /// How it works.
+    pub habit: Habit,
+}
+
+/// A feature without peculiarities.
+pub fn plain(id: &'static str, needs: &'static [&'static str], steps: u32) -> Plan {
+    Plan { id, needs, steps, habit: Habit::Plain }
+}
+
+/// What the agent wrote down about one process of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// The run and the number of the session within it.
+    pub session: (String, u32),
+    /// When the process began.
+    pub began: DateTime<Utc>,
+    /// Whether it came to its end.
+    pub ended: bool,
+}
+
+/// A project in a folder of its own; the folder goes when this is dropped.
+#[derive(Debug)]
+pub struct Project {
+    folder: TempDir,
+}
+
+impl Project {
+    /// A project with these features, whose agent waits so many seconds before each step.
+    pub fn new(plans: &[Plan], pause: f32) -> Self {
+        Self::with_settings(plans, pause, "")
+    }
+
+    /// A project with more in its settings.
+    pub fn with_settings(plans: &[Plan], pause: f32, settings: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made for a test");
+        let project = Self { folder };
+        for folder in [project.root().join("plan"), project.journal()] {
+            fs::create_dir_all(folder).expect("a folder can be made for a test");
+        }
+        project.write("agent.sh", include_str!("agent.sh"));
+        project.write("init.sh", "#!/bin/sh\ntest -d plan\n");
+        for program in ["agent.sh", "init.sh"] {
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(project.root().join(program), mode).expect("a file of a test is its own");
+        }
+        project.write("README.md", "A project to try things on.\n");
+        let journal = project.journal();
+        let agent = format!("[agent]\ncommand = [\"./agent.sh\"]\nenv = {{ LONGHAUL_TEST_JOURNAL = {journal:?} }}\n");
+        project.write("longhaul.toml", &format!("{agent}\n{settings}"));
+        for Plan { id, steps, habit, .. } in plans {
+            let habit = habit.name();
+            project.write(&format!("plan/{id}"), &format!("steps={steps} pause={pause} habit={habit}\n"));
+        }
+        project.write_list(plans);
+        project.git(&["init", "--quiet", "--initial-branch", "main"]);
+        project.git(&["config", "user.name", "Test"]);
+        project.git(&["config", "user.email", "test@example.org"]);
+        project.commit("Begin");
+        project
+    }
+
+    /// Writes the feature list.
+    pub fn write_list(&self, plans: &[Plan]) {
+        let feature = |plan: &Plan| {
+            let check = format!("grep -q finished {}.txt", plan.id);
+            json!({
+                "id": plan.id, "name": format!("Feature {}", plan.id), "description": format!("Make {}.", plan.id),
+                "status": "pending", "passes": false, "depends_on": plan.needs, "checks": [check],
+            })
+        };
+        let features: Vec<Value> = plans.iter().map(feature).collect();
+        let list = json!({ "project_name": "p", "features": features });
+        self.write("feature_list.json", &(serde_json::to_string_pretty(&list).expect("this is JSON") + "\n"));
+    }
+
+    /// The user's checkout.
+    pub fn root(&self) -> PathBuf {
+        self.place().join("p")
+    }
+
+    /// A data directory for the project.
+    pub fn home(&self) -> PathBuf {
+        self.place().join("home")
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.place().join("journal")
+    }
+
+    /// Where all of it is, without links.
+    pub fn place(&self) -> PathBuf {
+        self.folder.path().canonicalize().expect("the folder of a test is there")
+    }
+
+    /// Writes a file of the checkout.
+    pub fn write(&self, file: &str, text: &str) {
+        fs::write(self.root().join(file), text).expect("a file of a test can be written");
+    }
+
+    /// Reads a file of the checkout; nothing if it is not there.
+    pub fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.root().join(file)).unwrap_or_default()
+    }
+
+    /// Commits all that is in the checkout.
+    pub fn commit(&self, message: &str) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", message]);
+    }
+
+    /// What a git command in the checkout prints.
+    pub fn git(&self, args: &[&str]) -> String {
+        git(&self.root(), args).unwrap_or_else(|problem| panic!("git {args:?}: {problem}"))
+    }
+
+    /// The files of a branch and their hashes, but for those that differ between two runs of the same project: the list
+    /// holds times, the settings a path.
+    pub fn content(&self, branch: &str) -> BTreeMap<String, String> {
+        let listed = self.git(&["ls-tree", "-r", "--format=%(path) %(objectname)", branch]);
+        let files = listed.lines().filter_map(|line| line.split_once(' '));
+        let files = files.filter(|(path, _)| !matches!(*path, "feature_list.json" | "longhaul.toml"));
+        files.map(|(path, hash)| (path.to_owned(), hash.to_owned())).collect()
+    }
+
+    /// The feature list of a branch without its times.
+    pub fn list(&self, branch: &str) -> Value {
+        let text = self.git(&["show", &format!("{branch}:feature_list.json")]);
+        let mut list: Value = serde_json::from_str(&text).expect("the list is JSON");
+        without_times(&mut list);
+        list
+    }
+
+    /// The features that have landed on a branch, the last first.
+    pub fn landed(&self, branch: &str) -> Vec<String> {
+        let log = self.git(&["log", "--first-parent", "--format=%(trailers:key=Feature-Id,valueonly)", branch]);
+        log.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// What the agent wrote down. A process that was killed before it could write anything is not in it.
+    pub fn marks(&self) -> Vec<Mark> {
+        let entries = fs::read_dir(self.journal()).expect("the journal is there");
+        entries.filter_map(|entry| mark(&entry.ok()?.path())).collect()
+    }
+}
+
+fn mark(path: &Path) -> Option<Mark> {
+    let text = fs::read_to_string(path).ok()?;
+    let mut words = text.split_whitespace();
+    let session = (words.next()?.to_owned(), words.next()?.parse().ok()?);
+    let began = fs::metadata(path).ok()?.modified().ok()?.into();
+    Some(Mark { session, began, ended: path.extension().is_some() })
+}
+
+/// What a git command prints, or what it complains of.
+pub fn git(dir: &Path, args: &[&str]) -> Result<String, String> {
+    let output = Command::new("git").arg("-C").arg(dir).args(args).output().map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn without_times(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| name != "last_tested" && !name.ends_with("_at") && !name.ends_with("updated"));
+            fields.values_mut().for_each(without_times);
+        }
+        Value::Array(values) => values.iter_mut().for_each(without_times),
+        _ => {}
+    }
+}
