@@ -276,14 +276,12 @@ async fn progress_is_given_to_the_next_attempt() {
     let memory = MemoryStore::new();
     let hands = || {
         Hands::<Deed>::new(&Counts::default(), |_, attempt| async move {
-            match attempt.progress {
-                Some(progress) => Ok(format!("went on from {}", progress.read::<String>().unwrap())),
-                None => {
-                    attempt.progress(Payload::of("page 7"));
-                    attempt.cancelled().await;
-                    Err(Failure::cancelled())
-                }
+            if let Some(progress) = attempt.progress {
+                return Ok(format!("went on from {}", progress.read::<String>().unwrap()));
             }
+            attempt.progress(Payload::of("page 7"));
+            attempt.cancelled().await;
+            Err(Failure::cancelled())
         })
         .probed(|_| Probe::NotLanded)
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longhaul_engine::{Child, ContextExt, EventStore, Handlers, Outcome, Payload, Probe, Received, Workflows};
+use longhaul_engine::{Child, ContextExt, Handlers, Outcome, Payload, Probe, Received, Workflows};
 use longhaul_storage::MemoryStore;
 use longhaul_tests::dying::{DyingStore, Side};
 use longhaul_tests::script::{Counts, Deed, Hands, Step, capitals, done, engine, id, new_run, script, shape, until};

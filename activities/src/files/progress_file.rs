@@ -1,10 +1,11 @@
 //! `claude-progress.txt`: entries appended for people and agents, each once, whatever else is in the file.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use super::error::FilesError;
 use super::happening::Happening;
@@ -15,12 +16,15 @@ const NAME: &str = "claude-progress.txt";
 const RULER: &str = "============================================================";
 
 /// Appends to the file what is not in it yet.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ProgressFile {
     pending: Vec<Entry>,
-    /// What the file holds from here on is not known: entries that are there are not appended again.
-    unknown_from: Option<u64>,
+    /// How much of the file is known. Behind that, entries are looked for, so that none is appended again.
+    known: u64,
 }
+
+/// Held while somebody looks what the file holds and appends to it: there may be two projectors of one project.
+static APPENDING: Mutex<()> = Mutex::new(());
 
 /// What tells entries apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -35,12 +39,6 @@ struct Header {
 struct Entry {
     header: Header,
     text: String,
-}
-
-impl Default for ProgressFile {
-    fn default() -> Self {
-        Self { pending: Vec::new(), unknown_from: Some(0) }
-    }
 }
 
 impl ProgressFile {
@@ -59,26 +57,13 @@ impl ProgressFile {
         match look(&path)? {
             Some(found) if found.is_symlink() => return Err(FilesError::Link(path)),
             Some(found) if !found.is_file() => return Err(FilesError::NotA { expected: "file", path }),
-            Some(_) => self.drop_what_is_there(&path).map_err(FilesError::file("read", &path))?,
-            None => {}
+            _ => {}
         }
-        if !self.pending.is_empty() {
-            self.write(&path).map_err(FilesError::file("append to", &path))?;
-        }
-        self.unknown_from = None;
-        Ok(())
+        let _alone = APPENDING.lock().unwrap_or_else(PoisonError::into_inner);
+        self.append_to(&path).map_err(FilesError::file("append to", &path))
     }
 
-    fn drop_what_is_there(&mut self, path: &Path) -> io::Result<()> {
-        let Some(from) = self.unknown_from else { return Ok(()) };
-        let bytes = fs::read(path)?;
-        let from = usize::try_from(from).ok().filter(|from| *from <= bytes.len()).unwrap_or(0);
-        let mut held = Held::find(&bytes[from..]);
-        self.pending.retain(|entry| !held.take(entry));
-        Ok(())
-    }
-
-    fn write(&mut self, path: &Path) -> io::Result<()> {
+    fn append_to(&mut self, path: &Path) -> io::Result<()> {
         let mut file = OpenOptions::new()
             .read(true)
             .append(true)
@@ -86,10 +71,21 @@ impl ProgressFile {
             .custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits())
             .open(path)?;
         let length = file.metadata()?.len();
+        if length != self.known {
+            let mut unknown = Vec::new();
+            file.seek(SeekFrom::Start(if length < self.known { 0 } else { self.known }))?;
+            file.read_to_end(&mut unknown)?;
+            let mut held = Held::find(&unknown);
+            self.pending.retain(|entry| !held.take(entry));
+        }
+        if self.pending.is_empty() {
+            self.known = length;
+            return Ok(());
+        }
         let mut text = String::from(if ends_a_line(&mut file, length)? { "" } else { "\n" });
         text.extend(self.pending.iter().map(|entry| entry.text.as_str()));
-        self.unknown_from = Some(length);
         file.write_all(text.as_bytes())?;
+        self.known = length + text.len() as u64;
         self.pending.clear();
         Ok(())
     }

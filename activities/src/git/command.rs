@@ -16,7 +16,7 @@ const ERROR_LIMIT: u64 = 1024 * 1024;
 const ERROR_LINES: usize = 6;
 
 /// Settings that hold for every command. Hooks and helpers of the repository must not run: a session may have set them.
-const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 11] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.safecrlf=false",
@@ -26,6 +26,9 @@ const SETTINGS: [&str; 9] = [
     "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",
+    // Milliseconds to wait for another git process before giving up.
+    "core.filesRefLockTimeout=2000",
+    "core.packedRefsTimeout=5000",
 ];
 
 /// Variables that would make git look at another repository, or change what a command means.
@@ -60,6 +63,7 @@ pub(super) struct Git {
     args: Vec<OsString>,
     env: Vec<(&'static str, OsString)>,
     input: Option<Vec<u8>>,
+    must_end: bool,
 }
 
 /// How a git command ended.
@@ -75,7 +79,8 @@ pub(super) struct Finished {
 impl Git {
     /// A command to be run in a directory.
     pub(super) fn at(dir: impl AsRef<Path>) -> Self {
-        Self { dir: dir.as_ref().to_owned(), settings: Vec::new(), args: Vec::new(), env: Vec::new(), input: None }
+        let dir = dir.as_ref().to_owned();
+        Self { dir, settings: Vec::new(), args: Vec::new(), env: Vec::new(), input: None, must_end: false }
     }
 
     pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -101,6 +106,13 @@ impl Git {
 
     pub(super) fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = Some(input.into());
+        self
+    }
+
+    /// Lets the command come to its end when nobody waits for it any more. For short ones that take locks of the whole
+    /// repository: a killed git would leave them to the user.
+    pub(super) fn to_its_end(mut self) -> Self {
+        self.must_end = true;
         self
     }
 
@@ -161,7 +173,7 @@ impl Git {
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1");
         command.env("LC_ALL", "C").envs(self.env.iter().map(|(name, value)| (name, value)));
         let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(!self.must_end);
         command
     }
 
@@ -189,9 +201,7 @@ impl Finished {
 
     /// What a command that did not do what it should says to the caller.
     pub(super) fn failure(&self) -> Failure {
-        let lines: Vec<&str> = self.stderr.trim().lines().collect();
-        let last = lines[lines.len().saturating_sub(ERROR_LINES)..].join("\n");
-        let message = format!("{}: {}: {last}", self.shown, self.status);
+        let message = format!("{}: {}: {}", self.shown, self.status, excerpt(&self.stderr));
         if is_contention(&self.stderr) { Failure::retryable(message) } else { Failure::terminal(message) }
     }
 }
@@ -201,6 +211,15 @@ pub(super) fn is_contention(stderr: &str) -> bool {
     let locked = stderr.contains(".lock': File exists") || stderr.contains("could not lock config file");
     let moved = stderr.contains("cannot lock ref") && !stderr.contains("cannot create");
     locked || moved
+}
+
+/// The first line, which mostly says what is wrong, and the last ones.
+fn excerpt(stderr: &str) -> String {
+    let mut lines: Vec<&str> = stderr.trim().lines().collect();
+    if lines.len() > ERROR_LINES {
+        lines.splice(1..=lines.len() - ERROR_LINES, ["..."]);
+    }
+    lines.join("\n")
 }
 
 fn cannot_start(error: &std::io::Error, dir: &Path) -> Failure {
@@ -253,6 +272,12 @@ mod tests {
         ] {
             assert_eq!(is_contention(stderr), expected, "{stderr}");
         }
+    }
+
+    #[test]
+    fn of_a_long_complaint_the_ends_are_shown() {
+        assert_eq!(excerpt("1\n2\n3\n"), "1\n2\n3");
+        assert_eq!(excerpt("1\n2\n3\n4\n5\n6\n7\n8"), "1\n...\n4\n5\n6\n7\n8");
     }
 
     #[tokio::test]

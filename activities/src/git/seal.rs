@@ -82,7 +82,9 @@ impl Repository {
         let tampered: Vec<_> = changes.into_iter().filter(|change| protected.covers_change(change)).collect();
         let hidden = protected.hidden(self, snapshot, base).await?;
         if !tampered.is_empty() || !hidden.is_empty() {
-            for change in &tampered {
+            // Of a file that an earlier attempt told of, what is left now is half of its putting back.
+            let known: Vec<String> = told.iter().map(|tampering| tampering.file.clone()).collect();
+            for change in tampered.iter().filter(|change| !known.contains(&files::shown(&change.path))) {
                 for tampering in protected.describe(self, change).await? {
                     tell(told, tampering);
                 }

@@ -1,5 +1,7 @@
 //! The files for people, against logs that are written by hand.
 
+#![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as the tests do")]
+
 mod list;
 mod progress_file;
 mod reports;

@@ -121,6 +121,20 @@ async fn two_entries_of_one_second_are_both_told() {
 }
 
 #[tokio::test]
+async fn two_projectors_of_one_project_append_nothing_twice() {
+    let mut world = World::with_project().await;
+    let (mut one, mut other) = (world.projector(), world.projector());
+    story::prepare(&mut world).await;
+    story::first_session(&mut world).await;
+    let (first, second) = tokio::join!(one.refresh(), other.refresh());
+    first.and(second).unwrap();
+    story::second_session(&mut world).await;
+    other.refresh().await.unwrap();
+    one.refresh().await.unwrap();
+    assert_eq!(headers(&world.read(NAME)).len(), 8);
+}
+
+#[tokio::test]
 async fn what_could_not_be_appended_is_appended_later() {
     let mut world = World::with_project().await;
     story::prepare(&mut world).await;
