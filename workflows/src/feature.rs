@@ -143,9 +143,12 @@ impl Work {
     async fn begin_session(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         self.progress.sessions += 1;
         let reason = match self.reason {
-            SessionReason::Start => String::new(),
-            reason => format!(" ({})", reason.as_str().replace('_', " ")),
+            SessionReason::Start => None,
+            reason => Some(reason.as_str().replace('_', " ")),
         };
-        self.step(context, &format!("session {}{reason}", self.progress.sessions)).await
+        let tampering = (!self.feedback.tampered.is_empty()).then(|| "tampering put back".to_owned());
+        let why: Vec<String> = reason.into_iter().chain(tampering).collect();
+        let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
+        self.step(context, &format!("session {}{why}", self.progress.sessions)).await
     }
 }

@@ -34,6 +34,7 @@ mod session;
 mod state;
 mod steps;
 mod text;
+mod turn;
 mod words;
 
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ use state::{Cursors, News, State};
 pub struct Projector {
     store: Arc<dyn EventStore>,
     project: RunId,
+    turn: Arc<Mutex<()>>,
     /// Held until the files are written, even when nobody waits for that any more.
     state: Arc<Mutex<State>>,
 }
@@ -63,8 +65,9 @@ impl std::fmt::Debug for Projector {
 impl Projector {
     /// A projector for a project whose checkout is at `root`. Reads and writes nothing yet.
     pub fn new(store: Arc<dyn EventStore>, project: RunId, root: PathBuf) -> Self {
+        let turn = turn::turn_of(&root);
         let state = Arc::new(Mutex::new(State::new(project.clone(), root)));
-        Self { store, project, state }
+        Self { store, project, turn, state }
     }
 
     /// Reads what is new in the log and writes the files that it changes.
@@ -72,10 +75,15 @@ impl Projector {
     /// A file or a run that cannot be read or written does not keep the others from being up to date; the first error is
     /// returned, and what is missing is tried again the next time.
     pub async fn refresh(&mut self) -> Result<(), FilesError> {
+        let turn = Arc::clone(&self.turn).lock_owned().await;
         let mut state = Arc::clone(&self.state).lock_owned().await;
         let mut first = First::default();
         let news = self.news(&state.cursors, &mut first).await?;
-        let writing = tokio::task::spawn_blocking(move || state.take(news));
+        let writing = tokio::task::spawn_blocking(move || {
+            let written = state.take(news);
+            drop(turn);
+            written
+        });
         match writing.await {
             Ok(written) => first.take(written),
             Err(error) => match error.try_into_panic() {

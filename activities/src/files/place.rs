@@ -79,7 +79,10 @@ fn make_folder(path: &Path) -> Result<(), FilesError> {
         Some(found) if found.is_dir() => Ok(()),
         Some(found) if found.is_symlink() => Err(FilesError::Link(path.to_owned())),
         Some(_) => Err(FilesError::NotA { expected: "folder", path: path.to_owned() }),
-        None => fs::create_dir(path).map_err(FilesError::file("make", path)),
+        None => match fs::create_dir(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(FilesError::file("make", path)(error)),
+            _ => Ok(()),
+        },
     }
 }
 

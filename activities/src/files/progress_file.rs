@@ -5,7 +5,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use super::error::FilesError;
 use super::happening::Happening;
@@ -22,9 +21,6 @@ pub(super) struct ProgressFile {
     /// How much of the file is known. Behind that, entries are looked for, so that none is appended again.
     known: u64,
 }
-
-/// Held while somebody looks what the file holds and appends to it: there may be two projectors of one project.
-static APPENDING: Mutex<()> = Mutex::new(());
 
 /// What tells entries apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -59,7 +55,6 @@ impl ProgressFile {
             Some(found) if !found.is_file() => return Err(FilesError::NotA { expected: "file", path }),
             _ => {}
         }
-        let _alone = APPENDING.lock().unwrap_or_else(PoisonError::into_inner);
         self.append_to(&path).map_err(FilesError::file("append to", &path))
     }
 

@@ -12,11 +12,11 @@ pub(super) fn precise(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// A length of time: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`.
+/// A length of time: `450 ms`, `12 s`, `3 min 5 s`, `2 h 10 min`.
 pub(super) fn length_of(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     match seconds {
-        0 => format!("0.{} s", milliseconds / 100),
+        0 => format!("{milliseconds} ms"),
         1..60 => format!("{seconds} s"),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn lengths_of_time_are_rounded_down() {
         let shown = [450, 12_000, 185_000, 7_800_000].map(length_of);
-        assert_eq!(shown, ["0.4 s", "12 s", "3 min 5 s", "2 h 10 min"]);
+        assert_eq!(shown, ["450 ms", "12 s", "3 min 5 s", "2 h 10 min"]);
     }
 
     #[test]

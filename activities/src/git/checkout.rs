@@ -132,7 +132,7 @@ impl Repository {
     /// for the user's changes; all of their content is in the commit.
     async fn undo_half_done(&self, checkout: &Path, step: Step<'_>, done: &[Vec<u8>]) -> Result<(), Failure> {
         if !done.is_empty() {
-            let git = || Git::at(checkout);
+            let git = || Git::at(checkout).uninterrupted();
             git()
                 .args(["reset", "--quiet", "HEAD", "--pathspec-from-file=-", "--pathspec-file-nul"])
                 .input(done.join(&0))
@@ -165,7 +165,7 @@ async fn fast_forward(checkout: &Path, to: &str) -> Result<Moved, Failure> {
     loop {
         tries += 1;
         let args = ["merge", "--ff-only", "--no-autostash", "--quiet", to];
-        let merged = Git::at(checkout).args(args).finish().await?;
+        let merged = Git::at(checkout).args(args).uninterrupted().finish().await?;
         if merged.code() == Some(0) {
             return Ok(Moved::Yes);
         }

@@ -111,7 +111,7 @@ impl Git {
 
     /// Lets the command come to its end when nobody waits for it any more. For short ones that take locks of the whole
     /// repository: a killed git would leave them to the user.
-    pub(super) fn to_its_end(mut self) -> Self {
+    pub(super) fn uninterrupted(mut self) -> Self {
         self.must_end = true;
         self
     }

@@ -8,7 +8,7 @@ use super::command::Git;
 
 /// Makes a repository of a directory that is in none. `false`: it is in one already.
 pub async fn make_repository(dir: &Path) -> Result<bool, Failure> {
-    if Git::at(dir).args(["rev-parse", "--is-inside-work-tree"]).answer().await? {
+    if Git::at(dir).args(["rev-parse", "--is-inside-work-tree"]).finish().await?.code() == Some(0) {
         return Ok(false);
     }
     Git::at(dir).args(["init", "--quiet", "--initial-branch=main"]).run().await?;

@@ -66,13 +66,20 @@ impl Repository {
     /// Brings the target to the tip, if anything waits there.
     async fn settle(&self, target: &str, list_file: &str) -> Result<Landed, Failure> {
         let target_commit = self.target_commit(target).await?;
-        let tip = match self.tip(target, Some(list_file)).await {
-            Ok(tip) => tip,
-            // What waits conflicts with what the user committed: for the user to settle, and no reason to stop.
-            Err(Failure { kind: FailureKind::Terminal, message }) => {
-                return Ok(Landed { target_commit, waits_on_next: Some(message) });
+        let tip = match self.lead(target).await? {
+            Lead::Target(tip) | Lead::Next(tip) => tip,
+            Lead::Both { .. } => {
+                // No gate has passed on a merge of both; the next feature to land brings them together, on one that has.
+                let waits_on_next = Some(match self.tip(target, Some(list_file)).await {
+                    Ok(_) => format!(
+                        "`{target}` has moved on by itself; `{NEXT}` joins it when the next feature lands, or when you \
+                         `git merge {NEXT}` on `{target}`"
+                    ),
+                    Err(Failure { kind: FailureKind::Terminal, message }) => message,
+                    Err(failure) => return Err(failure),
+                });
+                return Ok(Landed { target_commit, waits_on_next });
             }
-            Err(failure) => return Err(failure),
         };
         if target_commit == tip {
             self.drop_next(target).await?;

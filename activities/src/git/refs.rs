@@ -72,13 +72,13 @@ impl Repository {
     pub(super) async fn move_ref(&self, name: &str, from: Option<&str>, to: &str) -> Result<(), Failure> {
         self.clear_lock_of(name).await?;
         let args = ["update-ref", "--create-reflog", "-m", "longhaul", name, to, from.unwrap_or_default()];
-        self.git().args(args).to_its_end().run().await.map(drop)
+        self.git().args(args).uninterrupted().run().await.map(drop)
     }
 
     /// Deletes a ref, if it still is where it was seen.
     pub(super) async fn delete_ref(&self, name: &str, from: &str) -> Result<(), Failure> {
         self.clear_lock_of(name).await?;
-        self.git().args(["update-ref", "-d", name, from]).to_its_end().run().await.map(drop)
+        self.git().args(["update-ref", "-d", name, from]).uninterrupted().run().await.map(drop)
     }
 
     /// Makes a commit from a tree.

@@ -47,7 +47,7 @@ impl Repository {
         let name = blake3::hash(target.as_os_str().as_encoded_bytes()).to_hex();
         let save = Save { place: self.saved.join(format!("file-{}", &name[..16])), target, bytes };
         files::write_durably(&save.place, &content)?;
-        Git::at(checkout).args(["checkout", "--quiet", "HEAD", "--", file]).run().await?;
+        Git::at(checkout).args(["checkout", "--quiet", "HEAD", "--", file]).uninterrupted().run().await?;
         Ok(save)
     }
 

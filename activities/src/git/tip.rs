@@ -50,16 +50,12 @@ impl Repository {
         Ok(Lead::Both { target, next })
     }
 
-    /// The tip. When the user committed to the target while work waits on `longhaul/next`, both are merged there first.
-    /// To be called with the repository held.
+    /// The tip. When the user committed to the target while work waits on `longhaul/next`, it is a merge of both, the same
+    /// each time that it is made; no branch moves to it, for no gate has passed on it. To be called with the repository held.
     pub(super) async fn tip(&self, target: &str, list_file: Option<&str>) -> Result<String, Failure> {
         match self.lead(target).await? {
             Lead::Target(commit) | Lead::Next(commit) => Ok(commit),
-            Lead::Both { target: ours, next } => {
-                let merge = self.join(target, &ours, &next, list_file).await?;
-                self.move_next(Some(&next), &merge).await?;
-                Ok(merge)
-            }
+            Lead::Both { target: ours, next } => self.join(target, &ours, &next, list_file).await,
         }
     }
 

@@ -24,13 +24,24 @@ async fn a_checkout_that_was_cleaned_follows() {
     assert_eq!(world.follow().await, landed);
 }
 
+/// Nothing checked a merge of both, so the target does not move there by itself: only the next feature's gates do that.
+async fn joined_by_the_cart(world: &World) {
+    let (mine, next) = (world.at("main"), world.at("longhaul/next"));
+    let waits = world.follow().await.waits_on_next.unwrap();
+    assert!(waits.contains("when the next feature lands, or when you `git merge longhaul/next`"), "{waits}");
+    assert_eq!((world.at("main"), world.at("longhaul/next")), (mine.clone(), next.clone()));
+
+    let (tip, cart) = world.candidate("cart", "cart.txt", "cart\n").await;
+    assert_eq!(world.run(&["log", "-1", "--format=%P", &tip]), format!("{mine} {next}"));
+    assert_eq!(world.land((&tip, &cart)).await.unwrap().waits_on_next, None);
+    assert_eq!((world.at("main"), world.exists("longhaul/next")), (cart, false));
+}
+
 #[tokio::test]
-async fn changes_that_were_committed_are_merged_with_what_waits() {
+async fn changes_that_were_committed_are_joined_with_what_waits_by_the_next_feature() {
     let world = waiting().await;
-    let (mine, next) = (world.commit("Mine"), world.at("longhaul/next"));
-    let landed = world.follow().await;
-    assert_eq!(landed.waits_on_next, None);
-    assert_eq!(world.run(&["log", "-1", "--format=%P", "main"]), format!("{mine} {next}"));
+    world.commit("Mine");
+    joined_by_the_cart(&world).await;
     assert_eq!((world.read("src/a file.txt").as_str(), world.read("login.txt").as_str()), ("mine\n", "login\n"));
     assert_eq!(status(&world.root), "");
 }
@@ -41,7 +52,7 @@ async fn a_committed_list_keeps_the_users_words_and_longhauls_marks() {
     let edited = LIST.replace("\"Cart\"", "\"A cart, rather\"").replacen("\"pending\"", "\"in_progress\"", 1);
     world.write("feature_list.json", &edited);
     world.commit("Mine, with the list");
-    assert_eq!(world.follow().await.waits_on_next, None);
+    joined_by_the_cart(&world).await;
     let list = world.read("feature_list.json");
     assert!(list.contains("A cart, rather"), "{list}");
     assert!(list.contains("\"status\": \"completed\",\n      \"passes\": true"), "{list}");

@@ -1,0 +1,116 @@
+//! The house rules that a compiler does not check: which part may know which, and that files stay easy to read.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most lines that a file of code may have.
+const LINES_MAX: usize = 600;
+/// The most lines that nearly all files have, and the share of files that may have more, in percent.
+const LINES_USUAL: usize = 250;
+const LONGER_MAX_PERCENT: usize = 15;
+
+/// The arrows between the parts: what each may depend on, tests of its own included.
+const ARROWS: [(&str, &[&str]); 5] = [
+    ("engine", &[]),
+    ("storage", &["engine"]),
+    ("workflows", &["engine"]),
+    ("activities", &["engine", "workflows"]),
+    ("cli", &["engine", "storage", "workflows", "activities"]),
+];
+
+/// What workflow code may use besides the engine: nothing that could touch the world.
+const PURE_HELPERS: [&str; 6] = ["async-trait", "chrono", "petgraph", "serde", "serde_json", "thiserror"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+}
+
+fn dependencies(part: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(part).join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = text.parse().unwrap();
+    let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+    dependencies.into_iter().flat_map(|table| table.keys().cloned()).collect()
+}
+
+/// All files of Rust code that belong to the project.
+fn code() -> Vec<(PathBuf, String)> {
+    let mut open: Vec<PathBuf> =
+        ["engine", "storage", "workflows", "activities", "cli", "tests"].map(|part| root().join(part)).into();
+    let mut found = Vec::new();
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            // The demo's template is another project, with rules of its own.
+            if path.is_dir() && !path.ends_with("target") && !path.ends_with("demo/template") {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path.strip_prefix(root()).unwrap().to_path_buf(), text));
+            }
+        }
+    }
+    assert!(found.len() > 50, "the code is found");
+    found
+}
+
+fn refuse(what: &str, offenders: &[String]) {
+    assert!(offenders.is_empty(), "{what}:\n{}", offenders.join("\n"));
+}
+
+#[test]
+fn parts_know_only_what_they_may() {
+    for (part, allowed) in ARROWS {
+        let known = dependencies(part);
+        let parts = known.iter().filter_map(|name| name.strip_prefix("longhaul-"));
+        let forbidden: Vec<String> = parts.filter(|name| !allowed.contains(name)).map(str::to_owned).collect();
+        refuse(&format!("{part} may not depend on"), &forbidden);
+    }
+}
+
+#[test]
+fn workflows_cannot_touch_the_world() {
+    let known = dependencies("workflows");
+    let others = known.iter().filter(|name| *name != "longhaul-engine" && !PURE_HELPERS.contains(&name.as_str()));
+    refuse("workflows may not depend on", &others.cloned().collect::<Vec<_>>());
+}
+
+#[test]
+fn only_the_hands_start_processes() {
+    let starts = ["process::Command", "Command::new("];
+    let mut offenders = Vec::new();
+    for (path, text) in code() {
+        let may = path.starts_with("activities") || path.starts_with("tests") || path.components().any(|part| part.as_os_str() == "tests");
+        // The demo makes its own repository before there is anything to be an activity of; the bench measures a child.
+        let may = may || path.starts_with("cli/src/demo") || path.starts_with("cli/src/demo.rs") || path.starts_with("cli/src/command/bench");
+        if !may && starts.iter().any(|start| text.contains(start)) {
+            offenders.push(path.display().to_string());
+        }
+    }
+    refuse("processes are started outside of activities", &offenders);
+}
+
+#[test]
+fn files_are_small() {
+    let code = code();
+    let lines = |text: &String| text.lines().count();
+    let long = code.iter().filter(|(_, text)| lines(text) > LINES_MAX);
+    let long: Vec<String> = long.map(|(path, text)| format!("{} has {} lines", path.display(), lines(text))).collect();
+    refuse("split these along their meaning", &long);
+    let longer = code.iter().filter(|(_, text)| lines(text) > LINES_USUAL).count();
+    assert!(longer * 100 <= code.len() * LONGER_MAX_PERCENT, "{longer} of {} files have over {LINES_USUAL} lines", code.len());
+}
+
+#[test]
+fn every_module_says_what_it_is_for() {
+    let silent = code().into_iter().filter(|(_, text)| !text.starts_with("//! "));
+    refuse("these do not begin with a sentence of purpose", &silent.map(|(path, _)| path.display().to_string()).collect::<Vec<_>>());
+}
+
+#[test]
+fn exit_codes_are_in_the_readme() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for code in 0..=5 {
+        assert!(readme.contains(&format!("\n| {code} |")), "exit code {code} is in the table of the README");
+    }
+}
