@@ -9,7 +9,7 @@ const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked)
 
 /// A durable executor for long-running coding agents.
 #[derive(Debug, Parser)]
-#[command(name = "longhaul", version, about, after_help = EXIT_CODES, disable_help_subcommand = true)]
+#[command(name = "longhaul", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     /// Where the log is [default: longhaul in the XDG data directory]
     #[arg(long, global = true, env = "LONGHAUL_HOME", value_name = "DIR")]
@@ -100,6 +100,9 @@ pub(crate) enum Output {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Feature {
+    /// The project
+    #[arg(long, global = true, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
     #[command(subcommand)]
     pub(crate) command: FeatureCommand,
 }
@@ -109,15 +112,25 @@ pub(crate) enum FeatureCommand {
     /// Add a feature to the end of the list
     Add(FeatureAdd),
     /// List the features
-    List(Show),
+    List(FeatureList),
     /// Show one feature: what is asked for, and where it stands
     Show(FeatureName),
     /// Show which features can be worked on now, the next one first
-    Next(Show),
+    Next(FeatureList),
     /// Keep a feature from being worked on
     Block(FeatureBlock),
     /// Try a blocked feature again
     Unblock(FeatureName),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FeatureList {
+    /// The project; the same as --dir
+    #[arg(value_name = "DIR")]
+    pub(crate) place: Option<PathBuf>,
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]
@@ -141,18 +154,12 @@ pub(crate) struct FeatureAdd {
     /// The higher, the sooner
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) priority: i64,
-    /// The project
-    #[arg(long, default_value = ".")]
-    pub(crate) dir: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FeatureName {
     /// The id of the feature
     pub(crate) id: String,
-    /// The project
-    #[arg(long, default_value = ".")]
-    pub(crate) dir: PathBuf,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -165,9 +172,6 @@ pub(crate) struct FeatureBlock {
     /// Why
     #[arg(long, default_value = "blocked by a person")]
     pub(crate) reason: String,
-    /// The project
-    #[arg(long, default_value = ".")]
-    pub(crate) dir: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_engine::{EventStore, MessageBody, Request, RunId, Status, StoreError, Summary};
+use longhaul_engine::{EventStore, MessageBody, Request, RunId, Status, Stop, StoreError, Summary};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::feature::FeatureProgress;
 use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectView};
@@ -32,10 +32,21 @@ pub(crate) struct StatusDocument {
     pub(crate) waits_on_next: Option<String>,
     /// The last sync that was followed.
     pub(crate) synced: String,
+    /// Runs that cannot go on in the process that runs them.
+    pub(crate) stuck: Vec<StuckRun>,
     /// How many runs of it have something to do now.
     pub(crate) active_runs: usize,
     pub(crate) counts: Counts,
     pub(crate) features: Vec<FeatureLine>,
+}
+
+/// A run that cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StuckRun {
+    pub(crate) run: RunId,
+    pub(crate) reason: String,
+    /// Whether its code does something else than its history says; else the log or the disk failed.
+    pub(crate) has_diverged: bool,
 }
 
 /// Whether a project works.
@@ -93,11 +104,25 @@ pub(crate) async fn known_root(store: &dyn EventStore, project: &RunId) -> Resul
     Ok(view.map(|view| view.root))
 }
 
+/// The runs of a project that cannot go on.
+fn stuck_below(project: &RunId, stuck: &BTreeMap<RunId, Stop>) -> Vec<StuckRun> {
+    let below = |run: &RunId| {
+        let rest = run.as_str().strip_prefix(project.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let shown = |(run, stop): (&RunId, &Stop)| StuckRun {
+        run: run.clone(),
+        reason: stop.to_string(),
+        has_diverged: matches!(stop, Stop::Diverged(_)),
+    };
+    stuck.iter().filter(|(run, _)| below(run)).map(shown).collect()
+}
+
 /// Where a project stands, by the log.
 pub(crate) async fn of_project(
     store: &dyn EventStore,
     project: &RunId,
-    stuck: &BTreeMap<RunId, String>,
+    stuck: &BTreeMap<RunId, Stop>,
     is_running: bool,
 ) -> Result<StatusDocument, StoreError> {
     let summary = store.summary(project).await?.ok_or_else(|| StoreError::UnknownRun(project.clone()))?;
@@ -119,9 +144,10 @@ pub(crate) async fn of_project(
         phase: ShownPhase::New,
         is_running,
         stopped_by: None,
-        problem: stuck.get(project).cloned(),
+        problem: None,
         waits_on_next: None,
         synced: String::new(),
+        stuck: stuck_below(project, stuck),
         active_runs: usize::from(standing.is_active),
         counts: Counts::default(),
         features: Vec::new(),
@@ -160,6 +186,7 @@ pub(crate) fn of_files(project: &RunId, root: &str, target: String, features: &[
         problem: None,
         waits_on_next: None,
         synced: String::new(),
+        stuck: Vec::new(),
         active_runs: 0,
         counts: Counts::default(),
         features: lines.collect(),
@@ -178,9 +205,24 @@ impl StatusDocument {
             Phase::Halted => ShownPhase::Halted,
         };
         self.stopped_by = view.halted;
-        self.problem = self.problem.take().or(view.problem);
+        self.problem = view.problem;
         self.waits_on_next = view.waits_on_next;
         self.synced = view.synced;
+    }
+
+    /// Shows the features of this list: those that are new to the log as pending, those that are gone not at all.
+    pub(crate) fn take_list(&mut self, features: &[Feature]) {
+        let mut known: BTreeMap<String, FeatureLine> =
+            self.features.drain(..).map(|line| (line.id.clone(), line)).collect();
+        let passing: Vec<String> = known.values().filter(|line| line.passes).map(|line| line.id.clone()).collect();
+        for feature in features {
+            let mut line = known.remove(feature.id.as_str()).unwrap_or_else(|| FeatureLine::pending(feature));
+            let depends = feature.depends_on.iter().map(ToString::to_string);
+            line.waiting_for = depends.filter(|id| !passing.contains(id)).collect();
+            line.name.clone_from(&feature.name);
+            self.features.push(line);
+        }
+        self.count();
     }
 
     fn count(&mut self) {
@@ -218,7 +260,7 @@ async fn line(
     feature: &Feature,
     view: Option<&FeatureView>,
     views: &BTreeMap<String, FeatureView>,
-    stuck: &BTreeMap<RunId, String>,
+    stuck: &BTreeMap<RunId, Stop>,
 ) -> Result<(FeatureLine, bool), StoreError> {
     let mut line = FeatureLine::pending(feature);
     let passes = |id: &str| views.get(id).is_some_and(|view| view.passes);
@@ -257,7 +299,7 @@ async fn standing(
     store: &dyn EventStore,
     run: &RunId,
     summary: &Summary,
-    stuck: &BTreeMap<RunId, String>,
+    stuck: &BTreeMap<RunId, Stop>,
 ) -> Result<Standing, StoreError> {
     let mut paused = match &summary.status {
         Status::Paused(request) => Some(request.clone()),
@@ -270,7 +312,7 @@ async fn standing(
             _ => {}
         }
     }
-    let is_stuck = stuck.get(run).cloned();
+    let is_stuck = stuck.get(run).map(ToString::to_string);
     let parked = match &summary.status {
         Status::Parked(reason) => Some(reason.clone()),
         _ => None,

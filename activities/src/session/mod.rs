@@ -100,7 +100,7 @@ fn spec(input: &SessionInput, attempt: &Attempt, files: &SessionFiles) -> Result
         )));
     };
     let program = if program.contains('/') {
-        std::path::Path::new(&input.project.root).join(program).into()
+        std::path::Path::new(&input.project.root).join(program.trim_start_matches("./")).into()
     } else {
         program.into()
     };

@@ -179,7 +179,7 @@ async fn an_agent_that_cannot_run_is_a_terminal_failure() {
         (&[][..], "set `[agent] command` to a program"),
         (&[""], "set `[agent] command` to a program"),
         (&["no-such-agent"], "or correct `[agent] command` in longhaul.toml."),
-        (&["./no-such-agent"], "/root/./no-such-agent` cannot be started"),
+        (&["./no-such-agent"], "/root/no-such-agent` cannot be started"),
     ] {
         let failure = with(command).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Terminal);

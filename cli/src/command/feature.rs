@@ -10,7 +10,7 @@ use longhaul_workflows::backlog::{Backlog, Check, Feature, FeatureId, FeatureLis
 use longhaul_workflows::project::signal;
 use serde_json::{Value, json};
 
-use crate::arguments::{FeatureAdd, FeatureBlock, FeatureCommand, FeatureName, Output, Show};
+use crate::arguments::{self, FeatureAdd, FeatureBlock, FeatureCommand, FeatureName, Output};
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Ask};
 use crate::place::Project;
@@ -19,19 +19,20 @@ use crate::term;
 
 use super::status;
 
-pub(super) async fn run(data_dir: &Path, command: FeatureCommand) -> Result<Exit> {
-    match command {
-        FeatureCommand::Add(add) => add_feature(&add).await,
-        FeatureCommand::List(show) => list(data_dir, &show).await,
-        FeatureCommand::Show(name) => show(data_dir, &name).await,
-        FeatureCommand::Next(show) => next(data_dir, &show).await,
-        FeatureCommand::Block(block) => block_feature(data_dir, &block).await,
-        FeatureCommand::Unblock(name) => unblock(data_dir, &name).await,
+pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Result<Exit> {
+    let dir = &arguments.dir;
+    match arguments.command {
+        FeatureCommand::Add(add) => add_feature(dir, &add).await,
+        FeatureCommand::List(list) => list_features(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await,
+        FeatureCommand::Show(name) => show(data_dir, dir, &name).await,
+        FeatureCommand::Next(list) => next(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await,
+        FeatureCommand::Block(block) => block_feature(data_dir, dir, &block).await,
+        FeatureCommand::Unblock(name) => unblock(data_dir, dir, &name).await,
     }
 }
 
-async fn add_feature(arguments: &FeatureAdd) -> Result<Exit> {
-    let project = Project::at(&arguments.dir).await?;
+async fn add_feature(dir: &Path, arguments: &FeatureAdd) -> Result<Exit> {
+    let project = Project::at(dir).await?;
     let path = list_path(&project.root)?;
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut list = FeatureList::parse(&text).map_err(|error| usage(format!("{}: {error}", path.display())))?;
@@ -71,10 +72,10 @@ fn write(path: &Path, text: &str) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-async fn list(data_dir: &Path, arguments: &Show) -> Result<Exit> {
-    let project = Project::at(&arguments.dir).await?;
+async fn list_features(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
+    let project = Project::at(dir).await?;
     let document = status::document(data_dir, &project).await?;
-    match arguments.output {
+    match output {
         Output::Table => term::print(status::table(&document)),
         Output::Json => {
             let list =
@@ -85,8 +86,8 @@ async fn list(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-async fn show(data_dir: &Path, arguments: &FeatureName) -> Result<Exit> {
-    let project = Project::at(&arguments.dir).await?;
+async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Exit> {
+    let project = Project::at(dir).await?;
     let loaded = project::load(&project.root).await.map_err(usage)?;
     let id = known(&arguments.id, &loaded.features)?;
     let document = status::document(data_dir, &project).await?;
@@ -134,13 +135,13 @@ fn described(feature: &Feature) -> String {
     text
 }
 
-async fn next(data_dir: &Path, arguments: &Show) -> Result<Exit> {
-    let project = Project::at(&arguments.dir).await?;
+async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
+    let project = Project::at(dir).await?;
     let loaded = project::load(&project.root).await.map_err(usage)?;
     let document = status::document(data_dir, &project).await?;
     let backlog = backlog(loaded.features, &document)?;
     let workable: Vec<&FeatureId> = backlog.workable().collect();
-    match arguments.output {
+    match output {
         Output::Json => {
             let next = json!({ "schema": "longhaul.next/1", "project": document.project, "workable": workable });
             term::print(serde_json::to_string_pretty(&next)?);
@@ -175,15 +176,15 @@ fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog>
     Ok(backlog)
 }
 
-async fn block_feature(data_dir: &Path, arguments: &FeatureBlock) -> Result<Exit> {
-    let (project, id) = in_list(&arguments.dir, &arguments.id).await?;
+async fn block_feature(data_dir: &Path, dir: &Path, arguments: &FeatureBlock) -> Result<Exit> {
+    let (project, id) = in_list(dir, &arguments.id).await?;
     signal_project(data_dir, &project, signal::BLOCK, json!([id, arguments.reason])).await?;
     term::say(format!("{id}: blocked"));
     Ok(Exit::Ok)
 }
 
-async fn unblock(data_dir: &Path, arguments: &FeatureName) -> Result<Exit> {
-    let (project, id) = in_list(&arguments.dir, &arguments.id).await?;
+async fn unblock(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Exit> {
+    let (project, id) = in_list(dir, &arguments.id).await?;
     signal_project(data_dir, &project, signal::UNBLOCK, json!(id)).await?;
     term::say(format!("{id}: unblocked; `longhaul run` tries it again if nothing runs this project now"));
     Ok(Exit::Ok)

@@ -1,5 +1,6 @@
 //! The commands: one a file.
 
+mod bench;
 mod completions;
 mod demo;
 mod feature;
@@ -24,13 +25,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Init(init) => init::run(&init).await,
         Command::Run(run) => run::run(&data_dir, &run).await,
         Command::Status(show) => status::run(&data_dir, &show).await,
-        Command::Feature(feature) => feature::run(&data_dir, feature.command).await,
+        Command::Feature(feature) => feature::run(&data_dir, feature).await,
         Command::Pause(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Pause).await,
         Command::Resume(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Resume).await,
         Command::Cancel(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Cancel).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
         Command::Demo(demo) => demo::run(&data_dir, &demo).await,
-        Command::Bench(_) => Err(usage("not here yet")),
+        Command::Bench(bench) => bench::run(&data_dir, &bench).await,
         Command::Completions(completions) => Ok(completions::run(&completions)),
     }
 }

@@ -65,6 +65,9 @@ async fn checked(dir: &Path) -> Result<Project> {
         return Err(usage(format!("{}: no agent; set `command` under [agent]", file.display())));
     }
     let list = project.root.join(&loaded.list_file);
+    if loaded.features.is_empty() {
+        return Err(usage(format!("{} has no features yet: add one with `longhaul feature add`", list.display())));
+    }
     longhaul_workflows::backlog::Backlog::new(loaded.features)
         .map_err(|error| usage(format!("{}: {error}", list.display())))?;
     longhaul_activities::git::exclude_own_files(&project.root).await.map_err(usage)?;

@@ -29,7 +29,16 @@ pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
 pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<StatusDocument> {
     if let Some(access) = Access::reach(data_dir).await? {
         match access.ask(Ask::Status { project: project.id.clone() }).await? {
-            Answer::Status { status } if !status.root.is_empty() => return Ok(*status),
+            Answer::Status { mut status } if !status.root.is_empty() => {
+                // A list that was edited since the project last ran counts as it is now. One that cannot be read is shown
+                // when it is needed, not here.
+                if let (false, Ok(loaded)) =
+                    (status.is_running, longhaul_activities::project::load(&project.root).await)
+                {
+                    status.take_list(&loaded.features);
+                }
+                return Ok(*status);
+            }
             Answer::Failed { reason } => return Err(anyhow::anyhow!(reason)),
             _ => {}
         }
@@ -62,6 +71,9 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     if let Some(reason) = &document.waits_on_next {
         text += &format!("\nfinished work waits on longhaul/next: {reason}");
     }
+    for stuck in &document.stuck {
+        text += &format!("\nrun {} cannot go on: {}", stuck.run, stuck.reason);
+    }
     if let Some(problem) = &document.problem {
         text += &format!("\nproblem: {problem}");
     }
@@ -69,7 +81,7 @@ pub(super) fn headline(document: &StatusDocument) -> String {
 }
 
 /// The features, for people.
-pub(super) fn table(document: &StatusDocument) -> Table {
+pub(super) fn table(document: &StatusDocument) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["FEATURE", "STATUS", "SESSIONS", ""]);
@@ -77,7 +89,8 @@ pub(super) fn table(document: &StatusDocument) -> Table {
         let sessions = if line.sessions == 0 { String::new() } else { line.sessions.to_string() };
         table.add_row([line.id.clone(), state(line).to_owned(), sessions, remark(line)]);
     }
-    table
+    let lines: Vec<_> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n")
 }
 
 pub(super) fn state(line: &FeatureLine) -> &'static str {
@@ -105,6 +118,12 @@ fn remark(line: &FeatureLine) -> String {
     line.commit.as_ref().map(|commit| commit.chars().take(10).collect()).unwrap_or_default()
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
+/// The beginning of a longer text; `feature show` and JSON have the whole.
+pub(super) fn first_line(text: &str) -> String {
+    const ENOUGH: usize = 160;
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(ENOUGH) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line.to_owned(),
+    }
 }

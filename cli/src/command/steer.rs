@@ -25,7 +25,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Steer, order: Order) -> Res
             Order::Resume => ("resumed", "`longhaul run` goes on with it if nothing runs it now"),
             Order::Cancel => ("cancelled", "what was done is kept; `longhaul run` goes on with it"),
         };
-        term::say(format!("{run}: {done} ({} runs); {later}", runs.len()));
+        let count = if runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", runs.len()) };
+        term::say(format!("{run}: {done} ({count}); {later}"));
     }
     Ok(Exit::Ok)
 }

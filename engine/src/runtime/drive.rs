@@ -41,7 +41,7 @@ pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>) {
             }
             End::Stuck(stop) => {
                 tracing::error!(%run, "{stop}");
-                shared.stuck().insert(run.clone(), stop.to_string());
+                shared.stuck().insert(run.clone(), stop);
                 true
             }
             End::RunEnded | End::Retired(Retirement::Stopping) => true,

@@ -8,6 +8,7 @@ use tokio::sync::broadcast;
 
 use crate::activity::Handlers;
 use crate::clock::Clock;
+use crate::context::Stop;
 use crate::event::{Cause, Event, EventKind, MessageBody, Outcome};
 use crate::id::RunId;
 use crate::payload::Payload;
@@ -182,7 +183,7 @@ impl Engine {
     }
 
     /// The runs that cannot go on in this process, and why.
-    pub fn stuck(&self) -> BTreeMap<RunId, String> {
+    pub fn stuck(&self) -> BTreeMap<RunId, Stop> {
         self.0.stuck().clone()
     }
 

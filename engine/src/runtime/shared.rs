@@ -8,6 +8,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::activity::Handlers;
 use crate::clock::Clock;
+use crate::context::Stop;
 use crate::event::{Message, Outcome};
 use crate::id::RunId;
 use crate::local::{Inbox, Pools};
@@ -31,7 +32,7 @@ pub(crate) struct Shared {
     /// How many runs are in memory: changes whenever a life begins or ends.
     pub(super) lives: watch::Sender<usize>,
     /// Runs that cannot go on in this process, and why: their code has diverged, or the log refuses.
-    pub(super) stuck: Mutex<BTreeMap<RunId, String>>,
+    pub(super) stuck: Mutex<BTreeMap<RunId, Stop>>,
     residents: Mutex<HashMap<RunId, Arc<Inbox>>>,
     adopted: Mutex<Vec<String>>,
     waiting: AtomicUsize,
@@ -180,7 +181,7 @@ impl Shared {
         self.residents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn stuck(&self) -> MutexGuard<'_, BTreeMap<RunId, String>> {
+    pub(super) fn stuck(&self) -> MutexGuard<'_, BTreeMap<RunId, Stop>> {
         self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use crate::command::status::state;
+use crate::command::status::{first_line, state};
 use crate::status::{FeatureLine, StatusDocument};
 use crate::term;
 
@@ -69,7 +69,7 @@ fn is_untouched(line: &FeatureLine) -> bool {
 fn sentence(line: &FeatureLine) -> String {
     let detail = if line.passes { None } else { line.reason.as_deref().or(line.step.as_deref()) };
     match detail {
-        Some(detail) => format!("{}: {}", state(line), detail.lines().next().unwrap_or_default()),
+        Some(detail) => format!("{}: {}", state(line), first_line(detail)),
         None => state(line).to_owned(),
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bo
     }
     // What is paused, parked or stuck does not move; nor does what waits for it.
     let is_held = document.phase == ShownPhase::Paused
-        || (document.problem.is_some() && document.active_runs == 0)
+        || !document.stuck.is_empty()
         || document.features.iter().any(|line| line.needs_person && line.step.is_some());
     if document.active_runs > 0 || !is_held {
         watched.quiet_since = None;
@@ -44,7 +44,11 @@ pub(super) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bo
 /// The exit code for a settled project.
 pub(super) fn exit(document: &StatusDocument) -> Exit {
     let in_hand = document.features.iter().any(|line| line.needs_person && line.step.is_some());
-    if document.problem.is_some() {
+    if document.stuck.iter().any(|stuck| !stuck.has_diverged) {
+        Exit::Operational
+    } else if !document.stuck.is_empty() {
+        Exit::Finding
+    } else if document.problem.is_some() {
         Exit::Usage
     } else if matches!(document.phase, ShownPhase::Paused | ShownPhase::Halted) || in_hand {
         Exit::Suspended
