@@ -13,9 +13,9 @@ use crate::git;
 /// The settings file of a project.
 pub const SETTINGS_FILE: &str = "longhaul.toml";
 /// The checklist that is read when there is no feature list.
-const TASKS_FILE: &str = "tasks.md";
+pub const TASKS_FILE: &str = "tasks.md";
 /// The other spelling of the feature list that is met.
-const OTHER_LIST_FILE: &str = "feature-list.json";
+pub const OTHER_LIST_FILE: &str = "feature-list.json";
 
 /// The handler of [`LoadBacklog`].
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,8 +1,12 @@
 //! What can be written on the command line.
 
+mod backlog;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+
+pub(crate) use backlog::{FeatureExport, FeatureImport};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
                           3 suspended (a person or a limit is waited for) · 4 operational (log, disk, git) · 5 partial";
@@ -111,6 +115,10 @@ pub(crate) struct Feature {
 pub(crate) enum FeatureCommand {
     /// Add a feature to the end of the list
     Add(FeatureAdd),
+    /// Add the features of another tool's list: JSON, JSON lines, Markdown, a test report, issues
+    Import(FeatureImport),
+    /// Write the list as another tool reads it
+    Export(FeatureExport),
     /// List the features
     List(FeatureList),
     /// Show one feature: what is asked for, and where it stands

@@ -47,6 +47,7 @@ mod blob;
 mod committer;
 mod files;
 mod flaw;
+pub mod history_file;
 mod key;
 mod ledger;
 mod memory;

@@ -26,6 +26,9 @@ const SPILLED: u8 = 0x80;
 const HEADER: usize = 6;
 const CHECKSUM: usize = 4;
 
+/// Room for a usual record, so that it seldom has to grow.
+const USUAL_RECORD: usize = 512;
+
 /// A type that is the body of one kind of record.
 pub(crate) trait Body: Serialize + DeserializeOwned {
     /// The kind byte.
@@ -71,21 +74,22 @@ impl Unsealed {
 
 /// Frames a body; one that is too long becomes a blob.
 pub(crate) fn encode<B: Body>(body: &B, packer: &mut Packer) -> Result<Unsealed, StoreError> {
-    let bytes = to_bytes(body)?;
-    if bytes.len() <= INLINE_BODY {
-        return Ok(frame(B::KIND, &bytes));
+    let mut framed = frame(B::KIND, body)?;
+    let length = framed.len() - HEADER;
+    if length <= INLINE_BODY {
+        return Ok(framed);
     }
-    if bytes.len() > LONGEST_BODY {
-        let reason = format!("a record of {} bytes is refused: the longest is {LONGEST_BODY}", bytes.len());
+    if length > LONGEST_BODY {
+        let reason = format!("a record of {length} bytes is refused: the longest is {LONGEST_BODY}");
         return Err(StoreError::Unusable(reason));
     }
-    let name = packer.blob(Payload::from_bytes(bytes));
-    Ok(frame(B::KIND | SPILLED, &to_bytes(&name)?))
+    let name = packer.blob(Payload::from_bytes(framed.0.split_off(HEADER)));
+    frame(B::KIND | SPILLED, &name)
 }
 
 /// A record whose body never becomes a blob.
 pub(crate) fn encode_small<B: Body>(key: &[u8], body: &B) -> Result<Vec<u8>, StoreError> {
-    Ok(frame(B::KIND, &to_bytes(body)?).seal(key))
+    Ok(frame(B::KIND, body)?.seal(key))
 }
 
 /// Checks a record and decodes its body.
@@ -120,13 +124,17 @@ fn check<'a>(key: &[u8], value: &'a [u8]) -> Result<(u8, &'a [u8]), Flaw> {
     Ok((*kind, body))
 }
 
-fn frame(kind: u8, body: &[u8]) -> Unsealed {
-    let length = u32::try_from(body.len()).expect("bodies are shorter than the limit");
-    let mut framed = Vec::with_capacity(HEADER + body.len() + CHECKSUM);
-    framed.extend_from_slice(&[FORMAT, kind]);
-    framed.extend_from_slice(&length.to_le_bytes());
-    framed.extend_from_slice(body);
-    Unsealed(framed)
+/// Puts the header before a body.
+fn frame<T: Serialize>(kind: u8, body: &T) -> Result<Unsealed, StoreError> {
+    let mut framed = Vec::with_capacity(USUAL_RECORD);
+    framed.extend_from_slice(&[FORMAT, kind, 0, 0, 0, 0]);
+    // The limit on decoding matters: without it a damaged length asks for any amount of memory.
+    bincode::serde::encode_into_std_write(body, &mut framed, bincode::config::standard())
+        .map_err(|error| StoreError::Unusable(format!("a record cannot be encoded: {error}")))?;
+    let length = u32::try_from(framed.len() - HEADER)
+        .map_err(|_| StoreError::Unusable(format!("a record of {} bytes is refused", framed.len())))?;
+    framed[2..HEADER].copy_from_slice(&length.to_le_bytes());
+    Ok(Unsealed(framed))
 }
 
 fn checksum(key: &[u8], framed: &[u8]) -> u32 {
@@ -134,12 +142,6 @@ fn checksum(key: &[u8], framed: &[u8]) -> u32 {
     hasher.update(key);
     hasher.update(framed);
     hasher.finalize()
-}
-
-fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, StoreError> {
-    // The limit on decoding matters: without it a damaged length asks for any amount of memory.
-    bincode::serde::encode_to_vec(value, bincode::config::standard())
-        .map_err(|error| StoreError::Unusable(format!("a record cannot be encoded: {error}")))
 }
 
 fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Flaw> {
@@ -160,6 +162,12 @@ mod tests {
         let key = b"@owner\0".to_vec();
         let value = encode_small(&key, &v1::Owner { pid: 77, at: -5 }).unwrap();
         (key, value)
+    }
+
+    /// A frame around bytes that nothing was encoded to.
+    fn framed(kind: u8, body: &[u8]) -> Unsealed {
+        let length = u32::try_from(body.len()).unwrap().to_le_bytes();
+        Unsealed([&[FORMAT, kind][..], &length, body].concat())
     }
 
     fn decoded(key: &[u8], value: &[u8]) -> Result<v1::Owner, Flaw> {
@@ -187,7 +195,7 @@ mod tests {
         let huge = [253, 255, 255, 255, 255, 255, 255, 255, 127];
         for kind in [1, 2, 3, 4] {
             for at in 0..12 {
-                let value = frame(kind, &[&vec![0; at][..], &huge].concat()).seal(key);
+                let value = framed(kind, &[&vec![0; at][..], &huge].concat()).seal(key);
                 let _ = decode::<v1::Event>(key, &value, Source::Nowhere);
                 let _ = decode::<v1::Summary>(key, &value, Source::Nowhere);
                 let _ = decode::<v1::Message>(key, &value, Source::Nowhere);

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use longhaul_engine::store::{Commit, Committed, Delivery};
 use longhaul_engine::{Event, EventStore, Message, Payload, Position, RunId, StoreError, Summary};
+use tokio::sync::watch;
 
 /// On which side of the append the store dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,14 +23,14 @@ pub enum Side {
 pub struct DyingStore {
     inner: Arc<dyn EventStore>,
     appends: Arc<AtomicU32>,
-    dead: Arc<AtomicBool>,
+    dead: watch::Sender<bool>,
     dies_at: Option<(u32, Side)>,
 }
 
 impl DyingStore {
     /// A store that dies at an append, counted from one; `None`: never.
     pub fn new(inner: Arc<dyn EventStore>, dies_at: Option<(u32, Side)>) -> Self {
-        Self { inner, appends: Arc::default(), dead: Arc::default(), dies_at }
+        Self { inner, appends: Arc::default(), dead: watch::Sender::new(false), dies_at }
     }
 
     /// How many appends were tried.
@@ -39,12 +40,18 @@ impl DyingStore {
 
     /// Whether it is dead.
     pub fn is_dead(&self) -> bool {
-        self.dead.load(Ordering::SeqCst)
+        *self.dead.borrow()
     }
 
     /// Makes it die now.
     pub fn kill(&self) {
-        self.dead.store(true, Ordering::SeqCst);
+        self.dead.send_replace(true);
+    }
+
+    /// Resolves when it is dead.
+    pub async fn died(&self) {
+        let mut dead = self.dead.subscribe();
+        dead.wait_for(|dead| *dead).await.expect("this store is a sender");
     }
 
     fn alive(&self) -> Result<(), StoreError> {

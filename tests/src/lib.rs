@@ -1,5 +1,10 @@
-//! What the tests stand on: a clock that they hold, a store that dies when told to, workflows and activities as closures.
+//! What the tests stand on: a clock that they hold, a store that dies when told to, workflows and activities as closures,
+//! real projects with an agent that works as told, and the command line as people use it.
 
 pub mod clock;
+pub mod command;
 pub mod dying;
+pub mod history;
+pub mod project;
 pub mod script;
+pub mod witness;

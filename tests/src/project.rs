@@ -51,7 +51,7 @@ pub struct Plan {
 }
 
 /// A feature without peculiarities.
-pub fn plain(id: &'static str, needs: &'static [&'static str], steps: u32) -> Plan {
+pub const fn plain(id: &'static str, needs: &'static [&'static str], steps: u32) -> Plan {
     Plan { id, needs, steps, habit: Habit::Plain }
 }
 
@@ -93,7 +93,10 @@ impl Project {
         }
         project.write("README.md", "A project to try things on.\n");
         let journal = project.journal();
-        let agent = format!("[agent]\ncommand = [\"./agent.sh\"]\nenv = {{ LONGHAUL_TEST_JOURNAL = {journal:?} }}\n");
+        let agent = format!(
+            "[agent]\ncommand = [\"./agent.sh\"]\nenv = {{ LONGHAUL_TEST_JOURNAL = '{}' }}\n",
+            journal.display()
+        );
         project.write("longhaul.toml", &format!("{agent}\n{settings}"));
         for Plan { id, steps, habit, .. } in plans {
             let habit = habit.name();

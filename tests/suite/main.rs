@@ -2,6 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod activities;
+mod command_line;
 mod crash;
+mod golden;
+mod import;
+mod kill;
+mod project_crash;
 mod replay;
 mod runs;
+mod tidy;

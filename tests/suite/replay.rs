@@ -39,7 +39,7 @@ async fn change(before: &'static [&'static str], after: &'static [&'static str])
     second.start(new_run("other", "w", "")).await.unwrap();
     assert!(matches!(second.outcome(&id("other")).await, Ok(Outcome::Completed(_))), "other runs go on");
     until("it is stuck", async || second.stuck().contains_key(&id("changed"))).await;
-    let stuck = second.stuck().remove(&id("changed"));
+    let stuck = second.stuck().remove(&id("changed")).map(|stop| stop.to_string());
     second.stop().await;
     assert_eq!(shape(&memory, "changed").await, recorded, "nothing is appended");
     (recorded, stuck)

@@ -3,9 +3,10 @@
 //! Four things are measured with the code that also runs projects, in a directory of its own that is removed afterwards:
 //!
 //! 1. **Steps**: runs of ten sequential no-op activities with 100 bytes of input and of output, each durable before the
-//!    next begins, with 1, 16 and 256 of them in flight. Right after each round come the ceilings, with records of the
-//!    same size in groups of the same size: a plain file (append, `fdatasync`) and sled (`apply_batch`, `flush`,
-//!    `fdatasync`). Rates and ratios are medians of rounds, latencies percentiles over all of them.
+//!    next begins, with 1, 16 and 256 of them in flight. Right after each round come the ceilings, with histories of the
+//!    same length (a record to begin, one a step, one to end), records of the same size, groups of the same size: a
+//!    plain file (append, `fdatasync`) and sled (`apply_batch`, `flush`, `fdatasync`). Rates and ratios are medians of
+//!    rounds, latencies percentiles over all of them.
 //! 2. **Open**: a log of 10,000 runs with 100 events each, 1,000 of them not over: half in the middle of activities, half
 //!    with an unread message. A new process opens it, cold where the system allows that to be asked for, and is done
 //!    when each of the 1,000 has been replayed and its next step is durable.
@@ -22,7 +23,7 @@
 //! |---|---|
 //! | `version`, `optimised`, `quick` | of this program, and how it was asked |
 //! | `machine` | `os`, `model`, `cores`, `memory_bytes`, `directory`, `file_system` |
-//! | `steps[]` | `in_flight`, `steps_per_second`, `p50_us`, `p99_us`, `mean_group` (commits to a sync), `record_bytes`; `file` and `sled`: `records_per_second`, `p50_us`, `p99_us` (of one group); `of_file`, `of_sled`: steps to records; `p50_of_file`, `p50_of_sled` |
+//! | `steps[]` | `in_flight`, `steps_per_second`, `p50_us`, `p99_us`, `mean_group` (commits to a sync), `record_bytes`; `file` and `sled`: `steps_per_second`, `p50_us`, `p99_us` (of one group); `of_file`, `of_sled`: ratios of the rates; `p50_of_file`, `p50_of_sled` |
 //! | `open` | `events`, `runs`, `in_flight`, `log_bytes`, `cold`, `store_seconds`, `resume_seconds`, `total_seconds`, `peak_bytes` |
 //! | `waiting` | `runs`; `usual` and `resident`: `lives` (runs in memory), `before_bytes`, `after_bytes`, `peak_bytes` |
 //! | `scheduler` | `features`, `dependencies`, `build_seconds`, `work_off_seconds` (of CPU) |

@@ -1,12 +1,15 @@
 //! `longhaul feature`: reading and changing the features of a project.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod export;
+mod import;
+mod list_file;
 
-use anyhow::{Context, Result};
+use std::path::Path;
+
+use anyhow::Result;
 use longhaul_activities::project;
 use longhaul_engine::RunId;
-use longhaul_workflows::backlog::{Backlog, Check, Feature, FeatureId, FeatureList};
+use longhaul_workflows::backlog::{Backlog, BacklogError, Check, Feature, FeatureId};
 use longhaul_workflows::project::signal;
 use serde_json::{Value, json};
 
@@ -18,11 +21,14 @@ use crate::status::StatusDocument;
 use crate::term;
 
 use super::status;
+use list_file::ListFile;
 
 pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Result<Exit> {
     let dir = &arguments.dir;
     match arguments.command {
         FeatureCommand::Add(add) => add_feature(dir, &add).await,
+        FeatureCommand::Import(import) => import::run(import.place.as_ref().unwrap_or(dir), &import).await,
+        FeatureCommand::Export(export) => export::run(export.place.as_ref().unwrap_or(dir), &export).await,
         FeatureCommand::List(list) => list_features(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await,
         FeatureCommand::Show(name) => show(data_dir, dir, &name).await,
         FeatureCommand::Next(list) => next(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await,
@@ -33,12 +39,12 @@ pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Resul
 
 async fn add_feature(dir: &Path, arguments: &FeatureAdd) -> Result<Exit> {
     let project = Project::at(dir).await?;
-    let path = list_path(&project.root)?;
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut list = FeatureList::parse(&text).map_err(|error| usage(format!("{}: {error}", path.display())))?;
-    let added = list.add(&feature(arguments)?).map_err(|error| usage(format!("{}: {error}", path.display())))?;
-    Backlog::new(list.into_features()).map_err(|error| usage(format!("{}: {error}", path.display())))?;
-    write(&path, &added)?;
+    let mut file = ListFile::open(&project.root, None)?;
+    let path = file.path.clone();
+    let wrong = |error: BacklogError| usage(format!("{}: {error}", path.display()));
+    file.list.add(&feature(arguments)?).map_err(wrong)?;
+    Backlog::new(file.list.features().to_vec()).map_err(wrong)?;
+    file.write()?;
     term::say(format!("added {} to {}; a Longhaul that runs takes it up at once", arguments.id, path.display()));
     Ok(Exit::Ok)
 }
@@ -58,18 +64,6 @@ fn feature(arguments: &FeatureAdd) -> Result<Feature> {
         priority: arguments.priority,
         ..Feature::new(id(&arguments.id)?, arguments.name.clone())
     })
-}
-
-fn list_path(root: &Path) -> Result<PathBuf> {
-    Ok(root.join(project::settings(root).map_err(usage)?.project.list))
-}
-
-/// Writes a file whole or not at all.
-fn write(path: &Path, text: &str) -> Result<()> {
-    let beside = path.with_extension(format!("tmp{}", std::process::id()));
-    fs::write(&beside, text)
-        .and_then(|()| fs::rename(&beside, path))
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 async fn list_features(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {

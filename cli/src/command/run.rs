@@ -60,9 +60,14 @@ async fn projects(dirs: &[PathBuf]) -> (Vec<Project>, Vec<anyhow::Error>) {
 async fn checked(dir: &Path) -> Result<Project> {
     let project = Project::at(dir).await?;
     let loaded = longhaul_activities::project::load(&project.root).await.map_err(usage)?;
-    if loaded.settings.agent.command.is_empty() {
-        let file = project.root.join("longhaul.toml");
-        return Err(usage(format!("{}: no agent; set `command` under [agent]", file.display())));
+    let settings = project.root.join("longhaul.toml");
+    match loaded.settings.agent.command.first().filter(|program| !program.is_empty()) {
+        None => return Err(usage(format!("{}: no agent; set `command` under [agent]", settings.display()))),
+        Some(program) if !can_be_found(&project.root, program) => {
+            let advice = "install it, or correct `command` under [agent]";
+            return Err(usage(format!("{}: the agent `{program}` is not there; {advice}", settings.display())));
+        }
+        Some(_) => {}
     }
     let list = project.root.join(&loaded.list_file);
     if loaded.features.is_empty() {
@@ -75,6 +80,15 @@ async fn checked(dir: &Path) -> Result<Project> {
         term::say(format!("{}: {note}", list.display()));
     }
     Ok(project)
+}
+
+/// Whether there is such a program: in the project if it is a path, else in one of the directories of `PATH`.
+fn can_be_found(root: &Path, program: &str) -> bool {
+    if program.contains('/') {
+        return root.join(program).is_file();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
 /// Runs until all projects have settled; `None` if somebody interrupted it.
@@ -136,7 +150,10 @@ async fn as_guest(data_dir: &Path, projects: &[Project]) -> Result<Option<Option
             // The owner went away in the middle: the work is for us now.
             Err(_) => Ok(None),
         },
-        () = interrupted() => Ok(Some(None)),
+        () = interrupted() => {
+            term::say("the other Longhaul goes on with it");
+            Ok(Some(None))
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+//! Tests of the demo: its template is consistent, and its agent works.
+
 use std::collections::BTreeSet;
 
 use super::*;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::activity::{Attempt, Call, Probe};
 use crate::context::Stop;
@@ -40,7 +40,6 @@ struct Round<'a> {
     /// Set while something runs for the call.
     cancels: Vec<Option<watch::Sender<bool>>>,
     pieces: FuturesUnordered<BoxFuture<'static, (usize, Piece)>>,
-    records: mpsc::UnboundedSender<(Slot, Payload)>,
     cancelling: bool,
 }
 
@@ -53,7 +52,6 @@ impl Life {
         states: Option<Vec<CallState>>,
     ) -> Result<Vec<Result<Payload, Failure>>, Stop> {
         let Command::Call(calls) = command else { return Ok(Vec::new()) };
-        let (records, mut progress) = mpsc::unbounded_channel();
         let mut round = Round {
             number,
             command,
@@ -61,7 +59,6 @@ impl Life {
             states: states.unwrap_or_else(|| vec![CallState::default(); calls.len()]),
             cancels: calls.iter().map(|_| None).collect(),
             pieces: FuturesUnordered::new(),
-            records,
             cancelling: false,
         };
         loop {
@@ -87,14 +84,20 @@ impl Life {
             tokio::select! {
                 biased;
                 Some((index, piece)) = round.pieces.next() => self.take_piece(&mut round, index, piece).await?,
-                Some((slot, details)) = progress.recv() => {
-                    self.commit(vec![EventKind::ActivityProgressed { slot, details }], |_| ()).await?;
-                }
+                Some((slot, details)) = self.progress.recv() => self.record_progress(number, slot, details).await?,
                 () = inbox.arrived() => {}
                 () = shared.stopped() => {}
                 () = sleep_until(&*shared.clock, due) => {}
             }
         }
+    }
+
+    async fn record_progress(&mut self, number: u32, slot: Slot, details: Payload) -> Result<(), Stop> {
+        if slot.command != number {
+            // An attempt of a command that has ended: nobody will ask for it.
+            return Ok(());
+        }
+        self.commit(vec![EventKind::ActivityProgressed { slot, details }], |_| ()).await
     }
 
     /// Starts what can start now.
@@ -148,7 +151,7 @@ impl Life {
             cancel,
             clock: Arc::clone(&self.shared.clock),
             alive: Arc::default(),
-            records: round.records.clone(),
+            records: self.records.clone(),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::activity::Call;
 use crate::context::{Child, Context, Received, Stop};
 use crate::event::{Cause, Event, EventKind, Message, MessageBody, Outcome};
 use crate::failure::Failure;
-use crate::id::{Position, RunId};
+use crate::id::{Position, RunId, Slot};
 use crate::payload::Payload;
 use crate::replay::{Answer, Command, Progress, Replay, Step, describe};
 use crate::runtime::Shared;
@@ -46,6 +46,9 @@ pub(crate) struct Life {
     pub(super) parked: bool,
     broken: Option<Stop>,
     retire: mpsc::UnboundedSender<Retirement>,
+    /// Where attempts put the progress that is to be recorded.
+    pub(super) records: mpsc::UnboundedSender<(Slot, Payload)>,
+    pub(super) progress: mpsc::UnboundedReceiver<(Slot, Payload)>,
 }
 
 impl Life {
@@ -68,7 +71,11 @@ impl Life {
             inbox.push(message);
         }
         let replay = Replay::new(events);
-        Ok((Self { run, shared, inbox, replay, summary, next, paused, parked: false, broken: None, retire }, input))
+        let (records, progress) = mpsc::unbounded_channel();
+        let (parked, broken) = (false, None);
+        let life =
+            Self { run, shared, inbox, replay, summary, next, paused, parked, broken, retire, records, progress };
+        Ok((life, input))
     }
 
     /// Whether the run was over before this life began.
@@ -143,7 +150,7 @@ impl Life {
         commit.summary = changed.then(|| self.summary.clone());
         rest(&mut commit);
         match self.shared.record(commit).await {
-            Ok(()) => {
+            Ok(_) => {
                 self.next += count;
                 Ok(())
             }

@@ -123,15 +123,16 @@ impl Engine {
 
     /// Starts a run, or joins it if it exists.
     pub async fn start(&self, new: NewRun) -> Result<Started, StoreError> {
-        if let Some(summary) = self.0.store.summary(&new.run).await? {
-            return Ok(if summary.status.is_terminal() { Started::Over } else { Started::Joined });
-        }
         let event = self.beginning(0, &new, Cause::Started);
         let summary = Summary::begin(&event).expect("the event is a RunStarted");
         let mut commit = Commit::of(new.run.clone(), Vec::new());
-        commit.births.push(Birth { run: new.run, event, summary });
-        self.0.record(commit).await?;
-        Ok(Started::New)
+        commit.births.push(Birth { run: new.run.clone(), event, summary });
+        if self.0.record(commit).await?.born == [true] {
+            return Ok(Started::New);
+        }
+        let summary = self.0.store.summary(&new.run).await?;
+        let over = summary.is_some_and(|summary| summary.status.is_terminal());
+        Ok(if over { Started::Over } else { Started::Joined })
     }
 
     /// Starts a run that is over again, with fresh input, under the same id.

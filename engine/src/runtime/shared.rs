@@ -12,7 +12,7 @@ use crate::context::Stop;
 use crate::event::{Message, Outcome};
 use crate::id::RunId;
 use crate::local::{Inbox, Pools};
-use crate::store::{Commit, EventStore, StoreError};
+use crate::store::{Commit, Committed, EventStore, StoreError};
 use crate::workflow::Workflows;
 
 use super::engine::{Options, Recorded};
@@ -76,26 +76,26 @@ impl Shared {
     }
 
     /// Makes a decision durable, then tells everybody whom it concerns.
-    pub(crate) async fn record(&self, commit: Commit) -> Result<(), StoreError> {
+    pub(crate) async fn record(&self, commit: Commit) -> Result<Committed, StoreError> {
         let births: Vec<RunId> = commit.births.iter().map(|birth| birth.run.clone()).collect();
         let recipients: Vec<RunId> = commit.deliveries.iter().map(|delivery| delivery.to.clone()).collect();
         let told = (self.recorded.receiver_count() > 0)
             .then(|| Arc::new(Recorded { run: commit.run.clone(), events: commit.events.clone() }));
         let committed = self.store.commit(commit).await?;
-        for (run, born) in births.into_iter().zip(committed.born) {
-            if born {
+        for (run, born) in births.into_iter().zip(&committed.born) {
+            if *born {
                 self.wake(run);
             }
         }
-        for (to, message) in recipients.into_iter().zip(committed.delivered) {
+        for (to, message) in recipients.into_iter().zip(&committed.delivered) {
             if let Some(message) = message {
-                self.hand_over(to, message);
+                self.hand_over(to, message.clone());
             }
         }
         if let Some(told) = told {
             let _ = self.recorded.send(told);
         }
-        Ok(())
+        Ok(committed)
     }
 
     /// Hands a stored message to its run, in memory or not.

@@ -4,9 +4,11 @@
 //! order of keys and the shape survive. `shape` is where the list is found in it, `entry` where an entry becomes a
 //! feature.
 
+mod add;
 mod compare;
 mod draft;
 mod entry;
+mod extra;
 mod read;
 mod reader;
 mod report;
@@ -18,14 +20,19 @@ use serde_json::Value;
 
 use super::error::BacklogError;
 use super::feature::{Feature, FeatureId};
-use shape::EntriesAt;
 
+pub use add::Addition;
 pub use compare::Difference;
 pub use write::{EntryState, FieldEdits};
 
-pub(super) use draft::{Draft, resolve};
-pub(super) use report::Report;
-pub(super) use words::{priority_of_word, status_of_word};
+pub(super) use add::own_entry;
+pub(super) use draft::{Draft, resolve, slug};
+pub(super) use entry::name_of_description;
+pub(super) use extra::settle_ids;
+pub(super) use read::{draft, field_of_key, is_read, no_object, share_check};
+pub(super) use report::{Report, shortened};
+pub(super) use shape::{ENTRY_KEYS, EntriesAt};
+pub(super) use words::{CLAIMED_PASSES, priority_of_word, status_of_word};
 
 /// A feature list: the document as it was read, and the features in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,11 +60,11 @@ impl FeatureList {
 
     /// A new list in Longhaul's own shape.
     pub fn create(project_name: &str, features: &[Feature]) -> Result<Self, BacklogError> {
-        let entries: Vec<Value> = features.iter().map(|feature| write::own_entry(feature).into()).collect();
+        let entries: Vec<Value> = features.iter().map(|feature| add::own_entry(feature).into()).collect();
         Self::from_document(serde_json::json!({ "project_name": project_name, "features": entries }))
     }
 
-    fn from_document(document: Value) -> Result<Self, BacklogError> {
+    pub(super) fn from_document(document: Value) -> Result<Self, BacklogError> {
         let at = shape::locate(&document)?;
         let mut report = Report::default();
         let features = read::features(&document, at, &mut report);
@@ -97,7 +104,7 @@ impl FeatureList {
 }
 
 /// The parser's words without the place, which the error names itself.
-fn bare_reason(error: &serde_json::Error) -> String {
+pub(super) fn bare_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()
 }

@@ -9,7 +9,7 @@ mod task;
 
 use super::error::BacklogError;
 use super::feature::Feature;
-use super::list::{Report, resolve};
+use super::list::{Draft, Report, resolve};
 use line::{Field, Line, task_heading};
 use task::Task;
 
@@ -24,27 +24,59 @@ pub struct TaskList {
 
 /// Reads a checklist. One error names all problems, each with its line.
 pub fn read_tasks(text: &str) -> Result<TaskList, BacklogError> {
-    let with_headings =
-        text.lines().any(|text| matches!(Line::of(text), Line::Heading { text, .. } if task_heading(text).is_some()));
-    let mut parser = Parser { with_headings, ..Parser::default() };
-    let mut in_fence = false;
-    for (index, text) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-        let is_fence = text.trim_start().starts_with("```");
-        in_fence ^= is_fence;
-        if !is_fence && !in_fence {
-            parser.line(index + 1, &Line::of(text));
-        }
+    let mut report = Report::default();
+    let drafts = drafts(text, &mut report)?.into_iter().map(|(_, draft)| draft).collect();
+    let features = resolve(drafts, &[], &mut report);
+    Ok(TaskList { notes: report.finish()?, features })
+}
+
+/// The tasks of a checklist, each with its line, counted from 1.
+pub(super) fn drafts(text: &str, report: &mut Report) -> Result<Vec<(usize, Draft)>, BacklogError> {
+    let with_headings = has_task_headings(text);
+    let mut parser = Parser { with_headings, report: std::mem::take(report), ..Parser::default() };
+    for (number, line) in lines(text) {
+        parser.line(number, &line);
     }
+    *report = std::mem::take(&mut parser.report);
     if parser.tasks.is_empty() {
         return Err(BacklogError::NoEntries {
             found: "a text without tasks".to_owned(),
             advice: "write lines such as `- [ ] Name: description`, or headings such as `### Task 1: title`",
         });
     }
-    let mut report = parser.report;
-    let drafts = parser.tasks.into_iter().map(|task| task.into_draft(with_headings, &mut report)).collect();
-    let features = resolve(drafts, &mut report);
-    Ok(TaskList { notes: report.finish()?, features })
+    let draft = |task: Task| (task.line, task.into_draft(with_headings, report));
+    Ok(parser.tasks.into_iter().map(draft).collect())
+}
+
+/// Whether a text has headings such as `### Task 1: title`.
+pub(super) fn has_task_headings(text: &str) -> bool {
+    lines(text).any(|(_, line)| matches!(line, Line::Heading { text, .. } if task_heading(text).is_some()))
+}
+
+/// The texts of the boxes such as `- [ ] text`, with their marks.
+pub(super) fn boxes(text: &str) -> impl Iterator<Item = (char, &str)> {
+    lines(text).filter_map(|(_, line)| if let Line::Box { mark, text, .. } = line { Some((mark, text)) } else { None })
+}
+
+/// The headings that are neither a task nor a field, with their lines.
+pub(super) fn sections(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    lines(text).filter_map(|(number, line)| match line {
+        Line::Heading { level, text } if level > 1 && task_heading(text).is_none() => {
+            Field::named(text.trim_end_matches(':')).is_none().then_some((number, text))
+        }
+        _ => None,
+    })
+}
+
+/// The lines outside of fenced code, counted from 1.
+fn lines(text: &str) -> impl Iterator<Item = (usize, Line<'_>)> {
+    let mut in_fence = false;
+    let text = text.trim_start_matches('\u{feff}');
+    text.lines().enumerate().filter_map(move |(index, text)| {
+        let is_fence = text.trim_start().starts_with("```");
+        in_fence ^= is_fence;
+        (!is_fence && !in_fence).then(|| (index + 1, Line::of(text)))
+    })
 }
 
 #[derive(Default)]

@@ -12,6 +12,9 @@ use serde::Serialize;
 use super::samples::{Latencies, median};
 use super::steps::STEPS;
 
+/// Records of a run: its beginning, its steps, its end.
+const RECORDS: usize = STEPS + 2;
+
 /// What is written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
@@ -25,6 +28,7 @@ pub(super) struct Load {
 
 /// A ceiling in one round.
 pub(super) struct Measured {
+    /// Steps.
     pub(super) per_second: f64,
     /// Of one group.
     pub(super) latencies: Latencies,
@@ -33,17 +37,19 @@ pub(super) struct Measured {
 /// A ceiling over all rounds.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Ceiling {
-    pub(super) records_per_second: f64,
+    pub(super) steps_per_second: f64,
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
 }
 
 impl Ceiling {
     pub(super) fn of(rounds: Vec<Measured>) -> Self {
-        let records_per_second = median(rounds.iter().map(|round| round.per_second));
+        let steps_per_second = median(rounds.iter().map(|round| round.per_second));
         let mut all = Latencies::default();
-        rounds.into_iter().for_each(|round| all.append(round.latencies));
-        Self { records_per_second, p50_us: all.percentile(50), p99_us: all.percentile(99) }
+        for round in rounds {
+            all.append(round.latencies);
+        }
+        Self { steps_per_second, p50_us: all.percentile(50), p99_us: all.percentile(99) }
     }
 }
 
@@ -91,8 +97,9 @@ fn repeat(load: Load, time: Duration, mut group: impl FnMut(u8) -> Result<()>) -
         latencies.add(before.elapsed());
         content = content.wrapping_add(1);
     }
+    let steps = latencies.count() * load.group * STEPS / RECORDS;
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    let per_second = (latencies.count() * load.group) as f64 / begun.elapsed().as_secs_f64();
+    let per_second = steps as f64 / begun.elapsed().as_secs_f64();
     Ok(Measured { per_second, latencies })
 }
 
@@ -106,14 +113,14 @@ struct Writer {
 impl Writer {
     /// Writers begin at different places of their runs, as they come to be after a while.
     fn new(slot: usize) -> Self {
-        Self { slot, run: 0, position: (slot % (STEPS + 2)) as u64 }
+        Self { slot, run: 0, position: (slot % RECORDS) as u64 }
     }
 
     fn next_key(&mut self) -> Vec<u8> {
         let mut key = format!("ebench/{}/{}\0", self.slot, self.run).into_bytes();
         key.extend_from_slice(&self.position.to_be_bytes());
         self.position += 1;
-        if self.position == STEPS as u64 + 2 {
+        if self.position == RECORDS as u64 {
             self.position = 0;
             self.run += 1;
         }

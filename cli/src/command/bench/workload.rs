@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use async_trait::async_trait;
 use longhaul_engine::{
-    Activity, Attempt, Engine, Failure, Handler, Handlers, NewRun, Options, Parts, Payload, RunId, SystemClock, Workflows,
+    Activity, Attempt, Engine, Failure, Handler, Handlers, NewRun, Options, Parts, Payload, RunId, SystemClock,
+    Workflows,
 };
 use longhaul_storage::SledStore;
 
@@ -26,9 +27,10 @@ impl Handler<Echo> for Echo {
     }
 }
 
-/// A text that is 100 bytes of JSON, a different one for each number.
+/// A text that is 100 bytes of JSON, a different one for each number up to 9999.
 pub(super) fn text(number: usize) -> String {
-    format!("{number:098}")
+    const REST: &str = "of a step: what an activity is given and what it gives back, in about as many bytes as usual..";
+    format!("{number:04}{REST}")
 }
 
 /// An engine on a log.

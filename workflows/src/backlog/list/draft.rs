@@ -36,11 +36,11 @@ impl Draft {
     }
 }
 
-/// Gives every draft its id and its dependencies. Where that fails the problem is reported and a feature may be
-/// missing.
-pub(in crate::backlog) fn resolve(drafts: Vec<Draft>, report: &mut Report) -> Vec<Feature> {
+/// Gives every draft its id and its dependencies, which may also be among the features that are `known` already. Where
+/// that fails the problem is reported and a feature may be missing.
+pub(in crate::backlog) fn resolve(drafts: Vec<Draft>, known: &[Feature], report: &mut Report) -> Vec<Feature> {
     let ids = assign_ids(&drafts, report);
-    let index = Index::new(&drafts, &ids);
+    let index = Index::new(&drafts, &ids, known);
     let dependencies: Vec<_> = drafts.iter().zip(&ids).map(|(draft, id)| index.depends_on(draft, id, report)).collect();
     let parts = drafts.into_iter().zip(ids).zip(dependencies);
     parts.map(|((draft, id), depends_on)| Feature { id, depends_on, ..draft.feature }).collect()
@@ -77,7 +77,7 @@ fn assign_ids(drafts: &[Draft], report: &mut Report) -> Vec<FeatureId> {
 }
 
 fn made_up(draft: &Draft, index: usize, taken: &HashMap<String, usize>, report: &mut Report) -> FeatureId {
-    let base = slug(&draft.feature.name);
+    let base = slug(&draft.feature.name, SLUG_LEN);
     let base = if base.is_empty() { FeatureId::of_place(index).into() } else { base };
     let numbered = (2..).map(|number| format!("{base}-{number}"));
     let free = std::iter::once(base.clone()).chain(numbered).find(|id| !taken.contains_key(id));
@@ -86,14 +86,14 @@ fn made_up(draft: &Draft, index: usize, taken: &HashMap<String, usize>, report: 
     id
 }
 
-/// Small ASCII letters and digits with `-` between the words, cut at a word.
-fn slug(text: &str) -> String {
+/// Small ASCII letters and digits with `-` between the words, at most so many, cut at a word.
+pub(in crate::backlog) fn slug(text: &str, most: usize) -> String {
     let mut slug = String::new();
     let plain: String = text.to_lowercase().chars().map(without_accent).collect();
     for word in plain.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
         if slug.is_empty() {
-            slug.push_str(&word[..word.len().min(SLUG_LEN)]);
-        } else if slug.len() + 1 + word.len() <= SLUG_LEN {
+            slug.push_str(&word[..word.len().min(most)]);
+        } else if slug.len() + 1 + word.len() <= most {
             slug.push('-');
             slug.push_str(word);
         } else {
@@ -120,20 +120,22 @@ fn without_accent(letter: char) -> char {
 /// Entries by what a dependency may call them.
 struct Index<'d> {
     ids: &'d [FeatureId],
+    /// Looked at last.
+    known: &'d [Feature],
     by_id: HashMap<&'d str, usize>,
     by_folded_id: HashMap<String, usize>,
     by_name: HashMap<&'d str, Vec<usize>>,
 }
 
 impl<'d> Index<'d> {
-    fn new(drafts: &'d [Draft], ids: &'d [FeatureId]) -> Self {
+    fn new(drafts: &'d [Draft], ids: &'d [FeatureId], known: &'d [Feature]) -> Self {
         let mut by_name: HashMap<&str, Vec<usize>> = HashMap::with_capacity(drafts.len());
         for (place, draft) in drafts.iter().enumerate() {
             by_name.entry(draft.feature.name.trim()).or_default().push(place);
         }
         let by_id = ids.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
         let by_folded_id = ids.iter().enumerate().map(|(place, id)| (id.folded(), place)).collect();
-        Self { ids, by_id, by_folded_id, by_name }
+        Self { ids, known, by_id, by_folded_id, by_name }
     }
 
     fn depends_on(&self, draft: &Draft, own: &FeatureId, report: &mut Report) -> Vec<FeatureId> {
@@ -184,9 +186,17 @@ impl<'d> Index<'d> {
             }
             (None, []) => self.by_folded_id.get(&written.to_ascii_lowercase()).copied(),
         };
-        place.map(|place| &self.ids[place]).ok_or_else(|| {
+        place.map(|place| &self.ids[place]).or_else(|| self.known(written)).ok_or_else(|| {
             let advice = "add that feature, correct the id, or take the dependency out";
             (format!("\"{written}\" is no id and no name of another entry"), advice.to_owned())
         })
+    }
+
+    /// A feature from elsewhere by id, with or without regard to capital letters, else by a name that only it has.
+    fn known(&self, written: &str) -> Option<&'d FeatureId> {
+        let by_id = |feature: &&Feature| feature.id.as_str().eq_ignore_ascii_case(written);
+        let mut named = self.known.iter().filter(|feature| feature.name == written.trim());
+        let by_name = || named.next().filter(|_| named.next().is_none());
+        self.known.iter().find(by_id).or_else(by_name).map(|feature| &feature.id)
     }
 }

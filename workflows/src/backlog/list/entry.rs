@@ -7,7 +7,7 @@ use super::read::{APPROVAL_KEYS, CHECK_KEYS, CRITERIA_KEYS, DEPENDS_KEYS, DESCRI
 use super::reader::{Reader, reference_text};
 use super::report::{shortened, shown};
 use super::shape::{EntriesAt, spelling};
-use super::words::{PASSES_KEYS, STATUS_KEYS, TESTED_KEYS, claim, priority_of_word, status_of_word};
+use super::words::{CLAIMED_PASSES, PASSES_KEYS, STATUS_KEYS, TESTED_KEYS, claim, priority_of_word, status_of_word};
 use crate::backlog::feature::{Check, Feature, FeatureId, FeatureStatus};
 
 /// The longest name that is made from a description, in characters.
@@ -44,8 +44,8 @@ impl Reader<'_> {
         if let Some(name) = written {
             return name;
         }
-        let first_line = description.trim().lines().next().unwrap_or_default();
-        if first_line.is_empty() {
+        let name = name_of_description(description);
+        if name.is_empty() {
             let keys: Vec<&str> = self.entry.keys().map(String::as_str).take(8).collect();
             self.problem(
                 "name",
@@ -53,7 +53,7 @@ impl Reader<'_> {
                 "write one of them",
             );
         }
-        shortened(first_line, NAME_LEN)
+        name
     }
 
     fn priority(&mut self, at: EntriesAt) -> i64 {
@@ -130,16 +130,23 @@ impl Reader<'_> {
         }
         if let (Some(_), Some(passes)) = (&word, passes)
             && passes != (status == FeatureStatus::Completed)
+            // An import says so on purpose: what was claimed is beside it.
+            && !self.entry.contains_key(CLAIMED_PASSES)
         {
             self.report.guess(
                 format!("the status {status} and passes = {passes} contradict each other: neither is believed"),
                 self.label(),
             );
         }
-        if let Some(tested) = tested.filter(|text| !looks_like_a_date(text)) {
+        if let Some(tested) = tested.filter(|text| !text.is_empty() && !looks_like_a_date(text)) {
             self.report.guess(format!("last tested at `{}`: not a date", shortened(&tested, 40)), self.label());
         }
     }
+}
+
+/// The name of what has only a description: the beginning of its first line.
+pub(in crate::backlog) fn name_of_description(description: &str) -> String {
+    shortened(description.trim().lines().next().unwrap_or_default(), NAME_LEN)
 }
 
 /// A check, with the name that it gives itself.

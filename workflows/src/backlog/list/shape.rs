@@ -6,11 +6,11 @@ use super::report::shown;
 use crate::backlog::error::BacklogError;
 
 /// Keys under which lists keep their entries, the first that holds an array wins.
-const ENTRY_KEYS: [&str; 5] = ["features", "items", "tests", "userStories", "tasks"];
+pub(in crate::backlog) const ENTRY_KEYS: [&str; 5] = ["features", "items", "tests", "userStories", "tasks"];
 
 /// Where the array of entries is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EntriesAt {
+pub(in crate::backlog) enum EntriesAt {
     /// The document is the array.
     Root,
     /// Under this key of the document.

@@ -8,6 +8,8 @@ use crate::backlog::feature::FeatureStatus;
 pub(super) const STATUS_KEYS: [&str; 2] = ["status", "state"];
 pub(super) const PASSES_KEYS: [&str; 1] = ["passes"];
 pub(super) const TESTED_KEYS: [&str; 2] = ["last_tested", "lastTested"];
+/// Where an import keeps the word of others that an entry passes; never read as one.
+pub(in crate::backlog) const CLAIMED_PASSES: &str = "claimed_passes";
 /// The keys of an entry that belong to Longhaul.
 pub(super) const OWNED_KEYS: [&str; 5] = ["status", "state", "passes", "last_tested", "lastTested"];
 
@@ -17,9 +19,8 @@ pub(in crate::backlog) fn status_of_word(word: &str) -> Option<FeatureStatus> {
     Some(match word.as_str() {
         "pending" | "todo" | "to_do" | "not_started" | "open" | "new" | "ready" | "planned" | "backlog"
         | "spec_ready" | "fail" | "failed" | "failing" | "pendente" | "" => FeatureStatus::Pending,
-        "in_progress" | "inprogress" | "doing" | "started" | "active" | "wip" | "em_andamento" => {
-            FeatureStatus::InProgress
-        }
+        "in_progress" | "inprogress" | "doing" | "started" | "active" | "wip" | "review" | "in_review"
+        | "em_andamento" => FeatureStatus::InProgress,
         "completed" | "complete" | "done" | "pass" | "passed" | "passing" | "finished" | "closed" | "concluida"
         | "concluída" => FeatureStatus::Completed,
         "blocked" | "on_hold" | "deferred" | "bloqueada" | "deprecated" | "deprecada" | "cancelled" | "canceled"

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::FeatureList;
-use super::read::{CRITERIA_KEYS, DEPENDS_KEYS, DESCRIPTION_KEYS, NAME_KEYS};
 use super::shape::{entries, entries_mut, spelling, spelling_of_file};
-use super::words::{PASSES_KEYS, STATUS_KEYS, TESTED_KEYS, claim};
+use super::words::{STATUS_KEYS, TESTED_KEYS, claim};
 use crate::backlog::error::BacklogError;
-use crate::backlog::feature::{Feature, FeatureId, FeatureStatus};
+use crate::backlog::feature::{FeatureId, FeatureStatus};
 
 /// What Longhaul knows of a feature, to be written into the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,30 +60,6 @@ impl FeatureList {
         states.keys().filter(|id| !known.contains(id)).cloned().collect()
     }
 
-    /// Appends an entry in the shape of the file and returns the new text.
-    ///
-    /// Refuses what could not be read back: an id that is taken, a dependency that is not there, no name. The list is
-    /// then as it was.
-    pub fn add(&mut self, feature: &Feature) -> Result<String, BacklogError> {
-        let mut document = self.document.clone();
-        let entry = self.entry_for(feature);
-        if let Some(entries) = entries_mut(&mut document, self.at) {
-            entries.push(entry.clone().into());
-        }
-        let mut list = Self::from_document(document.clone())?;
-        // Lists without ids get them from the names. If that does not give the id that is wanted, the entry must name
-        // it.
-        if list.features.last().is_none_or(|added| added.id != feature.id) {
-            let named: Map<String, Value> = [("id".to_owned(), json!(feature.id))].into_iter().chain(entry).collect();
-            if let Some(last) = entries_mut(&mut document, self.at).and_then(|entries| entries.last_mut()) {
-                *last = named.into();
-            }
-            list = Self::from_document(document)?;
-        }
-        *self = list;
-        Ok(self.to_text())
-    }
-
     /// Changes the status or the priority of an entry, as a person asked, and returns the new text.
     pub fn set_fields(&mut self, id: &FeatureId, edits: FieldEdits) -> Result<String, BacklogError> {
         let unknown = || BacklogError::UnknownFeature { id: id.clone() };
@@ -103,7 +78,7 @@ impl FeatureList {
         Ok(self.to_text())
     }
 
-    fn written_priority(&self, priority: i64) -> Value {
+    pub(super) fn written_priority(&self, priority: i64) -> Value {
         json!(if self.at.small_priority_first() { priority.saturating_neg() } else { priority })
     }
 
@@ -122,100 +97,6 @@ impl FeatureList {
             meta.insert(key.to_owned(), json!(now));
         }
     }
-
-    /// The feature as an entry with the keys that the file's other entries use.
-    fn entry_for(&self, feature: &Feature) -> Map<String, Value> {
-        let others = entries(&self.document, self.at);
-        let own = own_entry(feature);
-        if others.is_empty() {
-            return own;
-        }
-        let used = |keys: &[&'static str]| spelling_of_file(others, keys);
-        let mut entry = Map::new();
-        for (key, value) in own {
-            let (spelt, wanted) = match key.as_str() {
-                "id" => (Some("id"), used(&["id"]).is_some()),
-                "name" => match used(&NAME_KEYS) {
-                    // A list of bare descriptions: the name is the description, or the beginning of it.
-                    None if feature.description.is_empty() => (used(&DESCRIPTION_KEYS), true),
-                    None => (None, feature.description.lines().next() != Some(&feature.name)),
-                    spelt => (spelt, true),
-                },
-                "description" => (used(&DESCRIPTION_KEYS), !feature.description.is_empty()),
-                "status" => (used(&STATUS_KEYS), used(&STATUS_KEYS).is_some() || used(&PASSES_KEYS).is_none()),
-                "passes" => (None, used(&PASSES_KEYS).is_some()),
-                "priority" => (None, feature.priority != 0 || used(&["priority"]).is_some()),
-                "acceptance_criteria" => (used(&CRITERIA_KEYS), !feature.acceptance_criteria.is_empty()),
-                "depends_on" => (used(&DEPENDS_KEYS), !feature.depends_on.is_empty() || used(&DEPENDS_KEYS).is_some()),
-                _ => (None, true),
-            };
-            if wanted {
-                entry.insert(spelt.unwrap_or(&key).to_owned(), self.in_the_files_words(&key, value, feature));
-            }
-        }
-        entry
-    }
-
-    /// A value as the file writes it: ids as numbers where all are numbers, dependencies by name where there are no
-    /// ids.
-    fn in_the_files_words(&self, key: &str, value: Value, feature: &Feature) -> Value {
-        match key {
-            "id" => self.written_id(&feature.id),
-            "priority" => self.written_priority(feature.priority),
-            "depends_on" => feature.depends_on.iter().map(|id| self.written_reference(id)).collect(),
-            _ => value,
-        }
-    }
-
-    fn written_id(&self, id: &FeatureId) -> Value {
-        let mut others = entries(&self.document, self.at).iter().filter_map(|entry| entry.get("id"));
-        match id.as_str().parse::<u64>() {
-            Ok(number) if number.to_string() == id.as_str() && others.all(Value::is_u64) => {
-                json!(number)
-            }
-            _ => json!(id),
-        }
-    }
-
-    fn written_reference(&self, id: &FeatureId) -> Value {
-        let has_ids = spelling_of_file(entries(&self.document, self.at), &["id"]).is_some();
-        if has_ids {
-            return self.written_id(id);
-        }
-        let Some(target) = self.feature(id) else {
-            return json!(id);
-        };
-        let unique = self.features.iter().filter(|other| other.name == target.name).count() == 1;
-        let is_an_id = self.features.iter().any(|other| other.id.as_str() == target.name);
-        if unique && !is_an_id && target.name.len() <= 80 { json!(target.name) } else { json!(id) }
-    }
-}
-
-/// A feature in Longhaul's own shape.
-pub(super) fn own_entry(feature: &Feature) -> Map<String, Value> {
-    let mut entry = Map::new();
-    let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
-    put("id", json!(feature.id));
-    put("name", json!(feature.name));
-    put("description", json!(feature.description));
-    if let Some(category) = &feature.category {
-        put("category", json!(category));
-    }
-    put("status", json!(feature.status));
-    put("passes", json!(feature.passes));
-    put("priority", json!(feature.priority));
-    put("acceptance_criteria", json!(feature.acceptance_criteria));
-    put("depends_on", json!(feature.depends_on));
-    if !feature.checks.is_empty() {
-        put("checks", json!(feature.checks));
-    }
-    if feature.approval {
-        put("approval", json!(true));
-    }
-    if let Some(tested) = &feature.last_tested {
-        put("last_tested", json!(tested));
-    }
-    entry
 }
 
 /// Writes one state; says whether anything changed.

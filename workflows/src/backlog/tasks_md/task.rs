@@ -8,7 +8,7 @@ use crate::backlog::list::{Draft, Report, priority_of_word, status_of_word};
 /// A task whose lines are being read.
 #[derive(Debug)]
 pub(super) struct Task {
-    line: usize,
+    pub(super) line: usize,
     /// The spaces before its box, or the level of its heading.
     pub(super) depth: usize,
     id: Option<String>,

@@ -1,0 +1,213 @@
+//! Opening a long log, and going on with what was in flight.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use async_trait::async_trait;
+use chrono::Utc;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use longhaul_engine::event::Cause;
+use longhaul_engine::store::{Commit, Delivery};
+use longhaul_engine::{
+    Activity, Context, ContextExt, Ending, Event, EventKind, EventStore, MessageBody, Options, Payload, RunId, Slot,
+    Stop, Summary, Workflow, Workflows,
+};
+use longhaul_storage::SledStore;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+
+use super::child::{Part, ask};
+use super::workload::{self, Echo};
+use super::{machine, place};
+
+const WORKFLOW: &str = "bench.long";
+
+/// Runs in the log; one in ten is not over.
+const RUNS: usize = 10_000;
+
+/// Events of each.
+const EVENTS: usize = 100;
+
+/// How long to wait for the runs to go on.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// What opening came to.
+#[derive(Debug, Serialize)]
+pub(super) struct Opening {
+    pub(super) events: usize,
+    pub(super) runs: usize,
+    pub(super) in_flight: u32,
+    pub(super) log_bytes: u64,
+    /// The system was asked to forget what it had cached of the log.
+    pub(super) cold: bool,
+    #[serde(flatten)]
+    pub(super) resumed: Resumed,
+}
+
+/// What the process that opened the log has seen.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Resumed {
+    pub(super) store_seconds: f64,
+    pub(super) resume_seconds: f64,
+    pub(super) total_seconds: f64,
+    pub(super) peak_bytes: u64,
+}
+
+/// What a run of the log does after the steps that it has behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Next {
+    Step,
+    Message,
+    Nothing,
+}
+
+impl Next {
+    fn of(run: usize) -> Self {
+        match run % 20 {
+            0 => Self::Step,
+            10 => Self::Message,
+            _ => Self::Nothing,
+        }
+    }
+
+    /// How many steps the run has behind it: with what is before and after them, [`EVENTS`] events.
+    fn steps(self) -> usize {
+        if self == Self::Step { EVENTS - 1 } else { EVENTS - 2 }
+    }
+}
+
+/// Steps, then one thing more, then a long wait.
+struct Long(Arc<Semaphore>);
+
+#[async_trait]
+impl Workflow for Long {
+    async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop> {
+        let next: Next = input.read()?;
+        for number in 0..next.steps() {
+            context.call::<Echo>(workload::text(number)).await?;
+        }
+        match next {
+            Next::Step => drop(context.call::<Echo>(workload::text(next.steps())).await?),
+            Next::Message => drop(context.receive(None).await?),
+            Next::Nothing => return Ok(Ending::Complete(Payload::null())),
+        }
+        self.0.add_permits(1);
+        context.receive(None).await?;
+        Ok(Ending::Complete(Payload::null()))
+    }
+}
+
+/// Writes a log, and has a new process open it.
+pub(super) async fn measure(directory: &Path, scale: usize) -> Result<Opening> {
+    let runs = RUNS / scale;
+    let store = workload::store(directory).await?;
+    write(&store, runs).await?;
+    let events = store.statistics().events;
+    tokio::task::spawn_blocking(move || drop(store)).await?;
+    let log = directory.join("log").join("db");
+    let log_bytes = log.metadata().with_context(|| format!("cannot look at {}", log.display()))?.len();
+    let cold = machine::forget_cached(&log)?;
+    let in_flight = u32::try_from((0..runs).filter(|run| Next::of(*run) != Next::Nothing).count())?;
+    let resumed = ask(&Part::Open { directory: directory.to_owned(), in_flight }).await?;
+    place::remove(directory)?;
+    Ok(Opening { events: usize::try_from(events)?, runs, in_flight, log_bytes, cold, resumed })
+}
+
+/// Writes whole histories, as the engine would have written them.
+async fn write(store: &SledStore, runs: usize) -> Result<()> {
+    let commits = (0..runs).map(|number| async move { anyhow::Ok(store.commit(history(number)?).await.map(drop)?) });
+    stream::iter(commits).buffer_unordered(64).try_collect::<()>().await?;
+    let receivers = (0..runs).filter(|number| Next::of(*number) == Next::Message);
+    let messages = receivers.map(|number| async move {
+        let body = MessageBody::Signal { name: "go".into(), payload: Payload::null(), from: None };
+        let delivery = Delivery { to: name(number)?, at: Utc::now(), body };
+        anyhow::Ok(store.deliver(delivery).await.map(drop)?)
+    });
+    stream::iter(messages).buffer_unordered(64).try_collect::<()>().await
+}
+
+fn name(number: usize) -> Result<RunId> {
+    Ok(RunId::new(format!("bench/{number:05}"))?)
+}
+
+fn history(number: usize) -> Result<Commit> {
+    let next = Next::of(number);
+    let begin = EventKind::RunStarted {
+        workflow: WORKFLOW.into(),
+        input: Payload::of(&next),
+        parent: None,
+        labels: [].into(),
+        cause: Cause::Started,
+    };
+    let mut kinds = vec![begin];
+    for (command, step) in (0..next.steps()).enumerate() {
+        let text = Payload::of(&workload::text(step));
+        kinds.push(EventKind::ActivityCompleted {
+            slot: Slot { command: u32::try_from(command)?, call: 0 },
+            name: Echo::NAME.into(),
+            input: text.clone(),
+            attempt: 1,
+            output: text,
+        });
+    }
+    match next {
+        Next::Step => {}
+        Next::Message => {
+            kinds.push(EventKind::MessageAwaited { command: u32::try_from(next.steps())?, deadline: None });
+        }
+        Next::Nothing => kinds.push(EventKind::RunCompleted { output: Payload::null() }),
+    }
+    let at = Utc::now();
+    let events: Vec<_> = (0..).zip(kinds).map(|(position, kind)| Event { position, at, kind }).collect();
+    let mut summary = Summary::begin(&events[0]).context("a history begins with RunStarted")?;
+    for event in &events[1..] {
+        summary.apply(event);
+    }
+    Ok(Commit { summary: Some(summary), ..Commit::of(name(number)?, events) })
+}
+
+/// In the child: opens the log and waits until all runs in flight have gone on.
+pub(super) async fn resume(directory: &Path, in_flight: u32) -> Result<Resumed> {
+    let begun = Instant::now();
+    let store = workload::store(directory).await?;
+    let opened = begun.elapsed();
+    let gone_on = Arc::new(Semaphore::new(0));
+    let workflows = Workflows::new().with(WORKFLOW, Long(Arc::clone(&gone_on)));
+    let engine = workload::engine(&store, workflows, Options::default()).await?;
+    if tokio::time::timeout(PATIENCE, gone_on.acquire_many(in_flight)).await.is_err() {
+        bail!("only {} of {in_flight} runs went on; stuck: {:?}", gone_on.available_permits(), engine.stuck());
+    }
+    let total = begun.elapsed();
+    let peak_bytes = machine::memory()?.peak;
+    engine.stop().await;
+    Ok(Resumed {
+        store_seconds: opened.as_secs_f64(),
+        resume_seconds: total.saturating_sub(opened).as_secs_f64(),
+        total_seconds: total.as_secs_f64(),
+        peak_bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_history_has_as_many_events() {
+        for number in 0..20 {
+            assert_eq!(history(number).unwrap().events.len(), EVENTS);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn runs_of_a_written_log_go_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = workload::store(directory.path()).await.unwrap();
+        write(&store, 40).await.unwrap();
+        drop(store);
+        let resumed = resume(directory.path(), 4).await.unwrap();
+        assert!(resumed.total_seconds >= resumed.store_seconds);
+    }
+}

@@ -1,0 +1,106 @@
+//! The memory of runs that wait.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use longhaul_engine::{Context, Ending, Options, Payload, Stop, Workflow, Workflows};
+use serde::{Deserialize, Serialize};
+
+use super::child::{Part, ask};
+use super::{machine, place, workload};
+
+const WORKFLOW: &str = "bench.waiting";
+const RUNS: usize = 10_000;
+
+/// How long to wait for the runs to wait.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// Waiting runs, with the usual limits and without.
+#[derive(Debug, Serialize)]
+pub(super) struct Waiting {
+    pub(super) runs: usize,
+    pub(super) usual: Held,
+    pub(super) resident: Held,
+}
+
+/// What the process that holds the runs has seen.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Held {
+    /// Runs in memory.
+    pub(super) lives: usize,
+    pub(super) before_bytes: u64,
+    pub(super) after_bytes: u64,
+    pub(super) peak_bytes: u64,
+}
+
+/// Waits for a message that does not come.
+struct Wait;
+
+#[async_trait]
+impl Workflow for Wait {
+    async fn run(&self, context: &mut dyn Context, _input: Payload) -> Result<Ending, Stop> {
+        context.receive(None).await?;
+        Ok(Ending::Complete(Payload::null()))
+    }
+}
+
+pub(super) async fn measure(directory: &Path, scale: usize) -> Result<Waiting> {
+    let runs = RUNS / scale;
+    let mut held = Vec::new();
+    for resident in [false, true] {
+        let directory = directory.join(format!("waiting-{resident}"));
+        held.push(ask(&Part::Waiting { directory: directory.clone(), runs, resident }).await?);
+        place::remove(&directory)?;
+    }
+    let (Some(resident), Some(usual)) = (held.pop(), held.pop()) else { bail!("two processes give two answers") };
+    Ok(Waiting { runs, usual, resident })
+}
+
+/// In the child: starts the runs, and looks when all of them wait durably.
+pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Result<Held> {
+    let store = workload::store(directory).await?;
+    let options = if resident {
+        Options { resident_waiting: runs, idle: PATIENCE, ..Options::default() }
+    } else {
+        Options::default()
+    };
+    let limit = options.resident_waiting;
+    let engine = workload::engine(&store, Workflows::new().with(WORKFLOW, Wait), options).await?;
+    let before = machine::memory()?;
+    let starts = (0..runs).map(|number| {
+        let engine = engine.clone();
+        async move {
+            let input = Payload::of(&workload::text(number));
+            engine.start(workload::new_run(format!("bench/{number:05}"), WORKFLOW, input)?).await?;
+            anyhow::Ok(())
+        }
+    });
+    stream::iter(starts).buffer_unordered(256).try_collect::<()>().await?;
+    let begun = Instant::now();
+    // Each has two events then: that it began, and that it waits.
+    let waiting = || store.statistics().events >= 2 * runs as u64 && engine.lives() <= limit;
+    while !waiting() {
+        if begun.elapsed() > PATIENCE {
+            bail!("the runs do not come to wait; stuck: {:?}", engine.stuck());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (lives, after) = (engine.lives(), machine::memory()?);
+    engine.stop().await;
+    Ok(Held { lives, before_bytes: before.resident, after_bytes: after.resident, peak_bytes: after.peak })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn runs_come_to_wait_in_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        let held = hold(directory.path(), 50, true).await.unwrap();
+        assert_eq!(held.lives, 50);
+    }
+}

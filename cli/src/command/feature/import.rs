@@ -1,0 +1,66 @@
+//! `longhaul feature import`: the features of another tool's list, added to the one of a project.
+
+mod report;
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::Result;
+use longhaul_activities::project;
+use longhaul_workflows::backlog::import::{self, ImportError, Imported, Merged, Options};
+
+use super::list_file::ListFile;
+use crate::arguments::{FeatureImport, Output};
+use crate::exit::{Exit, usage};
+use crate::place::Project;
+use crate::term;
+use report::Report;
+
+pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
+    let project = Project::at(dir).await?;
+    let name = if arguments.file == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        arguments.file.display().to_string()
+    };
+    let wrong = |error: ImportError| usage(format!("{name}: {error}"));
+    let text = import::decode(&bytes(&arguments.file, &name)?).map_err(wrong)?;
+    let mut file = ListFile::open(&project.root, Some(&arguments.file))?;
+    let options = Options { shape: arguments.shape, tag: arguments.tag.as_deref(), known: file.list.features() };
+    let imported = import::read(&text, &options).map_err(wrong)?;
+    let before = file.list.clone();
+    let merged = import::merge(&mut file.list, &imported).map_err(wrong)?;
+    let has_changed = file.list != before || !file.is_written && !merged.added.is_empty();
+    if has_changed && !arguments.dry_run {
+        file.write()?;
+    }
+    let report =
+        Report { file: &name, list: &file.path, dry_run: arguments.dry_run, imported: &imported, merged: &merged };
+    match arguments.output {
+        Output::Table => term::print(report.text()),
+        Output::Json => term::print(serde_json::to_string_pretty(&report.json())?),
+    }
+    term::say(report.summary());
+    hint(&project, &imported, &merged)?;
+    Ok(Exit::Ok)
+}
+
+fn bytes(file: &Path, name: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(file)
+    };
+    read.map_err(|error| usage(format!("cannot read {name}: {error}")))
+}
+
+/// What has no check waits for a person as soon as it is its turn: better to be told now.
+fn hint(project: &Project, imported: &Imported, merged: &Merged) -> Result<()> {
+    let unchecked = merged.added.iter().filter(|index| imported.items[**index].feature.checks.is_empty()).count();
+    if unchecked > 0 && project::settings(&project.root).map_err(usage)?.gates.is_empty() {
+        let advice = "write `checks` into their entries, or gates for all into longhaul.toml";
+        term::say(format!("without a check that tells when it is done: {unchecked} of them; {advice}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! The command line, as a person or a script uses it.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use longhaul_activities::process::owner_id;
+use serde_json::Value;
+
+/// How long a command may take before a test gives it up.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The command `longhaul` with a data directory of its own.
+#[derive(Debug, Clone)]
+pub struct Longhaul {
+    program: PathBuf,
+    home: PathBuf,
+}
+
+impl Longhaul {
+    /// The command in this file, with this data directory.
+    pub fn new(program: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), home: home.into() }
+    }
+
+    /// The data directory.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(args).env("LONGHAUL_HOME", &self.home).env("USER", "tester").env_remove("LONGHAUL_LOG");
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn call(&self, args: &[&str]) -> Said {
+        Self::said(args, self.command(args))
+    }
+
+    /// Runs a command to its end with a file as its standard input.
+    pub fn feed(&self, args: &[&str], file: &Path) -> Said {
+        let mut command = self.command(args);
+        command.stdin(File::open(file).expect("a file of a test is there"));
+        Self::said(args, command)
+    }
+
+    fn said(args: &[&str], mut command: Command) -> Said {
+        let output = command.output().expect("the command can be started");
+        Said {
+            asked: args.join(" "),
+            status: output.status,
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            talk: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Starts a command and lets it run; what it says goes to a file, whose end is shown when something is wrong.
+    pub fn begin(&self, args: &[&str], said: &Path) -> Running {
+        let file = File::options().create(true).append(true).open(said).expect("a test can write its files");
+        let out = file.try_clone().expect("a file can be used twice");
+        let child = self.command(args).stdout(out).stderr(file).spawn().expect("the command can be started");
+        Running { asked: args.join(" "), child, said: said.to_owned() }
+    }
+
+    /// The status of a project as JSON, by the command that shows it.
+    pub fn status(&self, dir: &Path) -> Value {
+        self.call(&["status", "-o", "json", &dir.to_string_lossy()]).exits(0).json()
+    }
+
+    /// Processes that an owner of the data directory started and that are still there.
+    pub fn left_over(&self) -> Vec<String> {
+        let mark = format!("LONGHAUL_OWNER={}", owner_id(&self.home));
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let is_marked = |place: &Path| {
+            let variables = std::fs::read(place.join("environ")).unwrap_or_default();
+            variables.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+        };
+        let marked = processes.map(|process| process.path()).filter(|place| is_marked(place));
+        let shown = |place: PathBuf| {
+            let command = std::fs::read_to_string(place.join("cmdline")).unwrap_or_default();
+            format!("{} {}", place.display(), command.replace('\0', " "))
+        };
+        marked.map(shown).collect()
+    }
+}
+
+/// What a command said, and how it ended.
+#[derive(Debug, Clone)]
+pub struct Said {
+    asked: String,
+    status: ExitStatus,
+    /// Data.
+    pub out: String,
+    /// Talk.
+    pub talk: String,
+}
+
+impl Said {
+    /// It ended with this code.
+    #[track_caller]
+    pub fn exits(&self, code: i32) -> &Self {
+        assert_eq!(self.status.code(), Some(code), "longhaul {}\n{}\n{}", self.asked, self.out, self.talk);
+        self
+    }
+
+    /// It said this, as data or as talk.
+    #[track_caller]
+    pub fn says(&self, text: &str) -> &Self {
+        let said = self.out.contains(text) || self.talk.contains(text);
+        assert!(said, "longhaul {} does not say {text:?}:\n{}\n{}", self.asked, self.out, self.talk);
+        self
+    }
+
+    /// Its data.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|error| panic!("longhaul {} gives no JSON: {error}\n{}", self.asked, self.out))
+    }
+}
+
+/// A command that runs. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    asked: String,
+    child: Child,
+    said: PathBuf,
+}
+
+impl Running {
+    /// How it ended, if it does so in this time.
+    pub fn wait_for(&mut self, time: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + time;
+        loop {
+            let ended = self.child.try_wait().expect("a child can be waited for");
+            if ended.is_some() || Instant::now() >= deadline {
+                return ended;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// It ends with this code.
+    #[track_caller]
+    pub fn exits(&mut self, code: i32) -> &mut Self {
+        let status = self.wait_for(PATIENCE);
+        let said = self.said();
+        let status = status.unwrap_or_else(|| panic!("longhaul {} does not end:\n{said}", self.asked));
+        assert_eq!(status.code(), Some(code), "longhaul {}\n{said}", self.asked);
+        self
+    }
+
+    /// What it said so far.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.said).unwrap_or_default()
+    }
+
+    /// Tells it to end: SIGTERM.
+    pub fn terminate(&self) {
+        let pid = self.child.id().to_string();
+        let status = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(status.is_ok_and(|status| status.success()), "kill -TERM {pid}");
+    }
+
+    /// Kills it, and nothing else: `kill -9`. `false`: it had ended.
+    pub fn kill(&mut self) -> bool {
+        let ended = self.child.try_wait().expect("a child can be waited for").is_some();
+        if !ended {
+            self.child.kill().expect("a child that was not waited for can be killed");
+            self.child.wait().expect("a child can be waited for");
+        }
+        !ended
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

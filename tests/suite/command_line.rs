@@ -1,0 +1,245 @@
+//! The commands of `longhaul` and their exit codes, while another process runs the log and while none does.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use longhaul_tests::command::{Longhaul, Running, Said};
+use longhaul_tests::project::{Habit, Plan, Project, plain};
+use serde_json::Value;
+
+/// A project and the command.
+struct World {
+    project: Project,
+    longhaul: Longhaul,
+    root: String,
+}
+
+impl World {
+    fn new(plans: &[Plan], pause: f32) -> Self {
+        Self::with_settings(plans, pause, "")
+    }
+
+    fn with_settings(plans: &[Plan], pause: f32, settings: &str) -> Self {
+        let project = Project::with_settings(plans, pause, settings);
+        let longhaul = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), project.home());
+        let root = project.root().to_string_lossy().into_owned();
+        Self { project, longhaul, root }
+    }
+
+    /// Runs a command on the project.
+    fn call(&self, command: &[&str]) -> Said {
+        let mut args = command.to_vec();
+        args.push(&self.root);
+        self.longhaul.call(&args)
+    }
+
+    /// Starts `longhaul run` in a process of its own.
+    fn begin(&self, said: &str) -> Running {
+        self.longhaul.begin(&["run", &self.root], &self.project.place().join(said))
+    }
+
+    fn status(&self) -> Value {
+        self.longhaul.status(Path::new(&self.root))
+    }
+
+    /// What the status says of a feature.
+    fn line(&self, feature: &str) -> Value {
+        let status = self.status();
+        let lines = status["features"].as_array().cloned().unwrap_or_default();
+        lines.into_iter().find(|line| line["id"] == feature).unwrap_or_default()
+    }
+
+    /// Waits until the agent has committed something for a feature.
+    fn until_at_work(&self, feature: &str) {
+        let branch = format!("longhaul/{feature}");
+        until(&format!("the agent works on {feature}"), || {
+            let log = longhaul_tests::project::git(Path::new(&self.root), &["log", "--format=%s", &branch]);
+            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
+        });
+    }
+
+    fn landed(&self, branch: &str) -> Vec<String> {
+        let mut landed = self.project.landed(branch);
+        landed.sort_unstable();
+        landed
+    }
+}
+
+/// Waits until something holds, at most half a minute.
+#[track_caller]
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited half a minute in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn others_ask_and_join_while_one_runs() {
+    let world = World::new(&[plain("parser", &[], 20), plain("table", &["parser"], 1)], 0.1);
+    let mut run = world.begin("first");
+    world.until_at_work("parser");
+    let status = world.status();
+    assert_eq!((&status["is_running"], &status["phase"]), (&true.into(), &"working".into()), "{status:#}");
+    let line = world.line("parser");
+    assert_eq!((&line["status"], &line["step"]), (&"in_progress".into(), &"session 1".into()), "{line:#}");
+    assert_eq!(world.line("table")["waiting_for"], serde_json::json!(["parser"]));
+
+    let mut second = world.begin("second");
+    until("the second run joins", || second.said().contains("joined it"));
+    let add = ["feature", "add", "manual", "A manual", "--check", "grep -q finished manual.txt", "--dir", &world.root];
+    world.longhaul.call(&add).exits(0).says("added manual");
+    until("the new feature is known", || world.line("manual")["name"] == "A manual");
+    world.longhaul.call(&add).exits(2).says("manual");
+
+    run.exits(0);
+    second.exits(0);
+    assert_eq!(world.landed("main"), ["manual", "parser", "table"]);
+    let status = world.status();
+    assert_eq!((&status["is_running"], &status["phase"]), (&false.into(), &"idle".into()), "{status:#}");
+    world.call(&["run"]).exits(0).says("3 of 3 features pass");
+}
+
+#[test]
+fn a_paused_project_ends_its_session_and_goes_on_when_resumed() {
+    let world = World::new(&[plain("parser", &[], 8), plain("table", &["parser"], 1)], 0.1);
+    let mut run = world.begin("first");
+    world.until_at_work("parser");
+    world.call(&["pause", "--reason", "lunch"]).exits(0).says("paused");
+    run.exits(3);
+    let status = world.status();
+    assert_eq!((&status["phase"], &status["stopped_by"]["why"]), (&"paused".into(), &"lunch".into()), "{status:#}");
+    assert_eq!(world.landed("main"), Vec::<String>::new());
+    world.call(&["run"]).exits(3).says("lunch");
+
+    world.call(&["resume"]).exits(0).says("resumed");
+    world.call(&["run"]).exits(0);
+    assert_eq!(world.landed("main"), ["parser", "table"]);
+    assert_eq!(world.project.marks().len(), 2, "the session before the pause was not run again");
+}
+
+#[test]
+fn a_paused_project_is_resumed_while_it_runs() {
+    let world = World::new(&[plain("parser", &[], 8)], 0.1);
+    let mut run = world.begin("first");
+    world.until_at_work("parser");
+    world.call(&["pause"]).exits(0);
+    until("the pause is seen", || world.status()["phase"] == "paused");
+    world.call(&["resume"]).exits(0);
+    run.exits(0);
+    assert_eq!(world.landed("main"), ["parser"]);
+}
+
+#[test]
+fn a_cancelled_project_stops_at_once_and_can_be_run_again() {
+    let world = World::new(&[plain("parser", &[], 8), plain("table", &[], 1)], 0.2);
+    let mut run = world.begin("first");
+    world.until_at_work("parser");
+    world.call(&["cancel", "--reason", "too dear"]).exits(0).says("cancelled");
+    run.exits(3);
+    until("the agents are gone", || world.longhaul.left_over().is_empty());
+    let status = world.status();
+    assert_eq!((&status["phase"], &status["stopped_by"]["why"]), (&"halted".into(), &"too dear".into()), "{status:#}");
+    assert_ne!(world.line("parser")["passes"], true);
+    world.call(&["run"]).exits(0);
+    assert_eq!(world.landed("main"), ["parser", "table"]);
+}
+
+#[test]
+fn a_run_that_is_told_to_end_ends_its_agents_and_can_be_steered_at_rest() {
+    let world = World::new(&[plain("parser", &[], 12), plain("table", &["parser"], 1)], 0.1);
+    let mut run = world.begin("first");
+    world.until_at_work("parser");
+    run.terminate();
+    run.exits(3);
+    assert!(run.said().contains("nothing is lost"), "{}", run.said());
+    until("the agents are gone", || world.longhaul.left_over().is_empty());
+    assert_eq!(world.status()["is_running"], false);
+
+    world.call(&["pause"]).exits(0);
+    assert_eq!(world.status()["phase"], "paused");
+    world.call(&["run"]).exits(3);
+    world.call(&["resume"]).exits(0);
+    world.call(&["cancel"]).exits(0);
+    let add = ["feature", "add", "manual", "A manual", "--check", "grep -q finished manual.txt", "--dir", &world.root];
+    world.longhaul.call(&add).exits(0);
+    world.call(&["run"]).exits(0);
+    assert_eq!(world.landed("main"), ["manual", "parser", "table"]);
+}
+
+#[test]
+fn a_checkout_with_changes_is_left_alone_and_finished_work_waits() {
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &["parser"], 1)], 0.0);
+    world.project.write("README.md", "What I am writing just now.\n");
+    let before = world.project.git(&["rev-parse", "main"]);
+    world.call(&["run"]).exits(3).says("README.md");
+    assert_eq!(world.project.git(&["rev-parse", "main"]), before);
+    assert_eq!(world.landed("longhaul/next"), ["parser", "table"]);
+    assert_eq!(world.project.read("README.md"), "What I am writing just now.\n");
+    assert_eq!(world.project.read("parser.txt"), "");
+    world.call(&["run"]).exits(3).says("longhaul/next");
+
+    world.project.git(&["checkout", "--quiet", "README.md"]);
+    world.call(&["run"]).exits(0);
+    assert_eq!(world.landed("main"), ["parser", "table"]);
+    assert_eq!(world.project.git(&["branch", "--format=%(refname:short)"]), "main");
+    assert_eq!(world.project.read("parser.txt"), "step 1\nfinished\n");
+    assert_eq!(world.project.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_blocked_feature_holds_up_what_needs_it_and_nothing_else() {
+    let never = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
+    let plans = [never, plain("table", &["parser"], 1), plain("manual", &[], 1)];
+    let world = World::with_settings(&plans, 0.0, "[limits]\nfailed_gates = 2\n");
+    world.call(&["run"]).exits(1).says("1 blocked");
+    assert_eq!(world.landed("main"), ["manual"]);
+    let line = world.line("parser");
+    assert_eq!((&line["status"], &line["sessions"]), (&"blocked".into(), &2.into()), "{line:#}");
+    assert!(line["reason"].as_str().is_some_and(|reason| reason.contains("grep -q finished parser.txt")), "{line:#}");
+    let line = world.line("table");
+    assert_eq!(
+        (&line["status"], &line["waiting_for"]),
+        (&"pending".into(), &serde_json::json!(["parser"])),
+        "{line:#}"
+    );
+    world.call(&["run"]).exits(1);
+    assert_eq!(world.project.marks().len(), 3, "a blocked feature is not tried again unasked");
+    world.longhaul.call(&["feature", "unblock", "parser", "--dir", &world.root]).exits(0);
+    world.call(&["run"]).exits(1);
+    assert_eq!(world.project.marks().len(), 5);
+}
+
+#[test]
+fn what_cannot_be_run_says_why() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    let nowhere: PathBuf = world.project.place().join("nowhere");
+    std::fs::create_dir(&nowhere).unwrap();
+    let nowhere = nowhere.to_string_lossy();
+    world.longhaul.call(&["run", &nowhere]).exits(2).says("not a git repository");
+    world.longhaul.call(&["status", &nowhere]).exits(2).says("not a git repository");
+    world.call(&["pause"]).exits(2).says("nothing has run yet");
+    world.call(&["status"]).exits(0).says("never run");
+    world.longhaul.call(&["run", "--no-such-option"]).exits(2);
+    world.longhaul.call(&["run", &world.root, &nowhere]).exits(5);
+
+    world.longhaul.call(&["cancel", "nobody/at-all/1"]).exits(2).says("nobody/at-all/1");
+    world.longhaul.call(&["reconcile", "nobody", "--landed"]).exits(2).says("nobody");
+    world.longhaul.call(&["feature", "show", "nothing", "--dir", &world.root]).exits(2).says("nothing");
+    let elsewhere = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), "/dev/null/home");
+    elsewhere.call(&["run", &world.root]).exits(4).says("/dev/null");
+}
+
+#[test]
+fn a_list_that_goes_in_a_circle_is_refused_with_its_path() {
+    let circle = [plain("parser", &["shell"], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
+    let world = World::new(&circle, 0.0);
+    let said = world.call(&["run"]);
+    said.exits(2).says("circle");
+    let path = said.talk.lines().find(|line| line.contains("circle")).unwrap_or_default();
+    for feature in ["parser", "table", "shell"] {
+        assert!(path.contains(feature), "{path}");
+    }
+    assert!(world.project.marks().is_empty());
+}

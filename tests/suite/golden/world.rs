@@ -1,0 +1,250 @@
+//! A world without a disk, a git or an agent: features behave as planned, and every answer follows from the question.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use longhaul_engine::{Activity, Attempt, Clock, Failure, Handler, Handlers};
+use longhaul_tests::clock::HeldClock;
+use longhaul_workflows::backlog::{Check, Feature, FeatureId};
+use longhaul_workflows::contracts::{
+    ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed, LoadBacklog, LoadInput,
+    LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RunChecks, RunSession, RunSetup, Seal,
+    SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
+};
+use longhaul_workflows::settings::{AgentSettings, Limits, Settings};
+use tokio::sync::watch;
+
+/// How the work on a feature goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Habit {
+    /// It is done after one session.
+    Plain,
+    /// The gates fail after the first session.
+    FailsGate,
+    /// The first session fills its context.
+    Fills,
+    /// The first session marks its feature as passing instead of building it.
+    Tampers,
+    /// The work of the first session does not merge.
+    Conflicts,
+    /// The first session dies, and the gates fail ever after.
+    NeverPasses,
+    /// The agent's provider has had enough for an hour.
+    Limited,
+    /// The session goes on until it is let go or cancelled.
+    Lasts,
+}
+
+/// A feature and how the work on it goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) id: &'static str,
+    pub(super) needs: &'static [&'static str],
+    pub(super) habit: Habit,
+}
+
+/// Clones are the same world.
+#[derive(Clone)]
+pub(super) struct World {
+    plans: &'static [Plan],
+    pub(super) clock: HeldClock,
+    /// The commit that the target branch stands on.
+    tip: Arc<Mutex<String>>,
+    pub(super) let_go: watch::Sender<bool>,
+}
+
+/// A handler that answers in no time, but for the seconds that it lets pass.
+struct Answers<F>(World, i64, F);
+
+#[async_trait]
+impl<A: Activity, F> Handler<A> for Answers<F>
+where
+    F: Fn(&World, &A::Input) -> A::Output + Send + Sync + 'static,
+    A::Input: 'static,
+    A::Output: 'static,
+{
+    async fn perform(&self, input: A::Input, _attempt: &Attempt) -> Result<A::Output, Failure> {
+        self.0.clock.advance(self.1);
+        Ok((self.2)(&self.0, &input))
+    }
+}
+
+#[async_trait]
+impl Handler<RunSession> for World {
+    async fn perform(&self, input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
+        let habit = self.habit(&input.feature.id);
+        self.clock.advance(600);
+        if habit == Habit::Limited && attempt.number == 1 {
+            let until = self.clock.now() + chrono::Duration::hours(1);
+            return Err(Failure::rate_limited(until, "the provider's limit is reached"));
+        }
+        if habit == Habit::Lasts {
+            let mut let_go = self.let_go.subscribe();
+            tokio::select! {
+                biased;
+                () = attempt.cancelled() => return Err(Failure::cancelled()),
+                _ = let_go.wait_for(|gone| *gone) => {}
+            }
+        }
+        let (ending, notes) = match (habit, input.number) {
+            (Habit::Fills, 1) => (SessionEnding::ContextFull, "The parser is done; the printer is not."),
+            (Habit::NeverPasses, 1) => (SessionEnding::Failed { reason: "exit code 1".into() }, ""),
+            _ => (SessionEnding::ClaimsDone, ""),
+        };
+        Ok(SessionReport {
+            ending,
+            notes: notes.into(),
+            duration_ms: 600_000,
+            output_digest: hash(&input.prompt, 64),
+            output_tail: format!("session {} of {}\n", input.number, input.feature.id),
+            log: format!("/home/ann/.longhaul/logs/{}-{}.log", input.feature.id, input.number),
+        })
+    }
+}
+
+impl World {
+    pub(super) fn new(plans: &'static [Plan]) -> Self {
+        let tip = Arc::new(Mutex::new(hash("main", 40)));
+        Self { plans, clock: HeldClock::default(), tip, let_go: watch::Sender::new(false) }
+    }
+
+    /// Handlers for all that workflows ask.
+    pub(super) fn handlers(&self) -> Handlers {
+        Handlers::new()
+            .with::<LoadBacklog>(self.answers(0, Self::load))
+            .with::<OpenWorktree>(self.answers(1, Self::open))
+            .with::<RunSetup>(self.answers(20, Self::set_up))
+            .with::<RunChecks>(self.answers(30, Self::check))
+            .with::<RunSession>(self.clone())
+            .with::<Seal>(self.answers(1, Self::seal))
+            .with::<MergeCandidate>(self.answers(1, Self::merge))
+            .with::<Land>(self.answers(1, Self::land))
+            .with::<CloseWorktree>(self.answers(1, |_: &Self, _: &CloseInput| ()))
+    }
+
+    fn answers<F>(&self, seconds: i64, answer: F) -> Answers<F> {
+        Answers(self.clone(), seconds, answer)
+    }
+
+    fn habit(&self, feature: &FeatureId) -> Habit {
+        let plan = self.plans.iter().find(|plan| plan.id == feature.as_str());
+        plan.expect("only planned features are worked on").habit
+    }
+
+    fn tip(&self) -> String {
+        self.tip.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn load(&self, _: &LoadInput) -> LoadedBacklog {
+        let feature = |plan: &Plan| Feature {
+            description: format!("Build the {} of the shop.", plan.id),
+            depends_on: plan.needs.iter().map(|id| FeatureId::new(*id).unwrap()).collect(),
+            checks: vec![check("accepts", &format!("sh acceptance/{}.sh", plan.id))],
+            ..Feature::new(FeatureId::new(plan.id).unwrap(), format!("The {}", plan.id))
+        };
+        let settings = Settings {
+            agent: AgentSettings { command: vec!["agent".into(), "--print".into()], ..AgentSettings::default() },
+            gates: vec![check("lint", "make lint")],
+            baseline: vec![check("builds", "make")],
+            limits: Limits { failed_gates: 2, ..Limits::default() },
+            ..Settings::default()
+        };
+        LoadedBacklog {
+            features: self.plans.iter().map(feature).collect(),
+            settings,
+            target: "main".into(),
+            list_file: "feature_list.json".into(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn open(&self, input: &OpenInput) -> Worktree {
+        let path = format!("/home/ann/.longhaul/worktrees/{}/{}", input.project.id, input.feature);
+        Worktree { path, branch: format!("longhaul/{}", input.feature), head: self.tip(), rescued: None }
+    }
+
+    fn set_up(&self, input: &SetupInput) -> SetupReport {
+        SetupReport { evidence: Some(evidence(&check("setup", &input.script), &self.tip(), None)) }
+    }
+
+    fn check(&self, input: &ChecksInput) -> ChecksReport {
+        let (id, commit) = (&input.feature, &input.commit);
+        let fails = match self.habit(id) {
+            Habit::FailsGate | Habit::Tampers => *commit == sealed_by(id, 1),
+            Habit::NeverPasses => *commit != self.tip(),
+            _ => false,
+        };
+        let mut report = ChecksReport { evidence: Vec::new() };
+        for check in &input.checks {
+            let failed = fails && check.name == "accepts";
+            report.evidence.push(evidence(check, commit, failed.then_some("expected 3, found 2\n")));
+            if failed {
+                break;
+            }
+        }
+        report
+    }
+
+    fn seal(&self, input: &SealInput) -> Sealed {
+        let tampered = input.subject.contains("session 1,") && self.habit(&input.feature) == Habit::Tampers;
+        let what = format!("feature \"{}\": passes was set to true", input.feature);
+        let tampering = Tampering { file: input.list_file.clone(), what };
+        Sealed {
+            commit: hash(&input.subject, 40),
+            files: vec![format!("src/{}.rs", input.feature)],
+            tampered: if tampered { vec![tampering] } else { Vec::new() },
+            rescued: tampered.then(|| format!("refs/longhaul/rescue/{}/{}/1/7.0", input.project.id, input.feature)),
+            notes: String::new(),
+        }
+    }
+
+    fn merge(&self, input: &MergeInput) -> Merged {
+        let (tip, files) = (self.tip(), vec![format!("src/{}.rs", input.feature)]);
+        if self.habit(&input.feature) == Habit::Conflicts && input.commit == sealed_by(&input.feature, 1) {
+            let output = format!("CONFLICT (content): Merge conflict in {}\n", files[0]);
+            return Merged::Conflict { tip, files, output };
+        }
+        let worktree = format!("/home/ann/.longhaul/worktrees/{}/@integration", input.project.id);
+        Merged::Candidate { commit: hash(&format!("{tip} {}", input.commit), 40), tip, worktree, files }
+    }
+
+    fn land(&self, input: &LandInput) -> Landed {
+        self.tip.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&input.commit);
+        Landed { target_commit: input.commit.clone(), waits_on_next: None }
+    }
+}
+
+/// The commit that holds the work of a session which says that it is done.
+fn sealed_by(feature: &FeatureId, session: u32) -> String {
+    hash(&format!("{feature}: session {session}, done"), 40)
+}
+
+fn check(name: &str, run: &str) -> Check {
+    Check { name: name.into(), run: run.into(), timeout_seconds: None }
+}
+
+fn evidence(check: &Check, commit: &str, failure: Option<&str>) -> Evidence {
+    let output = failure.unwrap_or("ok\n");
+    Evidence {
+        name: check.name.clone(),
+        command: check.run.clone(),
+        commit: commit.into(),
+        exit_code: Some(i32::from(failure.is_some())),
+        ended_by: None,
+        duration_ms: 1200,
+        output_digest: hash(output, 64),
+        output_tail: output.into(),
+        log: format!("/home/ann/.longhaul/logs/{}-{}.log", check.name, &commit[..8]),
+    }
+}
+
+/// Something that looks like a hash, and is the same for the same text.
+fn hash(text: &str, digits: usize) -> String {
+    let mut state = 0xcbf2_9ce4_8422_2325_u64;
+    let mut step = |byte: u8| {
+        state = (state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        state >> 32
+    };
+    text.bytes().map(&mut step).for_each(drop);
+    (0..digits).map(|_| char::from_digit((step(0xff) & 15) as u32, 16).unwrap()).collect()
+}

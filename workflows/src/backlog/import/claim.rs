@@ -1,0 +1,24 @@
+//! What an imported entry claims of itself: kept, and not believed.
+
+use serde_json::{Map, Value, json};
+
+use crate::backlog::feature::Feature;
+use crate::backlog::list::CLAIMED_PASSES;
+
+const CLAIMED_LAST_TESTED: &str = "claimed_last_tested";
+
+/// Takes `passes` and the time of the test from a feature and puts them beside it. A status such as `completed` stays:
+/// it makes Longhaul ask its gates before it starts an agent.
+pub(super) fn set_apart(feature: &mut Feature, extra: &mut Map<String, Value>) {
+    if std::mem::take(&mut feature.passes) {
+        extra.entry(CLAIMED_PASSES).or_insert(json!(true));
+    }
+    if let Some(tested) = feature.last_tested.take().filter(|tested| !tested.trim().is_empty()) {
+        extra.entry(CLAIMED_LAST_TESTED).or_insert(json!(tested));
+    }
+}
+
+/// Whether somebody says that the entry passes.
+pub(super) fn is_claimed(extra: &Map<String, Value>) -> bool {
+    extra.get(CLAIMED_PASSES) == Some(&json!(true))
+}
