@@ -217,8 +217,8 @@ fn what_cannot_be_run_says_why() {
     let nowhere: PathBuf = world.project.place().join("nowhere");
     std::fs::create_dir(&nowhere).unwrap();
     let nowhere = nowhere.to_string_lossy();
-    world.longhaul.call(&["run", &nowhere]).exits(2).says("not a git repository");
-    world.longhaul.call(&["status", &nowhere]).exits(2).says("not a git repository");
+    world.longhaul.call(&["run", &nowhere]).exits(2).says("is not in a git repository");
+    world.longhaul.call(&["status", &nowhere]).exits(2).says("is not in a git repository");
     world.call(&["pause"]).exits(2).says("nothing has run yet");
     world.call(&["status"]).exits(0).says("never run");
     world.longhaul.call(&["run", "--no-such-option"]).exits(2);

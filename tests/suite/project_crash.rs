@@ -131,6 +131,13 @@ impl World {
         Ok(Life { died: lived?, appends: store.appends(), effects: witness.effects() })
     }
 
+    /// What failed, to explain what came of it.
+    fn failures(&self) -> String {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime can be built");
+        let histories = runtime.block_on(Histories::of(&self.memory));
+        histories.map_or_else(|error| error.to_string(), |histories| histories.failures().join("\n"))
+    }
+
     /// Checks what holds wherever it died, and gives what must be the same.
     fn outcome(&self) -> Result<Outcome> {
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
@@ -187,10 +194,11 @@ fn die_once(death: Death) -> Result<(Life, Outcome)> {
     let mut world = World::new()?;
     let first = world.live(death, "1").context("the first life")?;
     if first.died {
-        let second = world.live(Death::Never, "2").context("the second life")?;
-        ensure!(!second.died, "the second life is not to die");
+        let second = world.live(Death::Never, "2").context("the second life");
+        ensure!(!second.with_context(|| world.failures())?.died, "the second life is not to die");
     }
-    Ok((first, world.outcome()?))
+    let outcome = world.outcome().with_context(|| world.failures())?;
+    Ok((first, outcome))
 }
 
 fn differences(expected: &Outcome, found: &Outcome) -> Result<()> {

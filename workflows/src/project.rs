@@ -7,7 +7,7 @@ mod regression;
 mod view;
 
 use async_trait::async_trait;
-use longhaul_engine::{Child, Context, ContextExt, Ending, Outcome, Payload, Received, Request, RunId, Stop, Workflow};
+use longhaul_engine::{Child, Context, ContextExt, Ending, Outcome, Payload, Received, RunId, Stop, Workflow};
 
 use crate::backlog::FeatureId;
 use crate::contracts::{Follow, FollowInput, LoadBacklog, LoadInput};
@@ -83,7 +83,7 @@ impl Memory {
             Received::Signal { name, payload, .. } => match name.as_str() {
                 signal::SYNC => self.sync(context, payload.read()?).await,
                 signal::HALT => {
-                    self.halted = Some(payload.read::<Request>()?);
+                    self.halt(payload.read()?);
                     Ok(())
                 }
                 signal::BLOCK => {
@@ -174,7 +174,7 @@ impl Memory {
                 }
             },
             Outcome::Failed(failure) => self.block(&feature, failure.message),
-            Outcome::Cancelled if self.halted.is_some() => self.put_back(&feature),
+            Outcome::Cancelled if self.was_halted(&feature) => self.put_back(&feature),
             Outcome::Cancelled => self.block(&feature, "its run was cancelled".into()),
         }
         Ok(())

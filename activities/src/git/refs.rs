@@ -78,6 +78,7 @@ impl Repository {
     /// Deletes a ref, if it still is where it was seen.
     pub(super) async fn delete_ref(&self, name: &str, from: &str) -> Result<(), Failure> {
         self.clear_lock_of(name).await?;
+        self.clear_lock_of_packed().await?;
         self.git().args(["update-ref", "-d", name, from]).uninterrupted().run().await.map(drop)
     }
 
@@ -108,9 +109,18 @@ impl Repository {
         }
         Ok(())
     }
+
+    /// Every command that deletes a ref takes this lock, `git commit` too, and an agent's may have been killed. It is
+    /// empty and taken for an instant then; one with content is of somebody who packs refs, which is to be left alone.
+    pub(super) async fn clear_lock_of_packed(&self) -> Result<(), Failure> {
+        let lock = self.common.join("packed-refs.lock");
+        let is_empty = std::fs::symlink_metadata(&lock).is_ok_and(|metadata| metadata.len() == 0);
+        if is_empty { clear_lock(&lock).await } else { Ok(()) }
+    }
 }
 
-/// Removes a lock file that a killed git left. Only for places that no one but Longhaul writes to.
+/// Removes a lock file that a killed git left. Only for places that no one but Longhaul writes to, and
+/// for locks that are held for an instant.
 pub(super) async fn clear_lock(lock: &Path) -> Result<(), Failure> {
     loop {
         let Ok(metadata) = std::fs::symlink_metadata(lock) else { return Ok(()) };

@@ -107,6 +107,7 @@ impl Repository {
         let tree = Tree { path: path.to_owned(), admin };
         self.mend_link(&tree)?;
         self.clear_tree_locks(&tree).await?;
+        self.clear_lock_of_packed().await?;
         let answer = Git::at(path).args(["rev-parse", "--absolute-git-dir"]).finish().await?;
         let works = answer.code() == Some(0) && files::canonical(Path::new(&answer.text()))? == tree.admin;
         Ok(works.then_some(tree))

@@ -61,3 +61,15 @@ async fn merging_and_closing() {
     assert_eq!(world.run(&["show", &format!("{}:late.txt", rescue("login", 6))]), "late");
     assert!(!world.exists("longhaul/login") && !world.tree("login").exists());
 }
+
+#[tokio::test]
+async fn a_lock_that_an_agent_left_when_it_was_killed_holds_up_nothing() {
+    let world = World::new();
+    world.open("login").await;
+    let lock = world.root.join(".git/packed-refs.lock");
+    write(&world.root, ".git/packed-refs.lock", "");
+    let begun = std::time::Instant::now();
+    world.close("login").await;
+    assert!(!world.exists("longhaul/login") && !lock.exists());
+    assert!(begun.elapsed() >= Duration::from_secs(1), "a fresh one may still be somebody's");
+}

@@ -36,6 +36,8 @@ pub struct Remembered {
     synced: String,
     problem: Option<String>,
     halted: Option<Request>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    stopping: BTreeSet<FeatureId>,
     followed: bool,
 }
 
@@ -69,6 +71,8 @@ pub(super) struct Memory {
     pub(super) synced: String,
     pub(super) problem: Option<String>,
     pub(super) halted: Option<Request>,
+    /// Features that were worked on when the project was halted: their runs end, however soon the project goes on.
+    stopping: BTreeSet<FeatureId>,
     /// Whether the checkout was asked since the last change.
     pub(super) followed: bool,
     /// Features whose state is not published yet.
@@ -97,6 +101,7 @@ impl Memory {
             synced: remembered.synced,
             problem: remembered.problem,
             halted: remembered.halted,
+            stopping: remembered.stopping,
             followed: remembered.followed,
             changed: BTreeSet::new(),
             published: None,
@@ -117,6 +122,7 @@ impl Memory {
             synced: self.synced,
             problem: self.problem,
             halted: self.halted,
+            stopping: self.stopping,
             followed: self.followed,
         };
         ProjectInput { project: self.project, memory: Some(memory) }
@@ -194,6 +200,7 @@ impl Memory {
 
     /// Marks a feature as begun; the id of its new run.
     pub(super) fn begin(&mut self, id: &FeatureId) -> Result<RunId, Stop> {
+        self.stopping.remove(id);
         self.record(id).runs += 1;
         self.set(id, FeatureState::InProgress);
         self.run_of(id).ok_or_else(|| refused("its run has no valid id"))
@@ -236,6 +243,19 @@ impl Memory {
         if matches!(self.backlog.state(id), Some(FeatureState::Blocked(_))) {
             self.put_back(id);
         }
+    }
+
+    /// Starts no further feature; the runs of those that are worked on are cancelled by whoever asks for this.
+    pub(super) fn halt(&mut self, request: Request) {
+        self.halted = Some(request);
+        let states = self.backlog.iter();
+        let in_progress = states.filter(|(_, state)| **state == FeatureState::InProgress);
+        self.stopping = in_progress.map(|(feature, _)| feature.id.clone()).collect();
+    }
+
+    /// Whether a run that was cancelled ended because the project was halted.
+    pub(super) fn was_halted(&mut self, id: &FeatureId) -> bool {
+        self.stopping.remove(id)
     }
 
     pub(super) fn put_back(&mut self, id: &FeatureId) {
@@ -323,6 +343,7 @@ impl Remembered {
             synced: String::new(),
             problem: None,
             halted: None,
+            stopping: BTreeSet::new(),
             followed: false,
         }
     }
