@@ -3,29 +3,14 @@
 use std::fmt::Write as _;
 
 use crate::backlog::{Check, Feature};
-use crate::contracts::{Evidence, SessionReason, Tampering};
-
-/// What the last session left for the next.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Feedback {
-    /// What went wrong, in full: the output of a check, the files in conflict, the end of a dead session.
-    pub problem: String,
-    /// What the last session wrote into its notes.
-    pub notes: String,
-    /// What was put back.
-    pub tampered: Vec<Tampering>,
-    /// Refs that keep uncommitted work of sessions that died.
-    pub rescued: Vec<String>,
-    /// What people said to this run.
-    pub guidance: Vec<String>,
-}
+use crate::contracts::{Evidence, Feedback, Problem, SessionInput, SessionReason};
 
 /// The prompt of a session.
-pub fn session(feature: &Feature, gates: &[Check], reason: SessionReason, number: u32, feedback: &Feedback) -> String {
+pub fn session(input: &SessionInput) -> String {
     let mut text = String::new();
-    orientation(&mut text, feature, number);
-    task(&mut text, feature, gates);
-    situation(&mut text, reason, feedback);
+    orientation(&mut text, &input.feature, input.number);
+    task(&mut text, &input.feature, &input.gates);
+    situation(&mut text, input.reason, &input.feedback);
     rules(&mut text);
     text
 }
@@ -82,8 +67,8 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
     if !heading.is_empty() {
         let _ = writeln!(text, "# What happened before\n\n{heading}\n");
     }
-    if !feedback.problem.is_empty() {
-        let _ = writeln!(text, "{}\n", feedback.problem);
+    if let Some(problem) = &feedback.problem {
+        let _ = writeln!(text, "{}\n", told(problem));
     }
     if !feedback.notes.is_empty() {
         let _ = writeln!(text, "Notes of the session before you:\n\n{}\n", feedback.notes);
@@ -111,8 +96,28 @@ fn rules(text: &mut String) {
     );
 }
 
-/// A failed check, told to an agent: what was run, on which commit, how it ended, and the end of its output.
-pub fn failed_check(evidence: &Evidence) -> String {
+/// What went wrong, told to an agent, or to a person if there is no further session.
+pub fn told(problem: &Problem) -> String {
+    match problem {
+        Problem::CheckFailed { evidence, merged_with: None } => failed_check(evidence),
+        Problem::CheckFailed { evidence, merged_with: Some(tip) } => format!(
+            "It passed here, but not merged with what others have finished since. Run `git merge {tip}`, then mend \
+             it.\n\n{}",
+            failed_check(evidence)
+        ),
+        Problem::Conflict { tip, files, output } => format!(
+            "Run `git merge {tip}`, resolve the conflicts in {}, and commit.\n\n```\n{}\n```",
+            files.join(", "),
+            output.trim_end()
+        ),
+        Problem::SessionFailed { reason, output_tail } => {
+            format!("It ended so: {reason}. The end of its output:\n\n```\n{}\n```", output_tail.trim_end())
+        }
+    }
+}
+
+/// A failed check: what was run, on which commit, how it ended, and the end of its output.
+fn failed_check(evidence: &Evidence) -> String {
     format!(
         "The check `{}` failed on commit {}: {}.\n\n    {}\n\nThe end of its output:\n\n```\n{}\n```",
         evidence.name,

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Probe};
 use longhaul_workflows::contracts::{OpenInput, RunSession, SessionEnding, SessionInput, SessionReport};
+use longhaul_workflows::prompt;
 use longhaul_workflows::settings::Seconds;
 
 use crate::git::GitHandlers;
@@ -56,7 +57,7 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(report) = files.report() {
             return Ok(report);
         }
-        let mut prompt = input.prompt.clone();
+        let mut prompt = prompt::session(&input);
         if files.exist()
             && let Some(reference) = self.clear_up(&input, attempt).await?
         {

@@ -3,7 +3,7 @@
 use longhaul_engine::{EventKind, Payload};
 use longhaul_workflows::backlog::Feature;
 use longhaul_workflows::contracts::{
-    ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed, MergeCandidate,
+    ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Feedback, Land, LandInput, Landed, MergeCandidate,
     MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, ProjectRef, RunChecks, RunSession, RunSetup, Seal,
     SealInput, Sealed, SessionEnding, SessionInput, SessionReason, SessionReport, SetupInput, SetupReport, Tampering,
     Worktree,
@@ -127,7 +127,8 @@ pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
         worktree: "/w/login".into(),
         number,
         reason,
-        prompt: "Do it.".into(),
+        gates: Vec::new(),
+        feedback: Feedback::default(),
         agent: AgentSettings::default(),
     }
 }

@@ -4,7 +4,7 @@ use longhaul_activities::git::GitHandlers;
 use longhaul_activities::session::SessionHandler;
 use longhaul_engine::{Failure, FailureKind, Handler, Probe};
 use longhaul_workflows::backlog::{Feature, FeatureId};
-use longhaul_workflows::contracts::{ProjectRef, SessionEnding, SessionInput, SessionReason, SessionReport};
+use longhaul_workflows::contracts::{Feedback, ProjectRef, SessionEnding, SessionInput, SessionReason, SessionReport};
 use longhaul_workflows::settings::AgentSettings;
 
 use super::support::{World, attempt, supervisor, wait_for, wait_until_gone};
@@ -17,7 +17,8 @@ fn input(world: &World) -> SessionInput {
         worktree: world.text_path("work"),
         number: 2,
         reason: SessionReason::GatesFailed,
-        prompt: "Build the login.\n".into(),
+        gates: Vec::new(),
+        feedback: Feedback { notes: "The login needs a form.".into(), ..Feedback::default() },
         agent: AgentSettings { command: vec!["./agent.sh".into(), "an argument".into()], ..AgentSettings::default() },
     }
 }
@@ -48,12 +49,12 @@ async fn exit_codes_are_claims() {
 #[tokio::test]
 async fn the_agent_gets_its_prompt_its_feature_and_its_place() {
     let report = session(
-        "cat; cat $LONGHAUL_PROMPT_FILE; grep name $LONGHAUL_FEATURE_FILE
+        "grep needs; grep needs $LONGHAUL_PROMPT_FILE; grep name $LONGHAUL_FEATURE_FILE
          echo $1, $LONGHAUL_FEATURE_ID, $LONGHAUL_RUN_ID, $LONGHAUL_SESSION, $LONGHAUL_REASON
          cat code.txt; printf 'Mind the gap.' >$LONGHAUL_NOTES_FILE",
     );
     let report = report.await;
-    let expected = "Build the login.\nBuild the login.\n  \"name\": \"Log in\",\n\
+    let expected = "The login needs a form.\nThe login needs a form.\n  \"name\": \"Log in\",\n\
                     an argument, login, shop/login, 2, gates_failed\ngood\n";
     assert_eq!(report.output_tail, expected);
     assert_eq!(report.notes, "Mind the gap.");
@@ -117,7 +118,7 @@ async fn a_report_is_given_again_and_the_agent_is_not() {
 
     let other_call = handler(&world).probe(input.clone(), &attempt("shop/login", 4)).await;
     assert_eq!(other_call, Probe::NotLanded);
-    let other_input = SessionInput { prompt: "Something else.".into(), ..input };
+    let other_input = SessionInput { feedback: Feedback::default(), ..input };
     perform(&world, other_input).await.unwrap();
     assert_eq!(world.read("count"), "x\nx\n");
 }

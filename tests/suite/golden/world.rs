@@ -11,6 +11,7 @@ use longhaul_workflows::contracts::{
     LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RunChecks, RunSession, RunSetup, Seal,
     SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
 };
+use longhaul_workflows::prompt;
 use longhaul_workflows::settings::{AgentSettings, Limits, Settings};
 use tokio::sync::watch;
 
@@ -95,7 +96,7 @@ impl Handler<RunSession> for World {
             ending,
             notes: notes.into(),
             duration_ms: 600_000,
-            output_digest: hash(&input.prompt, 64),
+            output_digest: hash(&prompt::session(&input), 64),
             output_tail: format!("session {} of {}\n", input.number, input.feature.id),
             log: format!("/home/ann/.longhaul/logs/{}-{}.log", input.feature.id, input.number),
         })

@@ -5,10 +5,10 @@ use std::time::Duration;
 use longhaul_engine::{Activity, Delays, Policy};
 use serde::{Deserialize, Serialize};
 
-use crate::backlog::Feature;
+use crate::backlog::{Check, Feature};
 use crate::settings::AgentSettings;
 
-use super::ProjectRef;
+use super::{Feedback, ProjectRef};
 
 /// Runs the configured command as an agent in a work tree, until it ends. What the agent does wrong is a report, not a
 /// failure of the activity; a program that cannot be started is a terminal failure.
@@ -51,7 +51,8 @@ impl SessionReason {
     }
 }
 
-/// Input of [`RunSession`].
+/// Input of [`RunSession`]: facts only. The words of the prompt are the handler's, so that better ones do not make recorded
+/// runs diverge.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SessionInput {
     /// The project.
@@ -66,8 +67,10 @@ pub struct SessionInput {
     pub number: u32,
     /// Why.
     pub reason: SessionReason,
-    /// The whole prompt.
-    pub prompt: String,
+    /// The commands that will decide whether it is done.
+    pub gates: Vec<Check>,
+    /// What the session before left.
+    pub feedback: Feedback,
     /// The program, and its limits.
     pub agent: AgentSettings,
 }

@@ -4,11 +4,13 @@
 
 mod agent;
 mod checks;
+mod feedback;
 mod git;
 mod project;
 
 pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
 pub use checks::{ChecksInput, ChecksReport, Evidence, RunChecks, RunSetup, SetupInput, SetupReport};
+pub use feedback::{Feedback, Problem};
 pub use git::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, MergeStyle,
     Merged, OpenInput, OpenWorktree, Seal, SealInput, Sealed, Tampering, Worktree,

@@ -4,10 +4,10 @@ use chrono::{DateTime, SecondsFormat, Utc};
 
 use crate::backlog::{Check, FeatureId};
 use crate::contracts::{
-    ChecksInput, Evidence, LandInput, MergeInput, ProjectRef, SealInput, Sealed, SessionEnding, SessionInput,
-    SessionReason, SessionReport, SetupInput, Worktree,
+    ChecksInput, Evidence, Feedback, LandInput, MergeInput, Problem, ProjectRef, SealInput, Sealed, SessionEnding,
+    SessionInput, SessionReason, SessionReport, SetupInput, Worktree,
 };
-use crate::prompt::{self, Feedback};
+use crate::prompt;
 
 use super::{Brief, FeatureOutcome, FeatureProgress, Turn};
 
@@ -95,17 +95,15 @@ impl Work {
     }
 
     pub(super) fn session(&self) -> SessionInput {
-        let number = self.progress.sessions;
-        let feature = self.brief.feature.clone();
-        let prompt = prompt::session(&feature, &self.own_checks(), self.reason, number, &self.feedback);
         SessionInput {
             project: self.project(),
             target: self.target(),
-            feature,
+            feature: self.brief.feature.clone(),
             worktree: self.worktree.clone(),
-            number,
+            number: self.progress.sessions,
             reason: self.reason,
-            prompt,
+            gates: self.own_checks(),
+            feedback: self.feedback.clone(),
             agent: self.brief.settings.agent.clone(),
         }
     }
@@ -162,7 +160,7 @@ impl Work {
         let failed = setup.filter(|evidence| !evidence.passed()).or(baseline);
         if let Some(failed) = failed {
             self.reason = SessionReason::Repair;
-            self.feedback.problem = prompt::failed_check(failed);
+            self.feedback.problem = Some(Problem::CheckFailed { evidence: failed.clone(), merged_with: None });
         }
     }
 
@@ -178,7 +176,7 @@ impl Work {
             tampered: sealed.tampered.clone(),
             rescued: sealed.rescued.iter().cloned().collect(),
             guidance,
-            problem: String::new(),
+            problem: None,
         };
         match &session.ending {
             SessionEnding::ClaimsDone => {}
@@ -186,8 +184,8 @@ impl Work {
             SessionEnding::Failed { reason } => {
                 self.progress.failed_sessions += 1;
                 self.reason = SessionReason::Retry;
-                let tail = session.output_tail.trim_end();
-                self.feedback.problem = format!("It ended so: {reason}. The end of its output:\n\n```\n{tail}\n```");
+                let (reason, output_tail) = (reason.clone(), session.output_tail.clone());
+                self.feedback.problem = Some(Problem::SessionFailed { reason, output_tail });
             }
         }
     }
@@ -195,22 +193,15 @@ impl Work {
     pub(super) fn take_failed_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
         self.progress.failed_gates += 1;
         self.reason = SessionReason::GatesFailed;
-        self.feedback.problem = prompt::failed_check(failed);
-        if let Some(tip) = tip {
-            self.feedback.problem = format!(
-                "It passed here, but not merged with what others have finished since. Run `git merge {tip}`, then mend it.\n\n{}",
-                self.feedback.problem
-            );
-        }
+        let merged_with = tip.map(str::to_owned);
+        self.feedback.problem = Some(Problem::CheckFailed { evidence: failed.clone(), merged_with });
     }
 
     pub(super) fn take_conflict(&mut self, tip: &str, files: &[String], output: &str) {
         self.progress.conflicts += 1;
         self.reason = SessionReason::Conflict;
-        let files = files.join(", ");
-        let output = output.trim_end();
         self.feedback.problem =
-            format!("Run `git merge {tip}`, resolve the conflicts in {files}, and commit.\n\n```\n{output}\n```");
+            Some(Problem::Conflict { tip: tip.into(), files: files.to_vec(), output: output.into() });
     }
 
     /// Why no further session is started, if one of the limits is reached.
@@ -223,11 +214,11 @@ impl Work {
             (progress.sessions, limits.sessions, "sessions were used"),
         ];
         let (count, _, what) = reached.into_iter().find(|(count, limit, _)| count >= limit)?;
-        let problem = self.feedback.problem.trim();
+        let problem = self.feedback.problem.as_ref().map(prompt::told);
         let times = if what.ends_with("used") { String::new() } else { " times".into() };
         let count =
             if what.starts_with("sessions") { format!("{count} {what}") } else { format!("{what} {count}{times}") };
-        Some(if problem.is_empty() { count } else { format!("{count}. {problem}") })
+        Some(problem.map_or_else(|| count.clone(), |problem| format!("{count}. {problem}")))
     }
 
     pub(super) fn blocked(&self, reason: String) -> FeatureOutcome {
