@@ -41,6 +41,7 @@ use longhaul_workflows::contracts::{
 };
 use tokio::sync::Mutex;
 
+pub(crate) use command::Git;
 pub use found::{commit_files, has_commit, make_repository};
 use refs::Repository;
 pub use repository::{Checkout, branch_of, check_git, exclude_own_files, project_id};
