@@ -148,7 +148,7 @@ fn cost(sessions: &[Session]) -> Cost {
     let dollars: Vec<f64> = sessions.iter().filter_map(|session| session.cost_usd).collect();
     Cost {
         sessions: sessions.len(),
-        session_seconds: sessions.iter().filter_map(|session| session.seconds).sum(),
+        session_seconds: sessions.iter().filter_map(|session| session.seconds).fold(0.0, |sum, seconds| sum + seconds),
         usd: (!dollars.is_empty()).then(|| dollars.iter().sum()),
     }
 }

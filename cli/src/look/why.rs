@@ -117,9 +117,9 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Whether something holds it up.
-    pub(crate) fn holds(self) -> bool {
-        !matches!(self, Self::Done | Self::Working | Self::Next)
+    /// Whether something holds it up that is in the log: the same whether a process runs it or not.
+    pub(super) fn holds(self) -> bool {
+        !matches!(self, Self::Done | Self::Working | Self::Next | Self::NotRunning | Self::Pool | Self::Stuck)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use longhaul_engine::event::{Cause, Message};
 use longhaul_engine::{EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, Request};
-use longhaul_workflows::feature::FeatureProgress;
+use longhaul_workflows::feature::{FeatureProgress, Ready, Turn};
+use longhaul_workflows::project::signal::{HALT, SYNC};
 
 use super::report;
 
@@ -31,7 +32,7 @@ pub(super) fn of(kind: &EventKind) -> String {
         EventKind::MessageAwaited { deadline: Some(at), .. } => format!("waits for a message until {}", clock(*at)),
         EventKind::MessageReceived { message: None, .. } => "there was no message".into(),
         EventKind::MessageReceived { message: Some(message), .. } => received(message),
-        EventKind::SignalSent { to, name, payload, .. } => format!("told {to}: {name} {}", payload.preview(PREVIEW)),
+        EventKind::SignalSent { to, name, payload, .. } => format!("told {to}: {}", signal(name, payload)),
         EventKind::TimerStarted { fire_at, .. } => format!("waits until {}", clock(*fire_at)),
         EventKind::TimerFired { .. } => "the time has come".into(),
         EventKind::TimeRead { .. } => "read the clock".into(),
@@ -65,7 +66,7 @@ fn received(message: &Message) -> String {
     match &message.body {
         MessageBody::Signal { name, payload, from } => {
             let from = from.as_ref().map(|run| format!(" from {run}")).unwrap_or_default();
-            format!("heard{from}: {name} {}", payload.preview(PREVIEW))
+            format!("heard{from}: {}", signal(name, payload))
         }
         MessageBody::ChildEnded { run, outcome } => match outcome {
             Outcome::Completed(output) => format!("{run} is over: {}", report::outcome(output)),
@@ -79,6 +80,25 @@ fn received(message: &Message) -> String {
             format!("an effect {}, says {}", if *landed { "happened" } else { "did not happen" }, who(request))
         }
     }
+}
+
+/// What a signal says; one that is not known, as it is.
+fn signal(name: &str, payload: &Payload) -> String {
+    let known = match name {
+        Ready::SIGNAL => payload.read::<Ready>().ok().map(|ready| format!("{} is ready to merge", ready.feature)),
+        Turn::GIVEN => payload.read::<Turn>().ok().map(|turn| match turn.regression.len() {
+            0 => "it may merge now".into(),
+            1 => "it may merge now, 1 more check".into(),
+            count => format!("it may merge now, {count} more checks"),
+        }),
+        Turn::GIVEN_BACK => {
+            payload.read::<String>().ok().map(|feature| format!("{feature} gives its turn to merge back"))
+        }
+        SYNC => Some("read the list again".into()),
+        HALT => payload.read::<Request>().ok().map(|request| format!("stop, {}", by(&request))),
+        _ => None,
+    };
+    known.unwrap_or_else(|| format!("{name} {}", payload.preview(PREVIEW)))
 }
 
 fn said(key: &str, value: &Payload) -> String {

@@ -20,13 +20,11 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     let document = match super::ask(data_dir, Question::List(query(arguments).await?)).await? {
         Some(Document::List(list)) => list,
         Some(other) => return Err(super::unexpected(&other)),
-        None => {
-            term::say(format!("there is no log in {}: nothing has run yet", data_dir.display()));
-            ListDocument { schema: SCHEMA.into(), runs: Vec::new(), fitting: 0, next: None }
-        }
+        None => ListDocument { schema: SCHEMA.into(), runs: Vec::new(), fitting: 0, next: None },
     };
     match output {
         Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Table if document.runs.is_empty() => term::say(format!("no run fits in {}", data_dir.display())),
         Output::Table => show(&document),
     }
     Ok(Exit::Ok)
@@ -54,10 +52,6 @@ async fn query(arguments: List) -> Result<Query> {
 }
 
 fn show(document: &ListDocument) {
-    if document.runs.is_empty() {
-        term::say("no run fits");
-        return;
-    }
     let page = Page::here();
     let rows: Vec<Vec<String>> = document.runs.iter().map(|line| row(page, line)).collect();
     term::print(page.table(&["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", ""], &rows));

@@ -75,6 +75,9 @@ impl Page {
         for row in rows {
             table.add_row(row);
         }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
         let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
         lines.join("\n")
     }

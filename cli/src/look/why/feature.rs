@@ -8,7 +8,7 @@ use longhaul_workflows::project::{BacklogView, FeatureView};
 
 use super::super::graph::State;
 use super::super::{View, features, published, report};
-use super::run::sentence;
+use super::run::{given_up, sentence};
 use super::{Kind, Reason, SCHEMA, WhyDocument};
 
 /// What a project says of its features.
@@ -93,7 +93,9 @@ impl View<'_> {
         if reasons.is_empty() {
             reasons.push(self.why_workable(project, feature, standing).await?);
         }
-        if !self.is_running {
+        // Where a person is needed, running it again does nothing.
+        let needs_person = |reason: &Reason| reason.remedy.is_some();
+        if !self.is_running && !reasons.iter().any(needs_person) {
             reasons.push(Reason::not_running());
         }
         Ok(reasons)
@@ -168,7 +170,7 @@ impl Standing {
         };
         let why = self.views.get(last).and_then(|view| view.reason.as_deref());
         let stands = match (state, why) {
-            (State::Blocked, Some(why)) => format!("is blocked: {}", sentence(report::first_line(why))),
+            (State::Blocked, Some(why)) => format!("is blocked: {}", sentence(given_up(why))),
             (State::Blocked, None) => "is blocked.".into(),
             (State::InProgress, _) => "is in progress.".into(),
             _ => "is not begun yet.".into(),

@@ -75,10 +75,7 @@ impl Reason {
                 Self::of(Kind::Message, format!("It waits for a message until {}.", clock(*at))).until(*at)
             }
             Waits::Message { deadline: None } => Self::of(Kind::Message, "It waits for a message."),
-            Waits::Call { name, attempt, since } => {
-                let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
-                Self::of(Kind::Working, format!("It is working: {} since {}{again}.", words(name), clock(*since)))
-            }
+            Waits::Call { name, .. } => Self::of(Kind::Working, format!("It is working: {}.", words(name))),
         }
     }
 

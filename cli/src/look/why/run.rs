@@ -1,13 +1,17 @@
 //! Why a run does not go on, or what it came to.
 
+use std::collections::BTreeMap;
+
 use longhaul_engine::{EventKind, MessageBody, Request, RunId, Status, StoreError, Summary};
+use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow};
-use longhaul_workflows::project::{Phase, ProjectView, ProjectWorkflow};
+use longhaul_workflows::project::{FeatureView, Phase, ProjectView, ProjectWorkflow};
 
 use super::super::facts::{Facts, NAME_OF_SESSION, Waits};
 use super::super::lane::Lane;
 use super::super::list::RunLine;
-use super::super::{View, published, report};
+use super::super::words::clock;
+use super::super::{View, features, published, report};
 use super::{Kind, Reason, SCHEMA, WhyDocument};
 
 /// The step in which a feature waits for its turn.
@@ -49,14 +53,15 @@ impl View<'_> {
         }
         let is_held =
             reasons.iter().any(|reason| reason.kind != Kind::Paused || matches!(summary.status, Status::Paused(_)));
-        if !is_held {
+        if line.workflow == ProjectWorkflow::NAME {
+            reasons.extend(self.project_reasons(run).await?);
+        } else if !is_held {
             reasons.push(self.doing(line, &facts).await?);
         }
         reasons.extend(facts.failed_check().map(Reason::gate));
-        if line.workflow == ProjectWorkflow::NAME {
-            reasons.extend(self.project_reasons(run).await?);
-        }
-        if !self.is_running && reasons.iter().all(|reason| reason.kind != Kind::Done) {
+        let is_told =
+            |reason: &Reason| matches!(reason.kind, Kind::Done | Kind::Blocked | Kind::Halted | Kind::NotRunning);
+        if !self.is_running && !reasons.iter().any(is_told) {
             reasons.push(Reason::not_running());
         }
         Ok(reasons)
@@ -86,14 +91,25 @@ impl View<'_> {
         let step = facts.step.as_deref().unwrap_or_default();
         match &facts.waits {
             Some(Waits::Message { .. }) if is_feature && step == WAITING_TO_MERGE => self.turn(line).await,
-            Some(Waits::Message { .. }) if line.workflow == ProjectWorkflow::NAME => {
-                Ok(Reason::of(Kind::Working, "The project waits for its features, or for somebody to say something."))
+            Some(Waits::Call { since, .. }) if !step.is_empty() => {
+                Ok(self.working(&format!("{step}, since {}", clock(*since))))
+            }
+            Some(Waits::Call { name, since, .. }) => {
+                Ok(self.working(&format!("{}, since {}", name.replace('_', " "), clock(*since))))
             }
             Some(waits) => Ok(Reason::waits(waits)),
-            None if is_feature && step.starts_with("session") => self.pool().await,
-            None if step.is_empty() => Ok(Reason::of(Kind::Working, "It is working.")),
-            None => Ok(Reason::of(Kind::Working, format!("It is working: {step}."))),
+            None if is_feature && step.starts_with("session") && self.is_running => self.pool().await,
+            None if step.is_empty() => Ok(self.working("what its history shows last")),
+            None => Ok(self.working(step)),
         }
+    }
+
+    /// It does something, if a process runs it.
+    fn working(&self, what: &str) -> Reason {
+        if self.is_running {
+            return Reason::of(Kind::Working, format!("It is working: {what}."));
+        }
+        Reason { text: format!("No process runs it now; it was at: {what}."), ..Reason::not_running() }
     }
 
     /// Who merges, while this one waits to.
@@ -150,9 +166,8 @@ impl View<'_> {
             let text = format!("Finished work waits on longhaul/next: {reason}");
             reasons.push(Reason::of(Kind::Checkout, text));
         }
-        if view.phase == Phase::Idle {
-            let text = format!("{} of {} features pass, {} are blocked.", view.passed, view.features, view.blocked);
-            reasons.push(Reason::of(Kind::Done, format!("Nothing more can be done: {text}")));
+        if view.halted.is_none() {
+            reasons.push(stands(&view, &features(&values)));
         }
         Ok(reasons)
     }
@@ -175,6 +190,26 @@ impl View<'_> {
     }
 }
 
+/// How far a project is.
+fn stands(view: &ProjectView, features: &BTreeMap<String, FeatureView>) -> Reason {
+    let count = format!("{} of {} features pass", view.passed, view.features);
+    let with = |status| features.iter().filter(move |(_, view)| view.status == status && !view.passes);
+    let names = |status| with(status).map(|(id, _)| id.clone()).collect::<Vec<String>>();
+    let (blocked, at_work) = (names(FeatureStatus::Blocked), names(FeatureStatus::InProgress));
+    if view.phase == Phase::Working {
+        let text = match &at_work[..] {
+            [] => format!("{count}."),
+            at_work => format!("{count}; in progress: {}.", at_work.join(", ")),
+        };
+        return Reason::of(Kind::Working, text).with_features(at_work);
+    }
+    if blocked.is_empty() {
+        return Reason::of(Kind::Done, format!("It is done: {count}."));
+    }
+    let text = format!("It needs a person: {count}, and the rest waits for {}.", blocked.join(", "));
+    Reason::of(Kind::Blocked, text).with_remedy("`longhaul why FEATURE` says more").with_features(blocked)
+}
+
 /// What a run that is over came to.
 fn over(line: &RunLine, status: &Status, facts: &Facts) -> Vec<Reason> {
     let outcome = facts.output.as_ref().and_then(|output| output.read::<FeatureOutcome>().ok());
@@ -192,10 +227,16 @@ fn over(line: &RunLine, status: &Status, facts: &Facts) -> Vec<Reason> {
 }
 
 fn blocked(feature: Option<&str>, reason: &str, facts: &Facts) -> Vec<Reason> {
-    let text = format!("It was given up: {}", sentence(report::first_line(reason)));
+    let text = format!("It was given up: {}", sentence(given_up(reason)));
     let again = feature.map(|id| format!("`longhaul feature unblock {id}` tries it again"));
-    let given_up = Reason { remedy: again, ..Reason::of(Kind::Blocked, text) };
-    std::iter::once(given_up).chain(facts.failed_check().map(Reason::gate)).collect()
+    let blocked = Reason { remedy: again, ..Reason::of(Kind::Blocked, text) };
+    std::iter::once(blocked).chain(facts.failed_check().map(Reason::gate)).collect()
+}
+
+/// Why a feature was given up, without the check that failed last: that is a reason of its own, told in full.
+pub(super) fn given_up(reason: &str) -> &str {
+    let line = report::first_line(reason);
+    line.find(". The check `").map_or(line, |end| &line[..end])
 }
 
 /// A text with one full stop at its end.
