@@ -17,6 +17,8 @@ pub(crate) const SCHEMA: &str = "longhaul.describe/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DescribeDocument {
     pub(crate) schema: String,
+    /// Whether a process runs this log now.
+    pub(crate) is_running: bool,
     #[serde(flatten)]
     pub(crate) run: RunLine,
     /// What is being done.
@@ -90,6 +92,7 @@ impl View<'_> {
         };
         Ok(DescribeDocument {
             schema: SCHEMA.into(),
+            is_running: self.is_running,
             step: facts.step.clone().filter(|_| line.ended_at.is_none()),
             waits_for: why.into_iter().filter(|reason| reason.kind.holds()).map(|reason| reason.text).collect(),
             events: facts.events,

@@ -40,6 +40,8 @@ pub(crate) struct Cursor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ListDocument {
     pub(crate) schema: String,
+    /// Whether a process runs this log now; without one, `running` says that there is something to do.
+    pub(crate) is_running: bool,
     pub(crate) runs: Vec<RunLine>,
     /// How many runs fit, on this page and on those behind it.
     pub(crate) fitting: usize,
@@ -153,7 +155,7 @@ impl View<'_> {
             }
         }
         let next = lines.last().filter(|_| fitting > lines.len()).map(|last: &RunLine| last.cursor().text());
-        Ok(ListDocument { schema: SCHEMA.into(), runs: lines, fitting, next })
+        Ok(ListDocument { schema: SCHEMA.into(), is_running: self.is_running, runs: lines, fitting, next })
     }
 
     /// A line with what the run of a feature came to.

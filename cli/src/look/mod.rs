@@ -11,6 +11,8 @@ mod names;
 mod near;
 mod report;
 pub(crate) mod schema;
+#[cfg(test)]
+mod tests;
 pub(crate) mod tree;
 pub(crate) mod why;
 mod words;

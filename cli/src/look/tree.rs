@@ -17,6 +17,8 @@ pub(crate) const SCHEMA: &str = "longhaul.tree/1";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct TreeDocument {
     pub(crate) schema: String,
+    /// Whether a process runs this log now.
+    pub(crate) is_running: bool,
     pub(crate) runs: Vec<Branch>,
 }
 
@@ -59,7 +61,7 @@ impl View<'_> {
             outcomes.apply(self, &mut line).await?;
             runs.push(Branch { depth, run: line, step });
         }
-        Ok(TreeDocument { schema: SCHEMA.into(), runs })
+        Ok(TreeDocument { schema: SCHEMA.into(), is_running: self.is_running, runs })
     }
 
     async fn step(&self, run: &RunId, summary: &Summary) -> Result<Option<String>, StoreError> {

@@ -19,7 +19,10 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     };
     match arguments.output {
         Output::Json => term::print(serde_json::to_string_pretty(&document)?),
-        Output::Table => term::print(text(Page::here(), &document)),
+        Output::Table => {
+            term::print(text(Page::here(), &document));
+            super::say_if_idle(document.is_running, [&document.run]);
+        }
     }
     Ok(Exit::Ok)
 }

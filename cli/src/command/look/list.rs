@@ -20,7 +20,7 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     let document = match super::ask(data_dir, Question::List(query(arguments).await?)).await? {
         Some(Document::List(list)) => list,
         Some(other) => return Err(super::unexpected(&other)),
-        None => ListDocument { schema: SCHEMA.into(), runs: Vec::new(), fitting: 0, next: None },
+        None => ListDocument { schema: SCHEMA.into(), is_running: false, runs: Vec::new(), fitting: 0, next: None },
     };
     match output {
         Output::Json => term::print(serde_json::to_string_pretty(&document)?),
@@ -55,6 +55,7 @@ fn show(document: &ListDocument) {
     let page = Page::here();
     let rows: Vec<Vec<String>> = document.runs.iter().map(|line| row(page, line)).collect();
     term::print(page.table(&["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", ""], &rows));
+    super::say_if_idle(document.is_running, &document.runs);
     if let Some(next) = &document.next {
         let rest = document.fitting - document.runs.len();
         term::say(format!("{rest} more: --after {next}"));

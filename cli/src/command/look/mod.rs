@@ -16,9 +16,11 @@ use anyhow::Result;
 
 use crate::arguments::look::Look;
 use crate::exit::{Complaint, Exit, usage};
+use crate::look::list::RunLine;
 use crate::look::{Document, Name, Nameless, Question, Unknown};
 use crate::owner::{Access, Answer, Ask};
 use crate::place::Project;
+use crate::term;
 
 pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
     match look {
@@ -65,6 +67,13 @@ fn unexpected(answer: &impl std::fmt::Debug) -> anyhow::Error {
 async fn name(text: &str, dir: &Path) -> Name {
     let project = Project::at(dir).await.ok().map(|project| project.id);
     Name { text: text.to_owned(), project }
+}
+
+/// Says that nothing is being done, if something is to be done.
+fn say_if_idle<'a>(is_running: bool, runs: impl IntoIterator<Item = &'a RunLine>) {
+    if !is_running && runs.into_iter().any(|run| run.status == "running") {
+        term::say("no process runs this log now: what is running there goes on with `longhaul run`");
+    }
 }
 
 fn refusal(unknown: &Unknown) -> anyhow::Error {

@@ -26,7 +26,10 @@ pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
     };
     match arguments.output {
         Output::Json => term::print(serde_json::to_string_pretty(&document)?),
-        Output::Table => term::print(text(Page::here(), &document.runs)),
+        Output::Table => {
+            term::print(text(Page::here(), &document.runs));
+            super::say_if_idle(document.is_running, document.runs.iter().map(|branch| &branch.run));
+        }
     }
     Ok(Exit::Ok)
 }
