@@ -105,7 +105,14 @@ impl View<'_> {
 
 /// The one run that a beginning means: the only one, the one that all others are below, or the last of a feature's.
 fn only<'a>(runs: impl Iterator<Item = &'a RunId>, text: &str) -> Option<RunId> {
-    let runs: Vec<&RunId> = runs.collect();
+    let mut runs: Vec<&RunId> = runs.collect();
+    // What goes on with a whole part is meant rather than what only begins so: `login` is not `login-2`.
+    let is_whole =
+        |run: &&RunId| run.as_str().strip_prefix(text).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let whole: Vec<&RunId> = runs.iter().copied().filter(is_whole).collect();
+    if !whole.is_empty() {
+        runs = whole;
+    }
     let top = runs.iter().min_by_key(|run| run.as_str().len())?;
     let is_below = |run: &RunId| run == *top || run.as_str().starts_with(&format!("{top}/"));
     if runs.iter().all(|run| is_below(run)) {
@@ -139,6 +146,7 @@ mod tests {
         check_only(&runs, "shop", None);
         check_only(&runs, "shop-1/login", Some("shop-1/login/10"));
         check_only(&runs, "nothing", None);
+        check_only(&["shop-1/login/1", "shop-1/login-2/1"], "shop-1/login", Some("shop-1/login/1"));
     }
 
     #[test]

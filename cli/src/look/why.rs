@@ -1,6 +1,8 @@
 //! Why a run or a feature does not go on, or why it failed: the reasons, the nearest first.
 
 mod feature;
+mod outcome;
+mod project;
 mod reason;
 mod run;
 
@@ -124,9 +126,13 @@ impl Kind {
 }
 
 /// A feature of a list that no log knows.
-pub(crate) fn of_list(feature: &str, project: &RunId, state: State) -> WhyDocument {
-    let run = "it is worked on when `longhaul run` runs";
-    let reason = Reason::of(Kind::NotRunning, "The project has never run.").with_remedy(run);
+pub(crate) fn of_list(feature: &str, project: &RunId, state: State, has_run: bool) -> WhyDocument {
+    let text = if has_run {
+        "It is new in the list, and the project has not run since."
+    } else {
+        "The project has never run."
+    };
+    let reason = Reason::of(Kind::NotRunning, text).with_remedy("`longhaul run` takes it up");
     WhyDocument {
         schema: SCHEMA.into(),
         about: feature.to_owned(),

@@ -61,7 +61,7 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
         }
         None => page.state(&run.status),
     };
-    let labels: Vec<String> = run.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let labels: Vec<String> = run.labels.iter().map(|(key, value)| page::safe(&format!("{key}={value}"))).collect();
     let ancestors: Vec<String> = document.ancestors.iter().map(ToString::to_string).collect();
     let waiting: Vec<&str> = document.mailbox.iter().map(|message| message.what.as_str()).collect();
     let began = document.segments.iter().filter(|segment| segment.cause != "started");
@@ -125,7 +125,7 @@ fn evidence(page: Page, evidence: &Evidence) -> Vec<String> {
     };
     let seconds = std::time::Duration::from_millis(evidence.duration_ms).as_secs_f64();
     vec![
-        evidence.name.clone(),
+        page::safe(&evidence.name),
         evidence.step.clone(),
         result,
         format!("{seconds:.1}"),

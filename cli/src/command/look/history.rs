@@ -77,7 +77,7 @@ fn payloads(event: &Happened) -> String {
     let line = event.line.as_deref().unwrap_or_default();
     let Ok(Value::Object(mut fields)) = serde_json::from_str(line) else { return String::new() };
     for known in ["position", "at"] {
-        fields.remove(known);
+        fields.shift_remove(known);
     }
     let text = serde_json::to_string_pretty(&fields).unwrap_or_default();
     let lines: Vec<String> = text.lines().map(|line| format!("       {}", page::safe(line))).collect();

@@ -49,8 +49,11 @@ async fn ask(data_dir: &Path, question: Question) -> Result<Option<Document>> {
 
 /// Asks the log, which has to be there.
 async fn ask_log(data_dir: &Path, question: Question) -> Result<Document> {
-    let none = || usage(format!("there is no log in {}: nothing has run yet", data_dir.display()));
-    ask(data_dir, question).await?.ok_or_else(none)
+    ask(data_dir, question).await?.ok_or_else(|| no_log(data_dir))
+}
+
+fn no_log(data_dir: &Path) -> anyhow::Error {
+    usage(format!("there is no log in {}: nothing has run yet", data_dir.display()))
 }
 
 /// Whether whoever gave the command is to correct it.

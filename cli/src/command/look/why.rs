@@ -26,23 +26,25 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
 /// By the log; a feature that no log knows yet by its list.
 async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     let name = super::name(&arguments.run, &arguments.dir).await;
-    let asked = super::ask_log(data_dir, Question::Why(name)).await;
-    match asked {
-        Ok(Document::Why(document)) => Ok(document),
-        Ok(other) => Err(super::unexpected(&other)),
-        Err(error) => match of_list(arguments).await {
-            Some(document) if super::is_usage(&error) => Ok(document),
-            _ => Err(error),
-        },
+    let question = Question::Why(name);
+    let (error, has_run) = match super::ask(data_dir, question).await {
+        Ok(Some(Document::Why(document))) => return Ok(document),
+        Ok(Some(other)) => return Err(super::unexpected(&other)),
+        Ok(None) => (super::no_log(data_dir), false),
+        Err(error) => (error, true),
+    };
+    match of_list(arguments, has_run).await {
+        Some(document) if super::is_usage(&error) => Ok(document),
+        _ => Err(error),
     }
 }
 
-async fn of_list(arguments: &Named) -> Option<WhyDocument> {
+async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
     let project = Project::at(&arguments.dir).await.ok()?;
     let loaded = longhaul_activities::project::load(&project.root).await.map_err(usage).ok()?;
     let graph = graph::of_list(&project.id, &loaded.features);
     let node = graph.features.iter().find(|node| node.id == arguments.run)?;
-    Some(why::of_list(&node.id, &project.id, node.state))
+    Some(why::of_list(&node.id, &project.id, node.state, has_run))
 }
 
 fn text(page: Page, document: &WhyDocument) -> String {

@@ -8,7 +8,7 @@ use longhaul_workflows::project::{BacklogView, FeatureView};
 
 use super::super::graph::State;
 use super::super::{View, features, published, report};
-use super::run::{given_up, sentence};
+use super::outcome::{given_up, sentence};
 use super::{Kind, Reason, SCHEMA, WhyDocument};
 
 /// What a project says of its features.

@@ -1,17 +1,15 @@
 //! Why a run does not go on, or what it came to.
 
-use std::collections::BTreeMap;
+use longhaul_engine::{EventKind, MessageBody, RunId, Status, StoreError, Summary};
+use longhaul_workflows::feature::FeatureWorkflow;
+use longhaul_workflows::project::ProjectWorkflow;
 
-use longhaul_engine::{EventKind, MessageBody, Request, RunId, Status, StoreError, Summary};
-use longhaul_workflows::backlog::FeatureStatus;
-use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow};
-use longhaul_workflows::project::{FeatureView, Phase, ProjectView, ProjectWorkflow};
-
+use super::super::View;
 use super::super::facts::{Facts, NAME_OF_SESSION, Waits};
 use super::super::lane::Lane;
 use super::super::list::RunLine;
 use super::super::words::clock;
-use super::super::{View, features, published, report};
+use super::outcome::over;
 use super::{Kind, Reason, SCHEMA, WhyDocument};
 
 /// The step in which a feature waits for its turn.
@@ -130,11 +128,6 @@ impl View<'_> {
         Ok(reason.with_features(lane.holder.into_iter().chain(before).collect()))
     }
 
-    pub(super) async fn lane(&self, project: &RunId) -> Result<Lane, StoreError> {
-        let Some(summary) = self.store.summary(project).await? else { return Ok(Lane::default()) };
-        Ok(Lane::of(&self.store.read(project, summary.origin).await?))
-    }
-
     /// A session that has not begun waits for a place among the agents: those that have one.
     async fn pool(&self) -> Result<Reason, StoreError> {
         let mut at_work = Vec::new();
@@ -152,94 +145,4 @@ impl View<'_> {
         let reason = Reason::of(Kind::Pool, text).with_features(at_work);
         Ok(reason.with_remedy("`longhaul run --max-agents` says how many there are"))
     }
-
-    /// What is wrong with a project as a whole.
-    pub(super) async fn project_reasons(&self, project: &RunId) -> Result<Vec<Reason>, StoreError> {
-        let values = self.store.published(project).await?;
-        let Some(view) = published::<ProjectView>(&values, ProjectView::KEY) else { return Ok(Vec::new()) };
-        let mut reasons: Vec<Reason> = view.halted.iter().map(Reason::halted).collect();
-        if let Some(problem) = &view.problem {
-            let text = format!("The list or the settings are wrong; those before are in force: {problem}");
-            reasons.push(Reason::of(Kind::List, text).with_remedy(format!("correct them in {}", view.root)));
-        }
-        if let Some(reason) = &view.waits_on_next {
-            let text = format!("Finished work waits on longhaul/next: {reason}");
-            reasons.push(Reason::of(Kind::Checkout, text));
-        }
-        if view.halted.is_none() {
-            reasons.push(stands(&view, &features(&values)));
-        }
-        Ok(reasons)
-    }
-
-    /// Who paused a project, orders that it has not taken yet included.
-    pub(super) async fn project_paused(&self, project: &RunId) -> Result<Option<Request>, StoreError> {
-        let summary = self.store.summary(project).await?;
-        let mut paused = match summary.map(|summary| summary.status) {
-            Some(Status::Paused(request)) => Some(request),
-            _ => None,
-        };
-        for message in self.store.mailbox(project).await? {
-            match message.body {
-                MessageBody::Pause(request) => paused = Some(request),
-                MessageBody::Resume(_) => paused = None,
-                _ => {}
-            }
-        }
-        Ok(paused)
-    }
-}
-
-/// How far a project is.
-fn stands(view: &ProjectView, features: &BTreeMap<String, FeatureView>) -> Reason {
-    let count = format!("{} of {} features pass", view.passed, view.features);
-    let with = |status| features.iter().filter(move |(_, view)| view.status == status && !view.passes);
-    let names = |status| with(status).map(|(id, _)| id.clone()).collect::<Vec<String>>();
-    let (blocked, at_work) = (names(FeatureStatus::Blocked), names(FeatureStatus::InProgress));
-    if view.phase == Phase::Working {
-        let text = match &at_work[..] {
-            [] => format!("{count}."),
-            at_work => format!("{count}; in progress: {}.", at_work.join(", ")),
-        };
-        return Reason::of(Kind::Working, text).with_features(at_work);
-    }
-    if blocked.is_empty() {
-        return Reason::of(Kind::Done, format!("It is done: {count}."));
-    }
-    let text = format!("It needs a person: {count}, and the rest waits for {}.", blocked.join(", "));
-    Reason::of(Kind::Blocked, text).with_remedy("`longhaul why FEATURE` says more").with_features(blocked)
-}
-
-/// What a run that is over came to.
-fn over(line: &RunLine, status: &Status, facts: &Facts) -> Vec<Reason> {
-    let outcome = facts.output.as_ref().and_then(|output| output.read::<FeatureOutcome>().ok());
-    match (status, outcome) {
-        (Status::Failed(message), _) => vec![Reason::of(Kind::Failed, format!("It failed: {message}"))],
-        (Status::Cancelled, _) => vec![Reason::cancelled(facts.cancelled_by.as_ref())],
-        (_, Some(FeatureOutcome::Passed { commit, waits_on_next, .. })) => {
-            let done = Reason::of(Kind::Done, format!("It is done: its gates passed on {}.", report::short(&commit)));
-            let waits = |reason| Reason::of(Kind::Checkout, format!("It waits on longhaul/next: {reason}"));
-            std::iter::once(done).chain(waits_on_next.map(waits)).collect()
-        }
-        (_, Some(FeatureOutcome::Blocked { reason, .. })) => blocked(line.feature.as_deref(), &reason, facts),
-        _ => vec![Reason::of(Kind::Done, "It is done.")],
-    }
-}
-
-fn blocked(feature: Option<&str>, reason: &str, facts: &Facts) -> Vec<Reason> {
-    let text = format!("It was given up: {}", sentence(given_up(reason)));
-    let again = feature.map(|id| format!("`longhaul feature unblock {id}` tries it again"));
-    let blocked = Reason { remedy: again, ..Reason::of(Kind::Blocked, text) };
-    std::iter::once(blocked).chain(facts.failed_check().map(Reason::gate)).collect()
-}
-
-/// Why a feature was given up, without the check that failed last: that is a reason of its own, told in full.
-pub(super) fn given_up(reason: &str) -> &str {
-    let line = report::first_line(reason);
-    line.find(". The check `").map_or(line, |end| &line[..end])
-}
-
-/// A text with one full stop at its end.
-pub(super) fn sentence(text: &str) -> String {
-    format!("{}.", text.trim_end_matches(['.', ':']))
 }

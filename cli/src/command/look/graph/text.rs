@@ -13,26 +13,33 @@ pub(super) fn draw(page: Page, document: &GraphDocument) -> String {
         return "no features".into();
     }
     let order = order(document);
-    let depths: Vec<usize> = order.iter().map(|(depth, _)| *depth).collect();
-    let wide = |(lead, (_, index)): (&String, &(usize, usize))| {
-        lead.chars().count() + 2 + document.features[*index].id.chars().count()
-    };
+    let depths: Vec<usize> = order.iter().map(|row| row.depth).collect();
     let leads = lines(&depths);
+    let wide =
+        |(lead, row): (&String, &Row)| lead.chars().count() + 2 + document.features[row.index].id.chars().count();
     let column = leads.iter().zip(&order).map(wide).max().unwrap_or_default();
     let column = if page.is_narrow() { 0 } else { column };
-    let drawn = leads.iter().zip(&order).map(|(lead, (_, index))| line(page, document, lead, *index, column));
+    let drawn = leads.iter().zip(&order).map(|(lead, row)| line(page, document, lead, row, column));
     drawn.collect::<Vec<_>>().join("\n")
 }
 
-fn line(page: Page, document: &GraphDocument, lead: &str, index: usize, column: usize) -> String {
-    let node = &document.features[index];
+/// A feature as a tree shows it.
+struct Row {
+    depth: usize,
+    index: usize,
+    /// The feature that it is drawn below.
+    above: Option<usize>,
+}
+
+fn line(page: Page, document: &GraphDocument, lead: &str, row: &Row, column: usize) -> String {
+    let node = &document.features[row.index];
     let words = node.state.words();
     let text = format!("{lead}{} {}", sign(node.state), node.id);
     let gap = " ".repeat(column.saturating_sub(text.chars().count()) + 2);
     let shown = format!("{lead}{} {}{gap}{}", page.paint(colour(words), sign(node.state)), node.id, page.state(words));
-    let above = below(document, &ranks(document), index);
-    let known = |need: &&String| document.features.iter().position(|other| other.id == **need) != above;
-    let others: Vec<&str> = node.depends_on.iter().filter(known).map(String::as_str).collect();
+    let above = row.above.map(|above| document.features[above].id.as_str());
+    let others = node.depends_on.iter().map(String::as_str).filter(|need| Some(*need) != above);
+    let others: Vec<&str> = others.collect();
     if others.is_empty() {
         return shown;
     }
@@ -53,29 +60,28 @@ fn sign(state: State) -> &'static str {
     }
 }
 
-/// The features as a tree shows them: how deep, and which.
-fn order(document: &GraphDocument) -> Vec<(usize, usize)> {
+/// The features in the order of the tree.
+fn order(document: &GraphDocument) -> Vec<Row> {
     let ranks = ranks(document);
+    let places: BTreeMap<&str, usize> =
+        document.features.iter().enumerate().map(|(index, node)| (node.id.as_str(), index)).collect();
     let mut families: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
-    for index in 0..document.features.len() {
-        families.entry(below(document, &ranks, index)).or_default().push(index);
+    for (index, node) in document.features.iter().enumerate() {
+        // Of what it needs, the one that is furthest down.
+        let needs = node.depends_on.iter().filter_map(|need| places.get(need.as_str()).copied());
+        let needs = needs.filter(|need| ranks[*need] < ranks[index]);
+        let above = needs.max_by_key(|need| (ranks[*need], std::cmp::Reverse(*need)));
+        families.entry(above).or_default().push(index);
     }
     let mut order = Vec::new();
-    let mut open: Vec<(usize, usize)> = Vec::new();
-    open.extend(families.remove(&None).unwrap_or_default().into_iter().rev().map(|index| (0, index)));
-    while let Some((depth, index)) = open.pop() {
-        order.push((depth, index));
-        let children = families.remove(&Some(index)).unwrap_or_default();
-        open.extend(children.into_iter().rev().map(|child| (depth + 1, child)));
+    let row = |depth, above| move |index| Row { depth, index, above };
+    let mut open: Vec<Row> = families.remove(&None).into_iter().flatten().rev().map(row(0, None)).collect();
+    while let Some(next) = open.pop() {
+        let children = families.remove(&Some(next.index)).into_iter().flatten().rev();
+        open.extend(children.map(row(next.depth + 1, Some(next.index))));
+        order.push(next);
     }
     order
-}
-
-/// The feature that another one is drawn below: of what it needs, the one that is furthest down.
-fn below(document: &GraphDocument, ranks: &[usize], index: usize) -> Option<usize> {
-    let place = |need: &String| document.features.iter().position(|node| node.id == *need);
-    let needs = document.features[index].depends_on.iter().filter_map(place);
-    needs.filter(|need| ranks[*need] < ranks[index]).max_by_key(|need| (ranks[*need], std::cmp::Reverse(*need)))
 }
 
 #[cfg(test)]
