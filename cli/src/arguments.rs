@@ -1,6 +1,7 @@
 //! What can be written on the command line.
 
 mod backlog;
+pub(crate) mod look;
 
 use std::path::PathBuf;
 
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Status(Show),
     /// Read and change the features of a project
     Feature(Feature),
+    #[command(flatten)]
+    Look(look::Look),
     /// Stop projects, or one run, before their next step; a session under way ends first
     Pause(Steer),
     /// Let paused or cancelled projects, or one run, go on

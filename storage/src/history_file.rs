@@ -65,6 +65,14 @@ pub fn write(run: &RunId, events: &[Event]) -> Result<String, HistoryFileError> 
     Ok(text + &line::json_of(&footer) + "\n")
 }
 
+/// One event as a line of such a file, without the line end.
+///
+/// # Errors
+/// [`HistoryFileError::Payload`] if a payload is not JSON.
+pub fn event_line(event: &Event) -> Result<String, HistoryFileError> {
+    line::of_event(event)
+}
+
 /// The run and its whole history, from the text of a file. Written again they give the same text; only the last line end
 /// may be missing.
 ///

@@ -7,6 +7,7 @@ mod crash;
 mod golden;
 mod import;
 mod kill;
+mod look;
 mod project_crash;
 mod replay;
 mod runs;

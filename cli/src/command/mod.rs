@@ -5,6 +5,7 @@ mod completions;
 mod demo;
 mod feature;
 mod init;
+mod look;
 mod reconcile;
 mod run;
 mod status;
@@ -26,6 +27,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Run(run) => run::run(&data_dir, &run).await,
         Command::Status(show) => status::run(&data_dir, &show).await,
         Command::Feature(feature) => feature::run(&data_dir, feature).await,
+        Command::Look(look) => look::run(&data_dir, look).await,
         Command::Pause(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Pause).await,
         Command::Resume(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Resume).await,
         Command::Cancel(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Cancel).await,

@@ -13,6 +13,7 @@ use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::look;
 use crate::status::{self, StatusDocument};
 
 use super::engaged;
@@ -31,6 +32,8 @@ pub(crate) enum Ask {
     Signal { run: RunId, name: String, payload: Value },
     /// Settle an unknown outcome.
     Reconcile { run: RunId, landed: bool, output: Option<Value>, request: Request },
+    /// Look at runs; nothing changes.
+    Look { what: look::Question },
 }
 
 /// What to do with runs.
@@ -51,6 +54,9 @@ pub(crate) enum Answer {
     },
     Begun {
         sync: String,
+    },
+    Looked {
+        document: Box<look::Document>,
     },
     /// The runs that were told.
     Told {
@@ -114,6 +120,7 @@ impl Desk {
             Ask::Steer { target, order, request } => self.steer(target, order, request).await,
             Ask::Signal { run, name, payload } => self.signal(run, name, &payload).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
+            Ask::Look { what } => self.look(what).await,
         };
         answer.unwrap_or_else(|error| match error {
             StoreError::UnknownRun(run) => Answer::Unknown { run },
@@ -125,6 +132,13 @@ impl Desk {
         let stuck = self.engine.as_ref().map(Engine::stuck).unwrap_or_default();
         let status = status::of_project(&*self.store, project, &stuck, self.engine.is_some()).await?;
         Ok(Answer::Status { status: Box::new(status) })
+    }
+
+    async fn look(&self, what: look::Question) -> Result<Answer, StoreError> {
+        let stuck = self.engine.as_ref().map(Engine::stuck).unwrap_or_default();
+        let view = look::View { store: &*self.store, stuck: &stuck, is_running: self.engine.is_some() };
+        let document = view.answer(what).await?;
+        Ok(Answer::Looked { document: Box::new(document) })
     }
 
     async fn begin(self: &Arc<Self>, project: ProjectRef) -> Result<Answer, StoreError> {
