@@ -43,7 +43,11 @@
 //! from the old one, so that old records stay readable. A change of keys raises the version in `@format`; a log of a
 //! newer version is refused. Golden bytes in `golden/` hold us to this.
 
+mod archive;
 mod blob;
+pub mod bundle;
+mod carried;
+mod check;
 mod committer;
 mod files;
 mod flaw;
@@ -57,15 +61,22 @@ mod poison;
 mod read;
 mod record;
 mod sled_store;
+mod snapshot;
 mod space;
 mod statistics;
+mod sweep;
 mod wire;
 
+pub use archive::Archive;
+pub use carried::{Carried, PRUNED_LABEL};
+pub use check::{CheckReport, Damage};
 pub use memory::MemoryStore;
 #[doc(hidden)]
 pub use sled_store::OpenOptions;
 pub use sled_store::SledStore;
+pub use snapshot::{Scope, Snapshot};
 #[doc(hidden)]
 pub use space::Probe;
 pub use space::RESERVE;
 pub use statistics::Statistics;
+pub use sweep::Swept;

@@ -158,11 +158,18 @@ fn check_format(db: &sled::Db, directory: &Path) -> Result<(), StoreError> {
 fn take_epoch(db: &sled::Db) -> Result<u64, StoreError> {
     let last = db.scan_prefix(key::OWNER).keys().next_back().transpose().map_err(|error| unreadable(&error))?;
     let epoch = last.and_then(|key| key::number_of(&key)).unwrap_or(0) + 1;
+    let (key, value) = owner_record(epoch)?;
+    let value = value.unwrap_or_default();
+    db.insert(key, value).and_then(|_| db.flush()).map_err(|error| unwritable(&error))?;
+    Ok(epoch)
+}
+
+/// The record that says that this process owns the log in an epoch.
+pub(crate) fn owner_record(epoch: u64) -> Result<crate::order::Write, StoreError> {
     let key = key::owner(epoch);
     let owner = v1::Owner { pid: std::process::id(), at: pack::time(Utc::now()) };
     let value = record::encode_small(&key, &owner)?;
-    db.insert(key, value).and_then(|_| db.flush()).map_err(|error| unwritable(&error))?;
-    Ok(epoch)
+    Ok((key.into(), Some(value.into())))
 }
 
 fn unwritable(error: &sled::Error) -> StoreError {

@@ -1,0 +1,1 @@
+//! Tests of files of runs: round trips, and every kind of damage.
