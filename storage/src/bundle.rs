@@ -49,6 +49,11 @@ const FAMILY: &str = "longhaul.export/";
 /// The version that is written, and the newest that is read.
 const VERSION: u32 = 1;
 
+/// A writer that compresses what it is given; it has to be finished.
+pub fn compressed<W: std::io::Write>(out: W) -> std::io::Result<zstd::stream::write::Encoder<'static, W>> {
+    zstd::stream::write::Encoder::new(out, 3)
+}
+
 /// What the first line of a file says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Header {

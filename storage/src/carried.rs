@@ -30,6 +30,25 @@ impl Carried {
         Some(Self { run, published: published_by(&events), events, summary, mailbox: Vec::new() })
     }
 
+    /// How the same run in another place differs, if it does.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let (here, there) = (self.events.len(), other.events.len());
+        let same = self.events.iter().zip(&other.events).take_while(|(here, there)| here == there).count();
+        if same < here.min(there) {
+            return Some(format!("event {} is another one", self.events[same].position));
+        }
+        if here != there {
+            return Some(format!("the log has {here} events of it, and the file {there}"));
+        }
+        if self.mailbox != other.mailbox {
+            return Some("the messages that it has not taken are others".into());
+        }
+        if self.published != other.published {
+            return Some("what it has published is something else".into());
+        }
+        (self.summary != other.summary).then(|| "its summary is another one".into())
+    }
+
     /// Whether the beginning of its history was pruned.
     pub fn is_pruned(&self) -> bool {
         self.events.first().is_some_and(|event| event.position > 0)

@@ -122,6 +122,11 @@ impl SledStore {
         self.shared.epoch
     }
 
+    /// The data directory.
+    pub fn directory(&self) -> &Path {
+        &self.shared.directory
+    }
+
     /// What was written since the log was opened.
     pub fn statistics(&self) -> Statistics {
         self.shared.counters.read()

@@ -1,5 +1,6 @@
 //! Reaching the log: through the process that owns it, or, when none does, by opening it.
 
+mod carry;
 mod desk;
 mod engaged;
 mod serve;
@@ -16,6 +17,7 @@ use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 
+pub(crate) use carry::{Carried, Errand, Imported, PrunedRun};
 pub(crate) use desk::{Answer, Ask, Desk, Order};
 pub(crate) use serve::Server;
 use socket::Remote;
@@ -59,6 +61,11 @@ impl Access {
             Self::Local(desk) => Ok(desk.answer(ask).await),
         }
     }
+}
+
+/// Makes a log where there is none, for a command that fills it.
+pub(crate) fn create(data_dir: &Path) -> Result<Access> {
+    Ok(Access::Local(Desk::at_rest(Arc::new(SledStore::open(data_dir)?))))
 }
 
 /// Whether an error says that another process owns the log.
