@@ -5,6 +5,7 @@ mod desk;
 mod engaged;
 mod serve;
 mod socket;
+mod standing;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub(crate) use carry::{Carried, Errand, Imported, PrunedRun};
 pub(crate) use desk::{Answer, Ask, Desk, Order};
 pub(crate) use serve::Server;
 use socket::Remote;
+pub(crate) use standing::Standing;
 
 /// Where the log of a data directory is reached.
 pub(crate) enum Access {
@@ -54,6 +56,18 @@ impl Access {
         ))
     }
 
+    /// The same, with a new log where there is none, for a command that fills it.
+    pub(crate) async fn reach_or_create(data_dir: &Path) -> Result<Self> {
+        if let Some(access) = Self::reach(data_dir).await? {
+            return Ok(access);
+        }
+        match SledStore::open(data_dir) {
+            Ok(store) => Ok(Self::Local(Desk::at_rest(Arc::new(store)))),
+            Err(error) if is_owned(&error) => Self::reach(data_dir).await?.ok_or_else(|| error.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Asks something of the log.
     pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer> {
         match self {
@@ -61,11 +75,6 @@ impl Access {
             Self::Local(desk) => Ok(desk.answer(ask).await),
         }
     }
-}
-
-/// Makes a log where there is none, for a command that fills it.
-pub(crate) fn create(data_dir: &Path) -> Result<Access> {
-    Ok(Access::Local(Desk::at_rest(Arc::new(SledStore::open(data_dir)?))))
 }
 
 /// Whether an error says that another process owns the log.

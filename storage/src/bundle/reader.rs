@@ -21,6 +21,8 @@ pub struct Reader<'a> {
     hasher: blake3::Hasher,
     /// The lines that were read.
     line: usize,
+    /// Whether the last of them had an end.
+    is_ended: bool,
     header: Header,
     form: Form,
     runs: u64,
@@ -41,7 +43,7 @@ impl<'a> Reader<'a> {
             input = Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(input)?));
         }
         let (hasher, header) = (blake3::Hasher::new(), Header::default());
-        let mut reader = Self { input, hasher, line: 0, header, form: Form::Bundle, runs: 0 };
+        let mut reader = Self { input, hasher, line: 0, is_ended: true, header, form: Form::Bundle, runs: 0 };
         let first = reader.next_line()?;
         let first = first.ok_or_else(|| BundleError::NotABundle { found: "it is empty".into() })?;
         if first.starts_with(HISTORY) {
@@ -69,7 +71,8 @@ impl<'a> Reader<'a> {
         if !bytes.starts_with(b"{\"end\":true,\"runs\":") {
             self.hasher.update(&bytes);
         }
-        if bytes.last() == Some(&b'\n') {
+        self.is_ended = bytes.last() == Some(&b'\n');
+        if self.is_ended {
             bytes.pop();
         }
         if bytes.len() > MAX_LINE {
@@ -80,7 +83,10 @@ impl<'a> Reader<'a> {
 
     /// A line that must be there.
     fn line(&mut self) -> Result<String, BundleError> {
-        self.next_line()?.ok_or(BundleError::CutOff { line: self.line })
+        let line = self.next_line()?;
+        // The last line end of a file may be missing; any other was cut off with what followed.
+        let whole = line.filter(|line| self.is_ended || line.starts_with("{\"end\":"));
+        whole.ok_or(BundleError::CutOff { line: self.line })
     }
 
     fn wrong(&self, problem: String) -> BundleError {

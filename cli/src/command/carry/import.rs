@@ -9,7 +9,7 @@ use super::scratch::Scratch;
 use super::{counted, not_asked_for, send};
 use crate::arguments::{Import, Output};
 use crate::exit::{Exit, usage};
-use crate::owner::{self, Access, Carried, Errand, Imported};
+use crate::owner::{Access, Carried, Errand, Imported};
 use crate::term;
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
@@ -17,10 +17,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     if !from_input && !arguments.file.is_file() {
         return Err(usage(format!("there is no file {}", arguments.file.display())));
     }
-    let access = match Access::reach(data_dir).await? {
-        Some(access) => access,
-        None => owner::create(data_dir)?,
-    };
+    let access = Access::reach_or_create(data_dir).await?;
     let scratch = from_input.then(|| Scratch::of_input(data_dir)).transpose()?;
     let file = scratch.as_ref().map_or(arguments.file.as_path(), Scratch::path);
     let file = std::path::absolute(file).with_context(|| format!("cannot read {}", file.display()))?;
