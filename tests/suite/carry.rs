@@ -68,7 +68,7 @@ fn a_run_that_exists_otherwise_is_refused_and_nothing_else_is_taken_in() {
 
 #[test]
 fn a_log_in_use_is_read_backed_up_and_filled() {
-    let mut world = World::new(&[plain("parser", &[], 10), plain("table", &["parser"], 1)], 0.1);
+    let mut world = World::new(&[plain("parser", &[], 40), plain("table", &["parser"], 1)], 0.15);
     let mut run = world.at_work("parser");
     let backup = world.text("all.backup.zst");
     let said = world.longhaul.call(&["backup", "-O", &backup]);
