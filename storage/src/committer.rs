@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,10 +14,12 @@ use crate::blob::BlobStore;
 use crate::flaw::words_of;
 use crate::key;
 use crate::ledger::{Ledger, Standing};
+use crate::open::closed_record;
 use crate::order::{Letter, Must, NewRun, Order, Write};
 use crate::poison::Poison;
 use crate::space::Watch;
 use crate::statistics::{Counters, Statistics};
+use crate::witness::Witness;
 
 /// The largest group: beyond this a larger one gains nothing.
 const LARGEST_GROUP: usize = 1024;
@@ -36,6 +39,9 @@ pub(crate) struct Committer {
     pub(crate) counters: Arc<Counters>,
     /// Held while a group is written, so that a picture of the log is of whole groups that are durable.
     pub(crate) still: Arc<Mutex<()>>,
+    /// The data directory, and the number of this ownership.
+    pub(crate) directory: PathBuf,
+    pub(crate) epoch: u64,
 }
 
 /// What a group has decided so far.
@@ -92,6 +98,24 @@ impl Committer {
                 }
             }
         });
+        let closed = catch_unwind(AssertUnwindSafe(|| self.close()));
+        let problem = closed.unwrap_or_else(|panic| Err(words_of(&*panic))).err();
+        if let Some(reason) = problem {
+            tracing::warn!(reason, "the log is whole, and could not be marked as closed");
+        }
+    }
+
+    /// The last word of this owner, by which the next one knows that the log has its end.
+    fn close(&self) -> Result<(), String> {
+        self.poison.check().map_err(|error| error.to_string())?;
+        let mut batch = sled::Batch::default();
+        for key in self.tree.scan_prefix(key::CLOSED).keys() {
+            batch.remove(key.map_err(|error| error.to_string())?);
+        }
+        let (key, value) = closed_record(self.epoch).map_err(|error| error.to_string())?;
+        batch.insert(key, value.unwrap_or_default());
+        self.write(batch)?;
+        Witness { epoch: self.epoch, closed: true }.write(&self.directory).map_err(|error| error.to_string())
     }
 
     fn commit(&mut self, waiting: Vec<Order>) -> Finished {

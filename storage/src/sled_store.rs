@@ -106,6 +106,8 @@ impl SledStore {
             poison: Arc::clone(&poison),
             counters: Arc::clone(&counters),
             still: Arc::clone(&still),
+            directory: directory.to_owned(),
+            epoch,
         };
         let committer = std::thread::Builder::new()
             .name("committer".into())

@@ -91,7 +91,8 @@ async fn a_run_that_exists_is_not_imported_over(log: Log) {
 async fn what_does_not_fit_together_is_refused(log: Log) {
     filled(&*log, "a").await;
     let good = Carried { run: run("b"), ..log.carried(&run("a")).await.unwrap().unwrap() };
-    let changes: [(&str, fn(&mut Carried)); 6] = [
+    type Change = fn(&mut Carried);
+    let changes: [(&str, Change); 6] = [
         ("no events", |carried| carried.events.clear()),
         ("follow on each other", |carried| carried.events[1].position = 5),
         ("summary", |carried| carried.summary.status = Status::Completed),

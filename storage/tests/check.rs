@@ -170,3 +170,41 @@ async fn blobs_are_looked_at_too() {
     said(directory.path(), true).await;
     assert!(said(directory.path(), false).await.0.is_empty());
 }
+
+/// Puts the files of a directory where those of another are.
+fn put_back(from: &Path, to: &Path) {
+    std::fs::remove_dir_all(to).unwrap();
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_has_lost_its_end_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (log, earlier) = (directory.path().join("log"), directory.path().join("earlier"));
+    sample(directory.path()).await;
+    std::fs::create_dir(&earlier).unwrap();
+    let store = SledStore::open(directory.path()).unwrap();
+    let last = store.epoch();
+    // As it is while an owner is at work: this one has not closed it.
+    put_back(&log, &earlier);
+    store.commit(start("later")).await.unwrap();
+    store.close();
+    SledStore::open(directory.path()).unwrap().close();
+
+    put_back(&earlier, &log);
+    let error = SledStore::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains(&format!("it has lost its end, what owner {} wrote", last + 1)), "{error}");
+    std::fs::write(directory.path().join("witness"), format!("{last} closed\n")).unwrap();
+    let error = SledStore::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("it has lost its end"), "{error}");
+    // A person may go on with what is left.
+    std::fs::remove_file(directory.path().join("witness")).unwrap();
+    let store = SledStore::open(directory.path()).unwrap();
+    assert_eq!(store.runs("").await.unwrap().len(), 4);
+}

@@ -131,8 +131,8 @@ fn what_is_wrong_is_said_with_its_line() {
     check_refused(&GOLDEN.replacen("shop/b", "shop/x", 1), "the file is damaged or was edited");
     check_refused(&edited("\"run\":\"shop/a\"", "\"run\":\"shop/x\""), "the history is of run shop/a");
     check_refused(&edited("\"lines\":5", "\"lines\":4"), "the history that begins at line 3");
-    check_refused(&edited("\"mail\":2", "\"mail\": 2"), "line 14: the first line of a run is written otherwise");
-    check_refused(&edited("\"mail\":2", "\"mail\":3"), "line 22");
+    check_refused(&edited("\"mail\":2", "\"mail\": 2"), "line 12: the first line of a run is written otherwise");
+    check_refused(&edited("\"mail\":2", "\"mail\":3"), "line 19");
     check_refused(&edited("\"seq\":4294967296", "\"seq\":4294967299"), "not in order");
     check_refused(&edited("{\"name\":\"text\"", "{\"name\":\"aaaa\""), "published values are not in order");
     check_refused(&edited("\"origin\":2", "\"origin\":2,\"more\":1"), "unknown field `more`");
