@@ -1,6 +1,7 @@
 //! The commands: one a file.
 
 mod bench;
+mod carry;
 mod completions;
 mod demo;
 mod feature;
@@ -32,6 +33,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Resume(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Resume).await,
         Command::Cancel(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Cancel).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
+        Command::Replay(replay) => carry::replay(&data_dir, &replay).await,
+        Command::Export(export) => carry::export(&data_dir, &export).await,
+        Command::Import(import) => carry::import(&data_dir, &import).await,
+        Command::Backup(backup) => carry::backup(&data_dir, &backup).await,
+        Command::Restore(restore) => carry::restore(&data_dir, &restore).await,
+        Command::Check(check) => carry::check(&data_dir, &check).await,
+        Command::Prune(prune) => carry::prune(&data_dir, &prune).await,
+        Command::Doctor(doctor) => carry::doctor(&data_dir, &doctor).await,
         Command::Demo(demo) => demo::run(&data_dir, &demo).await,
         Command::Bench(bench) => bench::run(&data_dir, &bench).await,
         Command::Completions(completions) => Ok(completions::run(&completions)),

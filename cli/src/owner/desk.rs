@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::Utc;
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, StoreError};
+use longhaul_storage::SledStore;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ use serde_json::Value;
 use crate::look;
 use crate::status::{self, StatusDocument};
 
+use super::carry::{self, Carried, Errand};
 use super::engaged;
 
 /// Something asked of a log.
@@ -34,6 +36,8 @@ pub(crate) enum Ask {
     Reconcile { run: RunId, landed: bool, output: Option<Value>, request: Request },
     /// Look at runs; nothing changes.
     Look { what: look::Question },
+    /// Carry runs out or in, prune, check.
+    Carry { what: Errand },
 }
 
 /// What to do with runs.
@@ -62,6 +66,10 @@ pub(crate) enum Answer {
     Told {
         runs: Vec<RunId>,
     },
+    /// An errand is done.
+    Carried {
+        what: Box<Carried>,
+    },
     /// There is no such run.
     Unknown {
         run: RunId,
@@ -79,6 +87,8 @@ pub(crate) enum Answer {
 /// A log and, if this process owns it for running, its engine.
 pub(crate) struct Desk {
     pub(super) store: Arc<dyn EventStore>,
+    /// The same log, for what only one on disk can do.
+    pub(super) log: Arc<SledStore>,
     pub(super) engine: Option<Engine>,
     /// The projects that this process runs, and where they are.
     pub(super) engaged: Mutex<BTreeMap<RunId, PathBuf>>,
@@ -86,13 +96,13 @@ pub(crate) struct Desk {
 
 impl Desk {
     /// A log that nobody runs.
-    pub(super) fn at_rest(store: Arc<dyn EventStore>) -> Arc<Self> {
-        Arc::new(Self { store, engine: None, engaged: Mutex::default() })
+    pub(super) fn at_rest(log: Arc<SledStore>) -> Arc<Self> {
+        Arc::new(Self { store: log.clone(), log, engine: None, engaged: Mutex::default() })
     }
 
     /// A log that this process runs.
-    pub(super) fn with_engine(store: Arc<dyn EventStore>, engine: Engine) -> Arc<Self> {
-        Arc::new(Self { store, engine: Some(engine), engaged: Mutex::default() })
+    pub(super) fn with_engine(log: Arc<SledStore>, engine: Engine) -> Arc<Self> {
+        Arc::new(Self { store: log.clone(), log, engine: Some(engine), engaged: Mutex::default() })
     }
 
     /// The ids of the projects that this process runs.
@@ -121,6 +131,7 @@ impl Desk {
             Ask::Signal { run, name, payload } => self.signal(run, name, &payload).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
             Ask::Look { what } => self.look(what).await,
+            Ask::Carry { what } => carry::answer(self, what).await,
         };
         answer.unwrap_or_else(|error| match error {
             StoreError::UnknownRun(run) => Answer::Unknown { run },
