@@ -1,12 +1,14 @@
 //! What can be written on the command line.
 
 mod backlog;
+mod steer;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use backlog::{FeatureExport, FeatureImport};
+pub(crate) use steer::{Answer, Signal, Steer, Tell, Text};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
                           3 suspended (a person or a limit is waited for) · 4 operational (log, disk, git) · 5 partial";
@@ -43,6 +45,17 @@ pub(crate) enum Command {
     Resume(Steer),
     /// End what is being done in projects, or in one run; what was done is kept
     Cancel(Steer),
+    /// End projects or runs now: agents at work are killed, nothing tidies up
+    #[command(visible_alias = "kill")]
+    Terminate(Steer),
+    /// Put a signal into the mailbox of a run
+    Signal(Signal),
+    /// Tell the agent of a feature something, at its next session
+    Steer(Text),
+    /// Let features be merged that wait for approval
+    Approve(Answer),
+    /// Send features that wait for approval back to their agents; --why is what they are told
+    Deny(Answer),
     /// Say what became of an effect whose outcome nobody could tell
     Reconcile(Reconcile),
     /// Make a small project with a scripted agent, and run it
@@ -179,16 +192,6 @@ pub(crate) struct FeatureBlock {
     pub(crate) id: String,
     /// Why
     #[arg(long, default_value = "blocked by a person")]
-    pub(crate) reason: String,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Steer {
-    /// Projects (directories) or runs (ids)
-    #[arg(default_value = ".")]
-    pub(crate) targets: Vec<String>,
-    /// Why; kept in the history
-    #[arg(long, default_value = "")]
     pub(crate) reason: String,
 }
 

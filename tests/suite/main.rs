@@ -10,4 +10,5 @@ mod kill;
 mod project_crash;
 mod replay;
 mod runs;
+mod steer;
 mod tidy;

@@ -15,7 +15,7 @@ use longhaul_engine::Request;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, usage};
-use crate::owner::{Access, Answer, Ask};
+use crate::owner::{Access, Answer, Ask, Order};
 use crate::place;
 
 /// Runs a command.
@@ -26,9 +26,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Run(run) => run::run(&data_dir, &run).await,
         Command::Status(show) => status::run(&data_dir, &show).await,
         Command::Feature(feature) => feature::run(&data_dir, feature).await,
-        Command::Pause(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Pause).await,
-        Command::Resume(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Resume).await,
-        Command::Cancel(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Cancel).await,
+        Command::Pause(steer) => steer::projects(&data_dir, steer, Order::Pause).await,
+        Command::Resume(steer) => steer::projects(&data_dir, steer, Order::Resume).await,
+        Command::Cancel(steer) => steer::projects(&data_dir, steer, Order::Cancel).await,
+        Command::Terminate(steer) => steer::projects(&data_dir, steer, Order::Terminate).await,
+        Command::Signal(signal) => steer::signal(&data_dir, signal).await,
+        Command::Steer(text) => steer::text(&data_dir, text).await,
+        Command::Approve(answer) => steer::answer(&data_dir, answer, Order::Approve).await,
+        Command::Deny(answer) => steer::answer(&data_dir, answer, Order::Deny).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
         Command::Demo(demo) => demo::run(&data_dir, &demo).await,
         Command::Bench(bench) => bench::run(&data_dir, &bench).await,
@@ -38,6 +43,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
 
 /// Who gives this command.
 fn requested(why: &str) -> Request {
+    requested_by(None, why)
+}
+
+/// Who gives this command, by their own word or that of the system.
+fn requested_by(by: Option<&str>, why: &str) -> Request {
+    if let Some(by) = by {
+        return Request { by: by.to_owned(), why: why.to_owned() };
+    }
     let by = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody".into());
     Request { by, why: why.to_owned() }
 }

@@ -16,6 +16,8 @@ use serde_json::Value;
 use crate::status::{self, StatusDocument};
 
 use super::engaged;
+use super::order::Order;
+use super::select::{Filter, Selected};
 
 /// Something asked of a log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -25,21 +27,14 @@ pub(crate) enum Ask {
     Status { project: RunId },
     /// Run a project: the answer is the id of the sync to wait for.
     Begin { project: ProjectRef },
-    /// Pause, resume or cancel a run, or a project and all that is below it.
-    Steer { target: RunId, order: Order, request: Request },
+    /// Tell something to the first of these that exists: a run, or a project and what is below it.
+    Steer { targets: Vec<RunId>, order: Order, request: Request, dry_run: bool },
+    /// Find the runs that are not over, or that have the status which is asked for.
+    Select { filters: Vec<Filter> },
     /// Put a signal into a mailbox.
     Signal { run: RunId, name: String, payload: Value },
     /// Settle an unknown outcome.
     Reconcile { run: RunId, landed: bool, output: Option<Value>, request: Request },
-}
-
-/// What to do with runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Order {
-    Pause,
-    Resume,
-    Cancel,
 }
 
 /// The answer.
@@ -52,9 +47,13 @@ pub(crate) enum Answer {
     Begun {
         sync: String,
     },
-    /// The runs that were told.
+    /// The runs that were told, and whether it waits in their mailboxes because nobody runs them now.
     Told {
         runs: Vec<RunId>,
+        waits: bool,
+    },
+    Selected {
+        runs: Vec<Selected>,
     },
     /// There is no such run.
     Unknown {
@@ -111,7 +110,8 @@ impl Desk {
         let answer = match ask {
             Ask::Status { project } => self.status(&project).await,
             Ask::Begin { project } => self.begin(project).await,
-            Ask::Steer { target, order, request } => self.steer(target, order, request).await,
+            Ask::Steer { targets, order, request, dry_run } => self.steer(&targets, &order, &request, dry_run).await,
+            Ask::Select { filters } => self.select(&filters).await,
             Ask::Signal { run, name, payload } => self.signal(run, name, &payload).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
         };
@@ -161,41 +161,11 @@ impl Desk {
         }))
     }
 
-    async fn steer(&self, target: RunId, order: Order, request: Request) -> Result<Answer, StoreError> {
-        let summary = self.store.summary(&target).await?.ok_or_else(|| StoreError::UnknownRun(target.clone()))?;
-        let is_project = summary.workflow == ProjectWorkflow::NAME;
-        let mut runs = Vec::new();
-        if is_project && order != Order::Pause {
-            let (name, payload) = match order {
-                Order::Cancel => (signal::HALT, Payload::of(&request)),
-                _ => (signal::SYNC, Payload::of(&uuid::Uuid::now_v7().to_string())),
-            };
-            self.deliver(&target, MessageBody::Signal { name: name.into(), payload, from: None }).await?;
-        }
-        for (run, summary) in self.store.runs(target.as_str()).await? {
-            let below = run.as_str()[target.as_str().len()..].starts_with('/');
-            let is_meant = run == target || (is_project && below);
-            // A cancelled project stays, and can be run again; its features' runs end.
-            let survives = order == Order::Cancel && run == target && is_project;
-            if !is_meant || summary.status.is_terminal() || survives {
-                continue;
-            }
-            let body = match order {
-                Order::Pause => MessageBody::Pause(request.clone()),
-                Order::Resume => MessageBody::Resume(request.clone()),
-                Order::Cancel => MessageBody::Cancel(request.clone()),
-            };
-            if self.deliver(&run, body).await? {
-                runs.push(run);
-            }
-        }
-        Ok(Answer::Told { runs })
-    }
-
     async fn signal(&self, run: RunId, name: String, payload: &Value) -> Result<Answer, StoreError> {
         let body = MessageBody::Signal { name, payload: Payload::of(payload), from: None };
+        let waits = self.waits(&run);
         let told = self.deliver(&run, body).await?;
-        Ok(Answer::Told { runs: told.then_some(run).into_iter().collect() })
+        Ok(Answer::Told { runs: told.then_some(run).into_iter().collect(), waits })
     }
 
     async fn reconcile(
@@ -211,11 +181,12 @@ impl Desk {
             return Ok(Answer::Refused { reason });
         }
         let output = output.map(|output| Payload::of(&output));
+        let waits = self.waits(&run);
         let told = self.deliver(&run, MessageBody::Reconcile { landed, output, request }).await?;
-        Ok(Answer::Told { runs: told.then_some(run).into_iter().collect() })
+        Ok(Answer::Told { runs: told.then_some(run).into_iter().collect(), waits })
     }
 
-    async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
+    pub(super) async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
         if let Some(engine) = &self.engine {
             return engine.deliver(to, body).await;
         }

@@ -2,8 +2,11 @@
 
 mod desk;
 mod engaged;
+mod order;
+mod select;
 mod serve;
 mod socket;
+mod steering;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +19,9 @@ use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 
-pub(crate) use desk::{Answer, Ask, Desk, Order};
+pub(crate) use desk::{Answer, Ask, Desk};
+pub(crate) use order::Order;
+pub(crate) use select::{Filter, without_covered};
 pub(crate) use serve::Server;
 use socket::Remote;
 

@@ -17,7 +17,7 @@ use crate::payload::Payload;
 use crate::policy::Policy;
 
 /// How long a handler may take to end after it was told to, before it is dropped.
-const GRACE: Duration = Duration::from_secs(30);
+pub(super) const GRACE: Duration = Duration::from_secs(30);
 
 /// How many activities of a pool run at once in the whole engine.
 #[derive(Debug, Clone, Default)]

@@ -278,6 +278,13 @@ impl Life {
             round.states[index].unknown = false;
             self.parked = false;
         }
+        if self.inbox.first_terminate().is_some() {
+            round.cancel();
+            // What does not end in this time is dropped.
+            let ended = async { while round.pieces.next().await.is_some() {} };
+            let _ = tokio::time::timeout(attempt::GRACE, ended).await;
+            self.obey_terminate().await?;
+        }
         if !round.cancelling && self.inbox.first_cancel().is_some() {
             round.cancel();
         }

@@ -4,6 +4,7 @@ mod attempt;
 mod calls;
 mod inbox;
 mod life;
+mod terminate;
 mod wait;
 
 pub(crate) use attempt::Pools;
