@@ -1,6 +1,7 @@
 //! What can be written on the command line.
 
 mod backlog;
+mod batch;
 mod steer;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use backlog::{FeatureExport, FeatureImport};
+pub(crate) use batch::{Batch, Shown};
 pub(crate) use steer::{Answer, Signal, Steer, Tell, Text};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
@@ -35,6 +37,8 @@ pub(crate) enum Command {
     Init(Init),
     /// Run projects until every feature passes its checks or needs a person
     Run(Run),
+    /// Run many projects under one id, some after others; submitted again, it goes on
+    Batch(Batch),
     /// Show where a project stands, also while another process runs it
     Status(Show),
     /// Read and change the features of a project

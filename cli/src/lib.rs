@@ -6,6 +6,7 @@ mod demo;
 mod exit;
 mod owner;
 mod place;
+mod settled;
 mod status;
 mod term;
 

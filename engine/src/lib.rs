@@ -28,7 +28,7 @@ pub use clock::{Clock, SystemClock};
 pub use context::{Child, Context, ContextExt, Received, Stop};
 pub use event::{Event, EventKind, Message, MessageBody, Outcome, Request};
 pub use failure::{Failure, FailureKind};
-pub use id::{MessageSeq, Position, RunId, Slot};
+pub use id::{InvalidRunId, MessageSeq, Position, RunId, Slot};
 pub use payload::Payload;
 pub use policy::{Delays, Effect, Policy};
 pub use replay::Diverged;

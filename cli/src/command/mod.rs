@@ -1,5 +1,6 @@
 //! The commands: one a file.
 
+mod batch;
 mod bench;
 mod completions;
 mod demo;
@@ -24,6 +25,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     match arguments.command {
         Command::Init(init) => init::run(&init).await,
         Command::Run(run) => run::run(&data_dir, &run).await,
+        Command::Batch(batch) => batch::run(&data_dir, &batch).await,
         Command::Status(show) => status::run(&data_dir, &show).await,
         Command::Feature(feature) => feature::run(&data_dir, feature).await,
         Command::Pause(steer) => steer::projects(&data_dir, steer, Order::Pause).await,

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::Utc;
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, StoreError};
+use longhaul_workflows::batch::Plan;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use crate::status::{self, StatusDocument};
 
+use super::batches::{BatchStanding, OpenBatches, Terms};
 use super::engaged;
 use super::order::Order;
 use super::select::{Filter, Selected};
@@ -31,6 +33,10 @@ pub(crate) enum Ask {
     Steer { targets: Vec<RunId>, order: Order, request: Request, dry_run: bool },
     /// Find the runs that are not over, or that have the status which is asked for.
     Select { filters: Vec<Filter> },
+    /// Have a batch done, or what is added to it; idempotent by its id.
+    Submit { batch: String, plan: Plan },
+    /// Where a batch stands.
+    Batch { batch: String },
     /// Put a signal into a mailbox.
     Signal { run: RunId, name: String, payload: Value },
     /// Settle an unknown outcome.
@@ -51,6 +57,14 @@ pub(crate) enum Answer {
     Told {
         runs: Vec<RunId>,
         waits: bool,
+    },
+    Submitted {
+        submission: String,
+        /// How many of its projects were known before; `None`: the batch is new.
+        known: Option<usize>,
+    },
+    Batch {
+        batch: Box<BatchStanding>,
     },
     Selected {
         runs: Vec<Selected>,
@@ -75,17 +89,19 @@ pub(crate) struct Desk {
     pub(super) engine: Option<Engine>,
     /// The projects that this process runs, and where they are.
     pub(super) engaged: Mutex<BTreeMap<RunId, PathBuf>>,
+    /// The batches that this process carries on.
+    pub(super) batches: OpenBatches,
 }
 
 impl Desk {
     /// A log that nobody runs.
     pub(super) fn at_rest(store: Arc<dyn EventStore>) -> Arc<Self> {
-        Arc::new(Self { store, engine: None, engaged: Mutex::default() })
+        Arc::new(Self { store, engine: None, engaged: Mutex::default(), batches: OpenBatches::default() })
     }
 
     /// A log that this process runs.
     pub(super) fn with_engine(store: Arc<dyn EventStore>, engine: Engine) -> Arc<Self> {
-        Arc::new(Self { store, engine: Some(engine), engaged: Mutex::default() })
+        Arc::new(Self { store, engine: Some(engine), engaged: Mutex::default(), batches: OpenBatches::default() })
     }
 
     /// The ids of the projects that this process runs.
@@ -109,7 +125,9 @@ impl Desk {
     pub(crate) async fn answer(self: &Arc<Self>, ask: Ask) -> Answer {
         let answer = match ask {
             Ask::Status { project } => self.status(&project).await,
-            Ask::Begin { project } => self.begin(project).await,
+            Ask::Begin { project } => self.begin(project, &Terms::default()).await,
+            Ask::Submit { batch, plan } => self.submit(&batch, plan).await,
+            Ask::Batch { batch } => self.batch(&batch).await,
             Ask::Steer { targets, order, request, dry_run } => self.steer(&targets, &order, &request, dry_run).await,
             Ask::Select { filters } => self.select(&filters).await,
             Ask::Signal { run, name, payload } => self.signal(run, name, &payload).await,
@@ -127,7 +145,7 @@ impl Desk {
         Ok(Answer::Status { status: Box::new(status) })
     }
 
-    async fn begin(self: &Arc<Self>, project: ProjectRef) -> Result<Answer, StoreError> {
+    pub(super) async fn begin(self: &Arc<Self>, project: ProjectRef, terms: &Terms) -> Result<Answer, StoreError> {
         let Some(engine) = &self.engine else {
             return Ok(Answer::Refused { reason: "this log is not being run".into() });
         };
@@ -141,7 +159,10 @@ impl Desk {
         engine.adopt(run.as_str()).await?;
         let input = Payload::of(&ProjectInput { project: project.clone(), memory: None });
         let workflow = ProjectWorkflow::NAME.into();
-        engine.start(NewRun { run: run.clone(), workflow, input, labels: BTreeMap::new() }).await?;
+        engine.start(NewRun { run: run.clone(), workflow, input, labels: terms.labels.clone() }).await?;
+        if !terms.overrides.is_empty() {
+            engine.signal(&run, signal::OVERRIDE, Payload::of(&terms.overrides)).await?;
+        }
         let sync = uuid::Uuid::now_v7().to_string();
         engine.signal(&run, signal::SYNC, Payload::of(&sync)).await?;
         engaged::engage(self, run, PathBuf::from(project.root)).await;

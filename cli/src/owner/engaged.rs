@@ -36,6 +36,18 @@ pub(super) async fn refresh_all(desk: &Desk) {
     }
 }
 
+/// Ceases to look after a project that has nothing to do.
+pub(super) async fn disengage(desk: &Desk, run: &RunId) {
+    let root = desk.lock_engaged().remove(run);
+    if let Some(root) = root {
+        refresh(&mut Projector::new(Arc::clone(&desk.store), run.clone(), root)).await;
+    }
+}
+
+fn is_engaged(desk: &Desk, run: &RunId) -> bool {
+    desk.lock_engaged().contains_key(run)
+}
+
 async fn refresh(projector: &mut Projector) {
     if let Err(error) = projector.refresh().await {
         tracing::warn!("{error}");
@@ -46,7 +58,7 @@ async fn keep_files(desk: Arc<Desk>, run: RunId, root: PathBuf) {
     let Some(engine) = &desk.engine else { return };
     let mut recorded = engine.recorded();
     let mut projector = Projector::new(Arc::clone(&desk.store), run.clone(), root);
-    loop {
+    while is_engaged(&desk, &run) {
         refresh(&mut projector).await;
         loop {
             match recorded.recv().await {
@@ -79,6 +91,9 @@ async fn watch_list(desk: Arc<Desk>, run: RunId, root: PathBuf, mut known: Strin
     let Some(engine) = &desk.engine else { return };
     loop {
         tokio::time::sleep(LOOK).await;
+        if !is_engaged(&desk, &run) {
+            return;
+        }
         let now = asked_for(&root).await;
         if now == known {
             continue;

@@ -1,5 +1,6 @@
 //! Reaching the log: through the process that owns it, or, when none does, by opening it.
 
+mod batches;
 mod desk;
 mod engaged;
 mod order;
@@ -15,10 +16,12 @@ use anyhow::{Context, Result};
 use longhaul_activities::{checks, git, process, project, session};
 use longhaul_engine::{Engine, Handlers, Options, Parts, StoreError, SystemClock, Workflows};
 use longhaul_storage::SledStore;
+use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 
+pub(crate) use batches::BatchStanding;
 pub(crate) use desk::{Answer, Ask, Desk};
 pub(crate) use order::Order;
 pub(crate) use select::{Filter, without_covered};
@@ -55,6 +58,11 @@ impl Access {
             data_dir.display(),
             data_dir.join("lock").display()
         ))
+    }
+
+    /// Reaches the process that runs the log, if there is one.
+    pub(crate) async fn at_owner(data_dir: &Path) -> Option<Self> {
+        Remote::connect(data_dir).await.map(Self::Remote)
     }
 
     /// Asks something of the log.
@@ -104,7 +112,10 @@ pub(crate) async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Desk>> {
 
 /// All workflows.
 pub(crate) fn workflows() -> Workflows {
-    Workflows::new().with(FeatureWorkflow::NAME, FeatureWorkflow).with(ProjectWorkflow::NAME, ProjectWorkflow)
+    Workflows::new()
+        .with(FeatureWorkflow::NAME, FeatureWorkflow)
+        .with(ProjectWorkflow::NAME, ProjectWorkflow)
+        .with(BatchWorkflow::NAME, BatchWorkflow)
 }
 
 /// All handlers.
