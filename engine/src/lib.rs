@@ -29,6 +29,7 @@ pub use context::{Child, Context, ContextExt, Received, Stop};
 pub use event::{Event, EventKind, Message, MessageBody, Outcome, Request};
 pub use failure::{Failure, FailureKind};
 pub use id::{InvalidRunId, MessageSeq, Position, RunId, Slot};
+pub use local::Share;
 pub use payload::Payload;
 pub use policy::{Delays, Effect, Policy};
 pub use replay::Diverged;

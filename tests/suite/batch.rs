@@ -199,3 +199,32 @@ fn forty_tiny_projects_are_done_under_one_id() {
     world.batch(&file, &["--progress", "none"]).exits(0).says("40 passed");
     assert_eq!(world.sessions(), 40);
 }
+
+#[test]
+fn a_large_project_does_not_starve_a_small_one_and_priorities_count() {
+    const BIG: [Plan; 8] = [
+        plain("a", &[], 2),
+        plain("b", &[], 2),
+        plain("c", &[], 2),
+        plain("d", &[], 2),
+        plain("e", &[], 2),
+        plain("f", &[], 2),
+        plain("g", &[], 2),
+        plain("h", &[], 2),
+    ];
+    let small = || Project::new(&[plain("a", &[], 2), plain("b", &[], 2)], 0.3);
+    let world = World::new(vec![Project::new(&BIG, 0.3), small(), small()]);
+    let file = world.write("", |number| match number {
+        2 => "priority = 7".into(),
+        _ => "parallel = 8".into(),
+    });
+    world.batch(&file, &["--max-agents", "1", "--progress", "none"]).exits(0).says("3 passed");
+    let starts: Vec<usize> = world.starts().into_iter().map(|(project, _)| project).collect();
+    let places = |project| -> Vec<usize> {
+        starts.iter().enumerate().filter(|(_, started)| **started == project).map(|(place, _)| place).collect()
+    };
+    let (usual, urgent) = (places(1), places(2));
+    // At most the session that had the only place goes before, and one between that of each of the two.
+    assert!(urgent[1] - urgent[0] <= 2 && urgent[1] <= 5, "{starts:?}");
+    assert!(usual[1] - usual[0] <= 4 && usual[1] <= 7, "{starts:?}");
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use longhaul_engine::{Engine, NewRun, Payload, RunId, Started, Status, StoreError};
+use longhaul_engine::{Engine, NewRun, Payload, RunId, Share, Started, Status, StoreError};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::{
     BatchInput, BatchView, BatchWorkflow, Entry, Now, Overrides, Plan, ProjectState, Submit,
@@ -16,7 +16,7 @@ use crate::settled::{self, Watched, is_settled};
 use crate::status;
 
 use super::desk::{Answer, Desk};
-use super::engaged;
+use super::{AGENTS, engaged};
 
 /// How often the projects of a batch are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -181,9 +181,7 @@ impl Driver {
         let has_mail = !store.mailbox(&self.run).await?.is_empty();
         let Some(standing) = standing(&self.desk, &self.run).await? else { return Ok(false) };
         if standing.view.submitted != self.submission {
-            self.submission.clone_from(&standing.view.submitted);
-            self.watched.clear();
-            self.told.clear();
+            self.follow(engine, &standing.view);
         }
         let mut is_working = false;
         for entry in &standing.view.plan.projects {
@@ -233,6 +231,20 @@ impl Driver {
             return Ok(None);
         }
         Ok(Some(now))
+    }
+
+    /// Takes a new submission in: projects are looked at again, and the limits are those of its plan.
+    fn follow(&mut self, engine: &Engine, view: &BatchView) {
+        self.submission.clone_from(&view.submitted);
+        self.watched.clear();
+        self.told.clear();
+        for (label, most) in &view.plan.limits {
+            engine.limit(AGENTS, label, *most as usize);
+        }
+        for entry in &view.plan.projects {
+            let labels = entry.labels.iter().map(|(label, value)| format!("{label}={value}")).collect();
+            engine.share(&entry.project.id, Share { priority: entry.priority, labels });
+        }
     }
 
     async fn begin(&self, entry: &Entry) -> Result<Result<Watched, String>, StoreError> {

@@ -79,6 +79,9 @@ pub(crate) fn is_owned(error: &StoreError) -> bool {
     matches!(error, StoreError::Owned { .. })
 }
 
+/// The pool of the agents.
+const AGENTS: &str = "agents";
+
 /// How much may run at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
@@ -95,7 +98,7 @@ pub(crate) async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Desk>> {
         tracing::info!(pid = leftover.pid, command = leftover.command, "ended a leftover of a dead owner");
     }
     let options = Options {
-        pools: vec![("agents".into(), limits.agents), ("checks".into(), limits.checks)],
+        pools: vec![(AGENTS.into(), limits.agents), ("checks".into(), limits.checks)],
         adopted: Vec::new(),
         ..Options::default()
     };
