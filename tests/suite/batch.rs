@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use longhaul_engine::{EventStore, RunId, verify};
+use longhaul_storage::SledStore;
 use longhaul_tests::command::{Longhaul, Said};
+use longhaul_tests::history::workflows;
 use longhaul_tests::project::{Habit, Plan, Project, plain};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -36,7 +39,7 @@ impl World {
     fn write_some(&self, count: usize, head: &str, more: impl Fn(usize) -> String) -> String {
         let mut text = format!("batch = \"nightly\"\n{head}\n");
         for (number, project) in self.projects.iter().enumerate().take(count) {
-            let dir = project.root();
+            let dir = project.root().to_string_lossy().into_owned();
             text += &format!("[[project]]\nname = \"p{number}\"\ndir = {dir:?}\n{}\n", more(number));
         }
         let file = self.path("batch.toml");
@@ -68,7 +71,7 @@ impl World {
 }
 
 fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while !holds() {
         assert!(Instant::now() < deadline, "waited a minute in vain: {what}");
         std::thread::sleep(Duration::from_millis(10));
@@ -165,6 +168,17 @@ fn a_killed_batch_goes_on_where_it_was() {
     }
     let ended = |project: &Project| project.marks().into_iter().filter(|mark| mark.ended).count();
     assert_eq!(world.projects.iter().map(ended).sum::<usize>(), 8, "no session that ended was run again");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(check_replays(&world));
+}
+
+/// The history of the batch decides the same again.
+async fn check_replays(world: &World) {
+    let store = SledStore::open(world.longhaul.home()).unwrap();
+    let run = RunId::new("batch/nightly").unwrap();
+    let history = store.read(&run, 0).await.unwrap();
+    assert!(history.len() > 10, "{} events", history.len());
+    assert!(verify(&workflows(), &run, &history).unwrap().is_none());
 }
 
 #[test]

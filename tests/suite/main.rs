@@ -12,4 +12,5 @@ mod project_crash;
 mod replay;
 mod runs;
 mod steer;
+mod terminate;
 mod tidy;

@@ -54,7 +54,7 @@ impl OpenBatches {
         *count == 1
     }
 
-    fn count(&self, batch: &RunId) -> u64 {
+    pub(super) fn count(&self, batch: &RunId) -> u64 {
         self.lock().get(batch).copied().unwrap_or_default()
     }
 
@@ -179,7 +179,10 @@ impl Driver {
         // In this order: whoever empties the mailbox has published what comes of it before it waits again.
         let summary = store.summary(&self.run).await?.ok_or_else(|| StoreError::UnknownRun(self.run.clone()))?;
         let has_mail = !store.mailbox(&self.run).await?.is_empty();
-        let Some(standing) = standing(&self.desk, &self.run).await? else { return Ok(false) };
+        let is_held = engine.stuck().contains_key(&self.run)
+            || matches!(summary.status, Status::Paused(_))
+            || summary.status.is_terminal();
+        let Some(standing) = standing(&self.desk, &self.run).await? else { return Ok(is_held) };
         if standing.view.submitted != self.submission {
             self.follow(engine, &standing.view);
         }
@@ -191,11 +194,9 @@ impl Driver {
                 self.tell(engine, entry, &published, now).await?;
             }
         }
-        let is_stuck = engine.stuck().contains_key(&self.run);
-        let goes_on = !is_stuck && !matches!(summary.status, Status::Paused(_)) && !summary.status.is_terminal();
         let is_quiet = matches!(summary.status, Status::Waiting { .. }) && !has_mail;
         let published_working = standing.states.values().any(|state| *state == ProjectState::Working);
-        Ok(!is_working && (!goes_on || (is_quiet && !published_working)))
+        Ok(!is_working && (is_held || (is_quiet && !published_working)))
     }
 
     /// Begins a project that is to be worked on, and sees where it stands; `None`: its turn has not come, or is over.

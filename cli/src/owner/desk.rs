@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::status::{self, StatusDocument};
 
 use super::batches::{BatchStanding, OpenBatches, Terms};
-use super::engaged;
+use super::engaged::{self, Engaged};
 use super::order::Order;
 use super::select::{Filter, Selected};
 
@@ -87,8 +87,8 @@ pub(crate) enum Answer {
 pub(crate) struct Desk {
     pub(super) store: Arc<dyn EventStore>,
     pub(super) engine: Option<Engine>,
-    /// The projects that this process runs, and where they are.
-    pub(super) engaged: Mutex<BTreeMap<RunId, PathBuf>>,
+    /// The projects that this process runs.
+    pub(super) engaged: Mutex<BTreeMap<RunId, Engaged>>,
     /// The batches that this process carries on.
     pub(super) batches: OpenBatches,
 }
@@ -109,7 +109,7 @@ impl Desk {
         self.lock_engaged().keys().cloned().collect()
     }
 
-    pub(super) fn lock_engaged(&self) -> MutexGuard<'_, BTreeMap<RunId, PathBuf>> {
+    pub(super) fn lock_engaged(&self) -> MutexGuard<'_, BTreeMap<RunId, Engaged>> {
         self.engaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -40,7 +40,9 @@ impl Desk {
 
     /// Whether nobody runs it now: what it is told waits.
     pub(super) fn waits(&self, run: &RunId) -> bool {
-        self.engine.is_none() || !self.lock_engaged().keys().any(|root| is_at_or_below(run, root.as_str()))
+        let is_open_batch = self.batches.count(run) > 0;
+        self.engine.is_none()
+            || !is_open_batch && !self.lock_engaged().keys().any(|root| is_at_or_below(run, root.as_str()))
     }
 
     /// The first target that exists. `project/feature` is the last run of the feature.

@@ -22,6 +22,8 @@ pub(super) struct Report {
     pub(super) batch: String,
     /// How many projects are in each state.
     counts: BTreeMap<&'static str, usize>,
+    /// Whether the batch itself is paused or cannot go on.
+    is_held: bool,
     pub(super) projects: Vec<ProjectReport>,
 }
 
@@ -43,7 +45,7 @@ pub(super) struct ProjectReport {
 
 impl Report {
     pub(super) fn new(batch: &str, done: Done) -> Self {
-        let Done { standing, documents } = done;
+        let Done { standing, documents, is_held } = done;
         let mut projects = Vec::new();
         for (entry, document) in standing.view.plan.projects.into_iter().zip(documents) {
             let StatusDocument { project, root, counts, features, .. } = document;
@@ -63,7 +65,7 @@ impl Report {
         for project in &projects {
             *counts.entry(project.state.as_str()).or_default() += 1;
         }
-        Self { schema: SCHEMA, batch: batch.to_owned(), counts, projects }
+        Self { schema: SCHEMA, batch: batch.to_owned(), counts, is_held, projects }
     }
 
     /// That of all projects which began; one that waits for another says nothing of its own, unless none began.
@@ -79,6 +81,7 @@ impl Report {
         let is_complete = exits.len() == self.projects.len();
         match Exit::of_all(exits) {
             // What waits although nothing is wrong was held back by somebody.
+            _ if self.is_held => Exit::Suspended,
             Exit::Ok if !is_complete => Exit::Suspended,
             exit => exit,
         }

@@ -23,6 +23,8 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) struct Done {
     pub(super) standing: BatchStanding,
     pub(super) documents: Vec<StatusDocument>,
+    /// Whether it did not even look at what was submitted.
+    pub(super) is_held: bool,
 }
 
 /// Submits a batch and stays until it is done; `None` if somebody interrupted it.
@@ -85,7 +87,11 @@ async fn watch(access: &Access, asked: &Asked, changes: &mut Changes) -> Result<
                 changes.features(entry.name.as_str(), &document(access, entry).await?);
             }
         }
-        if !standing.is_open && standing.view.submitted >= submission {
+        if !standing.is_open {
+            let is_held = standing.view.submitted < submission;
+            if is_held {
+                term::say(format!("batch {} takes nothing in: it is paused, or cannot go on", asked.id));
+            }
             let mut documents = Vec::new();
             for entry in &standing.view.plan.projects {
                 let document = document(access, entry).await?;
@@ -93,7 +99,7 @@ async fn watch(access: &Access, asked: &Asked, changes: &mut Changes) -> Result<
                 documents.push(document);
             }
             changes.finish();
-            return Ok(Done { standing, documents });
+            return Ok(Done { standing, documents, is_held });
         }
         tokio::time::sleep(LOOK).await;
     }
