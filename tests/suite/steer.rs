@@ -100,16 +100,22 @@ fn a_feature_waits_for_approval_and_goes_back_when_it_is_denied() {
     assert_eq!(world.project.landed("main"), ["parser"]);
     assert_eq!(world.line("table")["step"], "waiting for approval");
 
+    // Something else is being done, so that the process that runs it stays.
+    world.project.write("plan/shell", "steps=40 pause=0.1\n");
+    let check = "grep -q finished shell.txt";
+    world.longhaul.call(&["feature", "add", "shell", "A shell", "--check", check, "--dir", &world.root]).exits(0);
+    world.project.commit("Ask for a shell");
     let mut run = world.begin("second");
+    world.until_at_work("shell");
     let deny = ["deny", "table", "--why", "wider columns, please", "--by", "ann", "-o", "json"];
     let said = world.tell(&deny);
     assert_eq!((&said.json()["by"], &said.json()["why"]), (&"ann".into(), &"wider columns, please".into()));
     run.exits(3);
     let line = world.line("table");
     assert_eq!((&line["step"], &line["sessions"]), (&"waiting for approval".into(), &2.into()), "{line:#}");
-    world.tell(&["approve", "--filter", "kind=feature"]).exits(0).says("approved");
+    world.tell(&["approve", "--filter", "kind=feature", "--yes"]).exits(0).says("approved");
     world.run().exits(0);
-    assert_eq!(world.project.landed("main"), ["table", "parser"]);
+    assert_eq!(world.project.landed("main").len(), 3);
     assert!(!world.prompt(1).contains("does not want it merged"));
 }
 

@@ -39,6 +39,8 @@ pub(super) struct ProjectReport {
     labels: BTreeMap<String, String>,
     /// The projects that had to pass first.
     after: Vec<String>,
+    /// Why finished work waits on `longhaul/next`.
+    waits_on_next: Option<String>,
     counts: Counts,
     pub(super) features: Vec<FeatureLine>,
 }
@@ -48,7 +50,7 @@ impl Report {
         let Done { standing, documents, is_held } = done;
         let mut projects = Vec::new();
         for (entry, document) in standing.view.plan.projects.into_iter().zip(documents) {
-            let StatusDocument { project, root, counts, features, .. } = document;
+            let StatusDocument { project, root, counts, features, waits_on_next, .. } = document;
             projects.push(ProjectReport {
                 state: standing.states.get(&entry.name).cloned().unwrap_or_default(),
                 name: entry.name.to_string(),
@@ -57,6 +59,7 @@ impl Report {
                 priority: entry.priority,
                 labels: entry.labels,
                 after: entry.after.iter().map(ToString::to_string).collect(),
+                waits_on_next,
                 counts,
                 features,
             });
@@ -110,7 +113,9 @@ impl ProjectReport {
             ProjectState::Waiting if !self.after.is_empty() => format!("after {}", self.after.join(", ")),
             ProjectState::Blocked | ProjectState::Suspended => {
                 let held = self.features.iter().filter(|line| line.needs_person);
-                held.map(|line| line.id.clone()).collect::<Vec<_>>().join(", ")
+                let held: Vec<_> = held.map(|line| line.id.clone()).collect();
+                let next = self.waits_on_next.as_ref().filter(|_| held.is_empty());
+                next.map_or_else(|| held.join(", "), |reason| first_line(reason))
             }
             _ => String::new(),
         }
