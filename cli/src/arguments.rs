@@ -1,15 +1,19 @@
 //! What can be written on the command line.
 
 mod backlog;
+mod batch;
 mod carry;
 pub(crate) mod look;
+mod steer;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use backlog::{FeatureExport, FeatureImport};
+pub(crate) use batch::{Batch, Shown};
 pub(crate) use carry::{Backup, Check, Doctor, Ended, Export, Import, Prune, Replay, Restore};
+pub(crate) use steer::{Answer, Signal, Steer, Tell, Text};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
                           3 suspended (a person or a limit is waited for) · 4 operational (log, disk, git) · 5 partial";
@@ -36,6 +40,8 @@ pub(crate) enum Command {
     Init(Init),
     /// Run projects until every feature passes its checks or needs a person
     Run(Run),
+    /// Run many projects under one id, some after others; submitted again, it goes on
+    Batch(Batch),
     /// Show where a project stands, also while another process runs it
     Status(Show),
     /// Read and change the features of a project
@@ -48,6 +54,17 @@ pub(crate) enum Command {
     Resume(Steer),
     /// End what is being done in projects, or in one run; what was done is kept
     Cancel(Steer),
+    /// End projects or runs now: agents at work are killed, nothing tidies up
+    #[command(visible_alias = "kill")]
+    Terminate(Steer),
+    /// Put a signal into the mailbox of a run
+    Signal(Signal),
+    /// Tell the agent of a feature something, at its next session
+    Steer(Text),
+    /// Let features be merged that wait for approval
+    Approve(Answer),
+    /// Send features that wait for approval back to their agents; --why is what they are told
+    Deny(Answer),
     /// Say what became of an effect whose outcome nobody could tell
     Reconcile(Reconcile),
     /// Make the decisions of recorded runs again with this program, with no effect at all, and say whether they are the same
@@ -200,16 +217,6 @@ pub(crate) struct FeatureBlock {
     pub(crate) id: String,
     /// Why
     #[arg(long, default_value = "blocked by a person")]
-    pub(crate) reason: String,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Steer {
-    /// Projects (directories) or runs (ids)
-    #[arg(default_value = ".")]
-    pub(crate) targets: Vec<String>,
-    /// Why; kept in the history
-    #[arg(long, default_value = "")]
     pub(crate) reason: String,
 }
 

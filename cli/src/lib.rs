@@ -7,6 +7,7 @@ mod exit;
 mod look;
 mod owner;
 mod place;
+mod settled;
 mod status;
 mod term;
 

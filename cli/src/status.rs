@@ -282,6 +282,11 @@ async fn line(
     let (FeatureStatus::InProgress, Some(run)) = (view.status, &view.run) else { return Ok((line, false)) };
     let published = store.published(run).await?;
     if let Some(progress) = published.get(FeatureProgress::KEY).and_then(|value| value.read::<FeatureProgress>().ok()) {
+        if progress.step == FeatureProgress::AWAITS_APPROVAL {
+            line.reason =
+                Some(format!("waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why …`"));
+            line.needs_person = true;
+        }
         line.step = Some(progress.step);
         line.sessions += progress.sessions;
     }

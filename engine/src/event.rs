@@ -272,9 +272,31 @@ pub enum MessageBody {
 }
 
 impl MessageBody {
+    /// What the names of signals begin with that are orders to the engine: an older program that reads such a log hands
+    /// them to a workflow, which does not know them.
+    pub const RESERVED: &'static str = "longhaul.";
+    const TERMINATE: &'static str = "longhaul.terminate";
+
+    /// End now: what is under way is ended, and the workflow is not asked.
+    pub fn terminate(request: &Request) -> Self {
+        Self::Signal { name: Self::TERMINATE.into(), payload: Payload::of(request), from: None }
+    }
+
+    /// Who asks the run to end now, and why, if this does.
+    pub fn as_terminate(&self) -> Option<Request> {
+        match self {
+            Self::Signal { name, payload, .. } if name == Self::TERMINATE => Some(payload.read().unwrap_or_default()),
+            _ => None,
+        }
+    }
+
     /// Whether the workflow receives it; the others are orders to the engine.
     pub fn is_for_workflow(&self) -> bool {
-        matches!(self, Self::Signal { .. } | Self::ChildEnded { .. })
+        match self {
+            Self::Signal { name, .. } => name != Self::TERMINATE,
+            Self::ChildEnded { .. } => true,
+            _ => false,
+        }
     }
 }
 

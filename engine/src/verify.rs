@@ -55,6 +55,9 @@ fn segment_differs(
     if let Some(diverged) = context.diverged {
         return Some(diverged);
     }
+    if was_terminated(segment) {
+        return None;
+    }
     let recorded_end = segment
         .iter()
         .find(|event| event.kind.outcome().is_some())
@@ -75,6 +78,12 @@ fn segment_differs(
     let differs = recorded != asked;
     let (recorded, asked) = difference(&recorded, &asked);
     differs.then_some(Diverged { position: end.position, recorded, asked })
+}
+
+/// Whether somebody ended the run without asking the workflow: what it would have done next does not count.
+fn was_terminated(segment: &[Event]) -> bool {
+    let end = segment.iter().rev().map(|event| &event.kind).take(2).collect::<Vec<_>>();
+    matches!(end.as_slice(), [EventKind::RunCancelled, EventKind::RunPaused(_)])
 }
 
 fn shown_ending(ending: &Result<Ending, Stop>) -> (&'static str, String) {

@@ -88,10 +88,11 @@ async fn a_run_that_exists_is_not_imported_over(log: Log) {
     assert_eq!(log.carried(&run("a")).await.unwrap(), Some(carried));
 }
 
+type Change = fn(&mut Carried);
+
 async fn what_does_not_fit_together_is_refused(log: Log) {
     filled(&*log, "a").await;
     let good = Carried { run: run("b"), ..log.carried(&run("a")).await.unwrap().unwrap() };
-    type Change = fn(&mut Carried);
     let changes: [(&str, Change); 6] = [
         ("no events", |carried| carried.events.clear()),
         ("follow on each other", |carried| carried.events[1].position = 5),

@@ -6,6 +6,7 @@ use std::fmt;
 use anyhow::{Result, ensure};
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Activity, Event, EventKind, EventStore, MessageBody, Outcome, RunId, Slot, Workflows, verify};
+use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts::{LoadBacklog, RunSession, SessionInput};
 use longhaul_workflows::feature::{FeatureProgress, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
@@ -14,7 +15,10 @@ use crate::project::Mark;
 
 /// The workflows of the product.
 pub fn workflows() -> Workflows {
-    Workflows::new().with(FeatureWorkflow::NAME, FeatureWorkflow).with(ProjectWorkflow::NAME, ProjectWorkflow)
+    Workflows::new()
+        .with(FeatureWorkflow::NAME, FeatureWorkflow)
+        .with(ProjectWorkflow::NAME, ProjectWorkflow)
+        .with(BatchWorkflow::NAME, BatchWorkflow)
 }
 
 /// The histories of all runs of a log.

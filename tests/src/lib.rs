@@ -8,3 +8,4 @@ pub mod history;
 pub mod project;
 pub mod script;
 pub mod witness;
+pub mod xml;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod activities;
+mod batch;
 mod carry;
 mod command_line;
 mod crash;
@@ -12,4 +13,6 @@ mod look;
 mod project_crash;
 mod replay;
 mod runs;
+mod steer;
+mod terminate;
 mod tidy;

@@ -3,6 +3,8 @@
 //! Nothing here touches the world: every `call` is an activity whose result is in the log before the next line runs. After
 //! a crash this function runs again from the top, is answered from the log, and goes on where the log ends.
 
+mod approval;
+mod note;
 mod outcome;
 mod turn;
 mod work;
@@ -15,6 +17,8 @@ use crate::contracts::{
     SessionEnding, SessionReason,
 };
 
+pub use approval::{Approval, Awaited};
+pub use note::Note;
 pub use outcome::{Brief, FeatureOutcome, FeatureProgress};
 pub use turn::{Ready, Turn};
 use work::Work;
@@ -81,6 +85,9 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
             continue;
         }
 
+        if !approval::given(context, work, &sealed.commit).await? {
+            continue;
+        }
         work.step(context, "waiting to merge").await?;
         let turn = turn::take(context, work, &sealed).await?;
         work.step(context, "merging").await?;

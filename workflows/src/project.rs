@@ -27,6 +27,9 @@ pub mod signal {
     pub const SYNC: &str = "sync";
     /// Start no further feature; content: [`Request`](longhaul_engine::Request).
     pub const HALT: &str = "halt";
+    /// Settings that count instead of those of `longhaul.toml` from the next sync on; content:
+    /// [`Overrides`](crate::batch::Overrides).
+    pub const OVERRIDE: &str = "override";
     /// Block a feature; content: `[feature, reason]`.
     pub const BLOCK: &str = "block";
     /// Try a blocked feature again; content: its id.
@@ -84,6 +87,10 @@ impl Memory {
                 signal::SYNC => self.sync(context, payload.read()?).await,
                 signal::HALT => {
                     self.halt(payload.read()?);
+                    Ok(())
+                }
+                signal::OVERRIDE => {
+                    self.overrides = payload.read()?;
                     Ok(())
                 }
                 signal::BLOCK => {

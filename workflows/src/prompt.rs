@@ -113,6 +113,9 @@ pub fn told(problem: &Problem) -> String {
         Problem::SessionFailed { reason, output_tail } => {
             format!("It ended so: {reason}. The end of its output:\n\n```\n{}\n```", output_tail.trim_end())
         }
+        Problem::Denied { by, why } => {
+            format!("The checks passed, but {by} looked at it and does not want it merged as it is:\n\n{}", why.trim())
+        }
     }
 }
 

@@ -125,6 +125,9 @@ pub struct MergeSettings {
     pub style: MergeStyle,
     /// Whose checks are run again on the merged result, besides the feature's own.
     pub regression: Regression,
+    /// Whether a person must agree before a feature is merged; a feature can ask for it by itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub approval: bool,
 }
 
 /// Which features could have been broken by a merge.

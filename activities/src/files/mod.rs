@@ -46,6 +46,7 @@ use tokio::sync::Mutex;
 pub use error::FilesError;
 use error::First;
 use state::{Cursors, News, State};
+pub(crate) use turn::turn_of;
 
 /// Keeps the files of one project current from the log.
 pub struct Projector {
@@ -65,7 +66,7 @@ impl std::fmt::Debug for Projector {
 impl Projector {
     /// A projector for a project whose checkout is at `root`. Reads and writes nothing yet.
     pub fn new(store: Arc<dyn EventStore>, project: RunId, root: PathBuf) -> Self {
-        let turn = turn::turn_of(&root);
+        let turn = turn_of(&root);
         let state = Arc::new(Mutex::new(State::new(project.clone(), root)));
         Self { store, project, turn, state }
     }

@@ -1,4 +1,4 @@
-//! Turns: of several projectors of one folder, only one at a time reads the log and writes.
+//! Turns: of several projectors of one folder, and of those that move a checkout, only one at a time is at its files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ static TURNS: LazyLock<Lock<Turns>> = LazyLock::new(Lock::default);
 
 /// What whoever writes the files of a folder holds from before it reads the log, so that nothing old follows on
 /// something new.
-pub(super) fn turn_of(root: &Path) -> Arc<Mutex<()>> {
+pub(crate) fn turn_of(root: &Path) -> Arc<Mutex<()>> {
     let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     turns.retain(|_, turn| turn.strong_count() > 0);
     if let Some(turn) = turns.get(root).and_then(Weak::upgrade) {

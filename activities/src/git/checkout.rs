@@ -88,6 +88,9 @@ impl Repository {
     }
 
     async fn advance_checkout(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
+        // A list that is written again while it is aside would be in git's way.
+        let turn = crate::files::turn_of(checkout);
+        let _turn = turn.lock().await;
         let shown = checkout.display();
         if let Some(operation) = operation_in(&git_dir(checkout).await?) {
             return Ok(Moved::Blocked(format!("{shown} is in the middle of a {operation}; finish or abort it")));

@@ -5,6 +5,7 @@
 //! closes, because we ask for it or because we were killed, it ends the program and everything that the program started.
 //! What outlives even the supervisor is found by the variables that every process of ours inherits ([`sweep`]).
 
+mod background;
 mod environment;
 mod follow;
 mod output;
@@ -17,6 +18,7 @@ mod sweep;
 mod tree;
 mod verdict;
 
+pub use background::start_in_background;
 pub use environment::Environment;
 pub use places::{owner_id, run_folder_name};
 pub use run::{Finished, Runner};

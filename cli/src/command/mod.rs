@@ -1,5 +1,6 @@
 //! The commands: one a file.
 
+mod batch;
 mod bench;
 mod carry;
 mod completions;
@@ -17,7 +18,7 @@ use longhaul_engine::Request;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, usage};
-use crate::owner::{Access, Answer, Ask};
+use crate::owner::{Access, Answer, Ask, Order};
 use crate::place;
 
 /// Runs a command.
@@ -26,12 +27,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     match arguments.command {
         Command::Init(init) => init::run(&init).await,
         Command::Run(run) => run::run(&data_dir, &run).await,
+        Command::Batch(batch) => batch::run(&data_dir, &batch).await,
         Command::Status(show) => status::run(&data_dir, &show).await,
         Command::Feature(feature) => feature::run(&data_dir, feature).await,
         Command::Look(look) => look::run(&data_dir, look).await,
-        Command::Pause(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Pause).await,
-        Command::Resume(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Resume).await,
-        Command::Cancel(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Cancel).await,
+        Command::Pause(steer) => steer::projects(&data_dir, steer, Order::Pause).await,
+        Command::Resume(steer) => steer::projects(&data_dir, steer, Order::Resume).await,
+        Command::Cancel(steer) => steer::projects(&data_dir, steer, Order::Cancel).await,
+        Command::Terminate(steer) => steer::projects(&data_dir, steer, Order::Terminate).await,
+        Command::Signal(signal) => steer::signal(&data_dir, signal).await,
+        Command::Steer(text) => steer::text(&data_dir, text).await,
+        Command::Approve(answer) => steer::answer(&data_dir, answer, Order::Approve).await,
+        Command::Deny(answer) => steer::answer(&data_dir, answer, Order::Deny).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
         Command::Replay(replay) => carry::replay(&data_dir, &replay).await,
         Command::Export(export) => carry::export(&data_dir, &export).await,
@@ -49,6 +56,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
 
 /// Who gives this command.
 fn requested(why: &str) -> Request {
+    requested_by(None, why)
+}
+
+/// Who gives this command, by their own word or that of the system.
+fn requested_by(by: Option<&str>, why: &str) -> Request {
+    if let Some(by) = by {
+        return Request { by: by.to_owned(), why: why.to_owned() };
+    }
     let by = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody".into());
     Request { by, why: why.to_owned() }
 }

@@ -1,24 +1,23 @@
 //! `longhaul run`: owns the log, or joins the process that does, until every project has come to rest.
 
 mod progress;
-mod settled;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use longhaul_engine::StoreError;
+use longhaul_engine::{RunId, StoreError};
 
 use crate::arguments::{Output, Run};
 use crate::exit::{Exit, usage};
 use crate::owner::{self, Access, Answer, Ask, Desk, Limits, Server};
 use crate::place::Project;
+use crate::settled::{self, Watched, is_settled};
 use crate::status::StatusDocument;
 use crate::term;
 
-use progress::Progress;
-use settled::{Watched, is_settled};
+pub(super) use progress::Progress;
 
 /// How often a project is looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -57,7 +56,7 @@ async fn projects(dirs: &[PathBuf]) -> (Vec<Project>, Vec<anyhow::Error>) {
 }
 
 /// A project whose settings and list can be read, and whose features can be ordered.
-async fn checked(dir: &Path) -> Result<Project> {
+pub(super) async fn checked(dir: &Path) -> Result<Project> {
     let project = Project::at(dir).await?;
     let loaded = longhaul_activities::project::load(&project.root).await.map_err(usage)?;
     let settings = project.root.join("longhaul.toml");
@@ -94,7 +93,7 @@ pub(super) fn can_be_found(root: &Path, program: &str) -> bool {
 /// Runs until all projects have settled; `None` if somebody interrupted it.
 async fn until_settled(data_dir: &Path, arguments: &Run, projects: &[Project]) -> Result<Option<Vec<StatusDocument>>> {
     loop {
-        match become_owner(data_dir, arguments).await? {
+        match become_owner(data_dir, limits(arguments.max_agents, arguments.max_checks)).await? {
             Some(desk) => return as_owner(data_dir, desk, projects).await,
             None => {
                 if let Some(documents) = as_guest(data_dir, projects).await? {
@@ -105,13 +104,14 @@ async fn until_settled(data_dir: &Path, arguments: &Run, projects: &[Project]) -
     }
 }
 
-/// Opens the log; `None` if another process owns it.
-async fn become_owner(data_dir: &Path, arguments: &Run) -> Result<Option<Arc<Desk>>> {
+/// The limits on the command line.
+pub(super) fn limits(agents: u32, checks: Option<u32>) -> Limits {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    let limits = Limits {
-        agents: arguments.max_agents as usize,
-        checks: arguments.max_checks.map_or(processors, |checks| checks as usize),
-    };
+    Limits { agents: agents as usize, checks: checks.map_or(processors, |checks| checks as usize) }
+}
+
+/// Opens the log; `None` if another process owns it.
+pub(super) async fn become_owner(data_dir: &Path, limits: Limits) -> Result<Option<Arc<Desk>>> {
     match owner::open(data_dir, limits).await {
         Ok(desk) => Ok(Some(desk)),
         Err(error) if error.downcast_ref::<StoreError>().is_some_and(owner::is_owned) => Ok(None),
@@ -124,7 +124,8 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Res
     let access = Access::Local(Arc::clone(&desk));
     let work = async {
         let documents = watch(&access, projects).await?;
-        others_settle(&desk, &access, projects).await?;
+        let ours: Vec<_> = projects.iter().map(|project| project.id.clone()).collect();
+        others_settle(&desk, &access, &ours).await?;
         anyhow::Ok(documents)
     };
     let documents = tokio::select! {
@@ -184,7 +185,7 @@ async fn watch(access: &Access, projects: &[Project]) -> Result<Vec<StatusDocume
     }
 }
 
-async fn status(access: &Access, project: &longhaul_engine::RunId) -> Result<StatusDocument> {
+pub(super) async fn status(access: &Access, project: &RunId) -> Result<StatusDocument> {
     match super::ask(access, Ask::Status { project: project.clone() }).await? {
         Answer::Status { status } => Ok(*status),
         _ => Err(anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")),
@@ -192,16 +193,16 @@ async fn status(access: &Access, project: &longhaul_engine::RunId) -> Result<Sta
 }
 
 /// Others may have joined us with projects of their own: they settle before we go.
-async fn others_settle(desk: &Desk, access: &Access, ours: &[Project]) -> Result<()> {
+pub(super) async fn others_settle(desk: &Desk, access: &Access, ours: &[RunId]) -> Result<()> {
     let mut watched: Vec<Watched> = Vec::new();
     loop {
         for run in desk.engaged() {
-            let known = watched.iter().any(|project| project.id == run) || ours.iter().any(|project| project.id == run);
+            let known = watched.iter().any(|project| project.id == run) || ours.contains(&run);
             if !known {
                 watched.push(Watched::new(run, String::new()));
             }
         }
-        let mut all_settled = true;
+        let mut all_settled = !desk.has_open_batch();
         for project in &mut watched {
             let document = status(access, &project.id).await?;
             all_settled &= is_settled(project, &document);
@@ -230,7 +231,7 @@ fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
 }
 
 /// Resolves when somebody wants this process to end.
-async fn interrupted() {
+pub(super) async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
     let mut kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
     let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut kinds else { return std::future::pending().await };

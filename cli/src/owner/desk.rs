@@ -9,6 +9,7 @@ use chrono::Utc;
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, StoreError};
 use longhaul_storage::SledStore;
+use longhaul_workflows::batch::Plan;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
 use serde::{Deserialize, Serialize};
@@ -17,8 +18,11 @@ use serde_json::Value;
 use crate::look;
 use crate::status::{self, StatusDocument};
 
+use super::batches::{BatchStanding, OpenBatches, Terms};
 use super::carry::{self, Carried, Errand};
-use super::engaged;
+use super::engaged::{self, Engaged};
+use super::order::Order;
+use super::select::{Filter, Selected};
 
 /// Something asked of a log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,8 +32,14 @@ pub(crate) enum Ask {
     Status { project: RunId },
     /// Run a project: the answer is the id of the sync to wait for.
     Begin { project: ProjectRef },
-    /// Pause, resume or cancel a run, or a project and all that is below it.
-    Steer { target: RunId, order: Order, request: Request },
+    /// Tell something to the first of these that exists: a run, or a project and what is below it.
+    Steer { targets: Vec<RunId>, order: Order, request: Request, dry_run: bool },
+    /// Find the runs that are not over, or that have the status which is asked for.
+    Select { filters: Vec<Filter> },
+    /// Have a batch done, or what is added to it; idempotent by its id.
+    Submit { batch: String, plan: Plan },
+    /// Where a batch stands.
+    Batch { batch: String },
     /// Put a signal into a mailbox.
     Signal { run: RunId, name: String, payload: Value },
     /// Settle an unknown outcome.
@@ -38,15 +48,6 @@ pub(crate) enum Ask {
     Look { what: look::Question },
     /// Carry runs out or in, prune, check.
     Carry { what: Errand },
-}
-
-/// What to do with runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Order {
-    Pause,
-    Resume,
-    Cancel,
 }
 
 /// The answer.
@@ -62,9 +63,21 @@ pub(crate) enum Answer {
     Looked {
         document: Box<look::Document>,
     },
-    /// The runs that were told.
+    /// The runs that were told, and whether it waits in their mailboxes because nobody runs them now.
     Told {
         runs: Vec<RunId>,
+        waits: bool,
+    },
+    Submitted {
+        submission: String,
+        /// How many of its projects were known before; `None`: the batch is new.
+        known: Option<usize>,
+    },
+    Batch {
+        batch: Box<BatchStanding>,
+    },
+    Selected {
+        runs: Vec<Selected>,
     },
     /// An errand is done.
     Carried {
@@ -90,19 +103,26 @@ pub(crate) struct Desk {
     /// The same log, for what only one on disk can do.
     pub(super) log: Arc<SledStore>,
     pub(super) engine: Option<Engine>,
-    /// The projects that this process runs, and where they are.
-    pub(super) engaged: Mutex<BTreeMap<RunId, PathBuf>>,
+    /// The projects that this process runs.
+    pub(super) engaged: Mutex<BTreeMap<RunId, Engaged>>,
+    /// The batches that this process carries on.
+    pub(super) batches: OpenBatches,
 }
 
 impl Desk {
     /// A log that nobody runs.
     pub(super) fn at_rest(log: Arc<SledStore>) -> Arc<Self> {
-        Arc::new(Self { store: log.clone(), log, engine: None, engaged: Mutex::default() })
+        Self::of(log, None)
     }
 
     /// A log that this process runs.
     pub(super) fn with_engine(log: Arc<SledStore>, engine: Engine) -> Arc<Self> {
-        Arc::new(Self { store: log.clone(), log, engine: Some(engine), engaged: Mutex::default() })
+        Self::of(log, Some(engine))
+    }
+
+    fn of(log: Arc<SledStore>, engine: Option<Engine>) -> Arc<Self> {
+        let (engaged, batches) = (Mutex::default(), OpenBatches::default());
+        Arc::new(Self { store: log.clone(), log, engine, engaged, batches })
     }
 
     /// The ids of the projects that this process runs.
@@ -110,7 +130,7 @@ impl Desk {
         self.lock_engaged().keys().cloned().collect()
     }
 
-    pub(super) fn lock_engaged(&self) -> MutexGuard<'_, BTreeMap<RunId, PathBuf>> {
+    pub(super) fn lock_engaged(&self) -> MutexGuard<'_, BTreeMap<RunId, Engaged>> {
         self.engaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -126,8 +146,11 @@ impl Desk {
     pub(crate) async fn answer(self: &Arc<Self>, ask: Ask) -> Answer {
         let answer = match ask {
             Ask::Status { project } => self.status(&project).await,
-            Ask::Begin { project } => self.begin(project).await,
-            Ask::Steer { target, order, request } => self.steer(target, order, request).await,
+            Ask::Begin { project } => self.begin(project, &Terms::default()).await,
+            Ask::Submit { batch, plan } => self.submit(&batch, plan).await,
+            Ask::Batch { batch } => self.batch(&batch).await,
+            Ask::Steer { targets, order, request, dry_run } => self.steer(&targets, &order, &request, dry_run).await,
+            Ask::Select { filters } => self.select(&filters).await,
             Ask::Signal { run, name, payload } => self.signal(run, name, &payload).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
             Ask::Look { what } => self.look(what).await,
@@ -152,7 +175,7 @@ impl Desk {
         Ok(Answer::Looked { document: Box::new(document) })
     }
 
-    async fn begin(self: &Arc<Self>, project: ProjectRef) -> Result<Answer, StoreError> {
+    pub(super) async fn begin(self: &Arc<Self>, project: ProjectRef, terms: &Terms) -> Result<Answer, StoreError> {
         let Some(engine) = &self.engine else {
             return Ok(Answer::Refused { reason: "this log is not being run".into() });
         };
@@ -166,7 +189,10 @@ impl Desk {
         engine.adopt(run.as_str()).await?;
         let input = Payload::of(&ProjectInput { project: project.clone(), memory: None });
         let workflow = ProjectWorkflow::NAME.into();
-        engine.start(NewRun { run: run.clone(), workflow, input, labels: BTreeMap::new() }).await?;
+        engine.start(NewRun { run: run.clone(), workflow, input, labels: terms.labels.clone() }).await?;
+        if !terms.overrides.is_empty() {
+            engine.signal(&run, signal::OVERRIDE, Payload::of(&terms.overrides)).await?;
+        }
         let sync = uuid::Uuid::now_v7().to_string();
         engine.signal(&run, signal::SYNC, Payload::of(&sync)).await?;
         engaged::engage(self, run, PathBuf::from(project.root)).await;
@@ -186,41 +212,11 @@ impl Desk {
         }))
     }
 
-    async fn steer(&self, target: RunId, order: Order, request: Request) -> Result<Answer, StoreError> {
-        let summary = self.store.summary(&target).await?.ok_or_else(|| StoreError::UnknownRun(target.clone()))?;
-        let is_project = summary.workflow == ProjectWorkflow::NAME;
-        let mut runs = Vec::new();
-        if is_project && order != Order::Pause {
-            let (name, payload) = match order {
-                Order::Cancel => (signal::HALT, Payload::of(&request)),
-                _ => (signal::SYNC, Payload::of(&uuid::Uuid::now_v7().to_string())),
-            };
-            self.deliver(&target, MessageBody::Signal { name: name.into(), payload, from: None }).await?;
-        }
-        for (run, summary) in self.store.runs(target.as_str()).await? {
-            let below = run.as_str()[target.as_str().len()..].starts_with('/');
-            let is_meant = run == target || (is_project && below);
-            // A cancelled project stays, and can be run again; its features' runs end.
-            let survives = order == Order::Cancel && run == target && is_project;
-            if !is_meant || summary.status.is_terminal() || survives {
-                continue;
-            }
-            let body = match order {
-                Order::Pause => MessageBody::Pause(request.clone()),
-                Order::Resume => MessageBody::Resume(request.clone()),
-                Order::Cancel => MessageBody::Cancel(request.clone()),
-            };
-            if self.deliver(&run, body).await? {
-                runs.push(run);
-            }
-        }
-        Ok(Answer::Told { runs })
-    }
-
     async fn signal(&self, run: RunId, name: String, payload: &Value) -> Result<Answer, StoreError> {
         let body = MessageBody::Signal { name, payload: Payload::of(payload), from: None };
+        let waits = self.waits(&run);
         let told = self.deliver(&run, body).await?;
-        Ok(Answer::Told { runs: told.then_some(run).into_iter().collect() })
+        Ok(Answer::Told { runs: told.then_some(run).into_iter().collect(), waits })
     }
 
     async fn reconcile(
@@ -236,11 +232,12 @@ impl Desk {
             return Ok(Answer::Refused { reason });
         }
         let output = output.map(|output| Payload::of(&output));
+        let waits = self.waits(&run);
         let told = self.deliver(&run, MessageBody::Reconcile { landed, output, request }).await?;
-        Ok(Answer::Told { runs: told.then_some(run).into_iter().collect() })
+        Ok(Answer::Told { runs: told.then_some(run).into_iter().collect(), waits })
     }
 
-    async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
+    pub(super) async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
         if let Some(engine) = &self.engine {
             return engine.deliver(to, body).await;
         }

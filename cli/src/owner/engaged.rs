@@ -1,5 +1,6 @@
 //! Looking after a project that this process runs: its files are kept current, and edits of its list are taken up.
 
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use longhaul_engine::{Payload, RunId};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::project::signal;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::task::AbortHandle;
 
 use super::Desk;
 
@@ -18,22 +20,42 @@ const GATHER: Duration = Duration::from_millis(250);
 /// How often the list and the settings are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// A project that is looked after.
+#[derive(Debug)]
+pub(super) struct Engaged {
+    root: PathBuf,
+    tasks: Vec<AbortHandle>,
+}
+
 /// Begins to look after a project, unless that is done already.
 pub(super) async fn engage(desk: &Arc<Desk>, run: RunId, root: PathBuf) {
-    if desk.lock_engaged().insert(run.clone(), root.clone()).is_some() {
-        return;
+    let new = Engaged { root: root.clone(), tasks: Vec::new() };
+    match desk.lock_engaged().entry(run.clone()) {
+        Entry::Vacant(place) => drop(place.insert(new)),
+        Entry::Occupied(_) => return,
     }
     let known = asked_for(&root).await;
-    tokio::spawn(keep_files(Arc::clone(desk), run.clone(), root.clone()));
-    tokio::spawn(watch_list(Arc::clone(desk), run, root, known));
+    let mut engaged = desk.lock_engaged();
+    // It may have been let go already.
+    let Some(entry) = engaged.get_mut(&run) else { return };
+    entry.tasks.push(tokio::spawn(keep_files(Arc::clone(desk), run.clone(), root.clone())).abort_handle());
+    entry.tasks.push(tokio::spawn(watch_list(Arc::clone(desk), run, root, known)).abort_handle());
 }
 
 /// Writes the files of all engaged projects once more: the last word of a process that ends.
 pub(super) async fn refresh_all(desk: &Desk) {
-    let engaged = desk.lock_engaged().clone();
+    let roots = |(run, engaged): (&RunId, &Engaged)| (run.clone(), engaged.root.clone());
+    let engaged: Vec<_> = desk.lock_engaged().iter().map(roots).collect();
     for (run, root) in engaged {
         refresh(&mut Projector::new(Arc::clone(&desk.store), run, root)).await;
     }
+}
+
+/// Ceases to look after a project that has nothing to do.
+pub(super) async fn disengage(desk: &Desk, run: &RunId) {
+    let Some(engaged) = desk.lock_engaged().remove(run) else { return };
+    engaged.tasks.iter().for_each(AbortHandle::abort);
+    refresh(&mut Projector::new(Arc::clone(&desk.store), run.clone(), engaged.root)).await;
 }
 
 async fn refresh(projector: &mut Projector) {

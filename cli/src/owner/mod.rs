@@ -1,11 +1,15 @@
 //! Reaching the log: through the process that owns it, or, when none does, by opening it.
 
+mod batches;
 mod carry;
 mod desk;
 mod engaged;
+mod order;
+mod select;
 mod serve;
 mod socket;
 mod standing;
+mod steering;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,12 +18,16 @@ use anyhow::{Context, Result};
 use longhaul_activities::{checks, git, process, project, session};
 use longhaul_engine::{Engine, Handlers, Options, Parts, StoreError, SystemClock, Workflows};
 use longhaul_storage::SledStore;
+use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 
+pub(crate) use batches::BatchStanding;
 pub(crate) use carry::{Carried, Errand, Imported, PrunedRun};
-pub(crate) use desk::{Answer, Ask, Desk, Order};
+pub(crate) use desk::{Answer, Ask, Desk};
+pub(crate) use order::Order;
+pub(crate) use select::{Filter, without_covered};
 pub(crate) use serve::Server;
 use socket::Remote;
 pub(crate) use standing::Standing;
@@ -68,6 +76,11 @@ impl Access {
         }
     }
 
+    /// Reaches the process that runs the log, if there is one.
+    pub(crate) async fn at_owner(data_dir: &Path) -> Option<Self> {
+        Remote::connect(data_dir).await.map(Self::Remote)
+    }
+
     /// Asks something of the log.
     pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer> {
         match self {
@@ -81,6 +94,9 @@ impl Access {
 pub(crate) fn is_owned(error: &StoreError) -> bool {
     matches!(error, StoreError::Owned { .. })
 }
+
+/// The pool of the agents.
+const AGENTS: &str = "agents";
 
 /// How much may run at once.
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +114,7 @@ pub(crate) async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Desk>> {
         tracing::info!(pid = leftover.pid, command = leftover.command, "ended a leftover of a dead owner");
     }
     let options = Options {
-        pools: vec![("agents".into(), limits.agents), ("checks".into(), limits.checks)],
+        pools: vec![(AGENTS.into(), limits.agents), ("checks".into(), limits.checks)],
         adopted: Vec::new(),
         ..Options::default()
     };
@@ -115,7 +131,10 @@ pub(crate) async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Desk>> {
 
 /// All workflows.
 pub(crate) fn workflows() -> Workflows {
-    Workflows::new().with(FeatureWorkflow::NAME, FeatureWorkflow).with(ProjectWorkflow::NAME, ProjectWorkflow)
+    Workflows::new()
+        .with(FeatureWorkflow::NAME, FeatureWorkflow)
+        .with(ProjectWorkflow::NAME, ProjectWorkflow)
+        .with(BatchWorkflow::NAME, BatchWorkflow)
 }
 
 /// All handlers.

@@ -1,6 +1,5 @@
 //! One attempt of an activity: its handler, within its limits of time.
 
-use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::activity::{Attempt, ErasedHandler, Probe};
 use crate::clock::Clock;
@@ -17,23 +16,7 @@ use crate::payload::Payload;
 use crate::policy::Policy;
 
 /// How long a handler may take to end after it was told to, before it is dropped.
-const GRACE: Duration = Duration::from_secs(30);
-
-/// How many activities of a pool run at once in the whole engine.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Pools(HashMap<String, Arc<Semaphore>>);
-
-impl Pools {
-    pub(crate) fn new(sizes: &[(String, usize)]) -> Self {
-        Self(sizes.iter().map(|(name, size)| (name.clone(), Arc::new(Semaphore::new(*size)))).collect())
-    }
-
-    /// Waits for a free slot; `None` at once if the pool has no limit.
-    pub(crate) async fn enter(&self, pool: Option<&str>) -> Option<OwnedSemaphorePermit> {
-        let semaphore = self.0.get(pool?)?.clone();
-        semaphore.acquire_owned().await.ok()
-    }
-}
+pub(super) const GRACE: Duration = Duration::from_secs(30);
 
 /// Runs one attempt to its end, or to the end of its time.
 pub(crate) async fn run(

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 
 use crate::activity::{Attempt, Call, Probe};
 use crate::context::Stop;
 use crate::describe::describe;
 use crate::event::{EventKind, MessageBody};
 use crate::failure::{Failure, FailureKind};
-use crate::id::Slot;
+use crate::id::{RunId, Slot};
 use crate::payload::Payload;
 use crate::policy::Effect;
 use crate::replay::{CallState, Command};
@@ -21,11 +21,12 @@ use crate::summary::Status;
 
 use super::attempt;
 use super::life::{Life, Retirement};
+use super::pools::{Place, Pools};
 
 /// What a piece of work on one call came to.
 enum Piece {
     /// A slot of the pool is free, for a guarded attempt whose start has to be recorded first.
-    Entered(Option<OwnedSemaphorePermit>),
+    Entered(Option<Place>),
     /// An attempt ended.
     Ended(Result<Payload, Failure>),
     /// The world was asked.
@@ -124,17 +125,20 @@ impl Life {
         };
         let (cancel, listen) = watch::channel(false);
         let input = call.input.clone();
-        let (pools, pool) = (self.shared.pools.clone(), call.policy.pool);
+        let (pools, pool, run) = (self.shared.pools.clone(), call.policy.pool, self.run.clone());
         let piece: BoxFuture<'static, (usize, Piece)> = if round.states[index].unknown {
             let attempt = self.attempt(round, index, round.states[index].attempts, listen);
             Box::pin(async move { (index, Piece::Probed(attempt::probe(handler, input, attempt).await)) })
         } else if call.policy.effect == Effect::Guarded {
-            Box::pin(async move { (index, Piece::Entered(pools.enter(pool).await)) })
+            Box::pin(async move { (index, Piece::Entered(enter(&pools, pool, &run, listen).await.ok().flatten())) })
         } else {
-            let attempt = self.attempt(round, index, round.states[index].attempts + 1, listen);
+            let attempt = self.attempt(round, index, round.states[index].attempts + 1, listen.clone());
             let (policy, cancel) = (call.policy.clone(), cancel.clone());
             Box::pin(async move {
-                let _place = pools.enter(pool).await;
+                let _place = match enter(&pools, pool, &run, listen).await {
+                    Ok(place) => place,
+                    Err(cancelled) => return (index, Piece::Ended(Err(cancelled))),
+                };
                 (index, Piece::Ended(attempt::run(handler, input, attempt, policy, cancel).await))
             })
         };
@@ -187,12 +191,7 @@ impl Life {
         }
     }
 
-    async fn start_guarded(
-        &mut self,
-        round: &mut Round<'_>,
-        index: usize,
-        place: Option<OwnedSemaphorePermit>,
-    ) -> Result<(), Stop> {
+    async fn start_guarded(&mut self, round: &mut Round<'_>, index: usize, place: Option<Place>) -> Result<(), Stop> {
         if round.cancelling {
             round.cancels[index] = None;
             return Ok(());
@@ -279,6 +278,13 @@ impl Life {
             round.states[index].unknown = false;
             self.parked = false;
         }
+        if self.inbox.first_terminate().is_some() {
+            round.cancel();
+            // What does not end in this time is dropped.
+            let ended = async { while round.pieces.next().await.is_some() {} };
+            let _ = tokio::time::timeout(attempt::GRACE, ended).await;
+            self.obey_terminate().await?;
+        }
         if !round.cancelling && self.inbox.first_cancel().is_some() {
             round.cancel();
         }
@@ -326,6 +332,20 @@ impl Round<'_> {
         let waiting =
             self.states.iter().zip(&self.cancels).filter(|(state, cancel)| state.result.is_none() && cancel.is_none());
         waiting.filter_map(|(state, _)| state.retry_at).min()
+    }
+}
+
+/// Waits for a place, unless the call is cancelled first.
+async fn enter(
+    pools: &Pools,
+    pool: Option<&str>,
+    run: &RunId,
+    mut cancel: watch::Receiver<bool>,
+) -> Result<Option<Place>, Failure> {
+    tokio::select! {
+        biased;
+        Ok(_) = cancel.wait_for(|cancelled| *cancelled) => Err(Failure::cancelled()),
+        place = pools.enter(pool, run) => Ok(place),
     }
 }
 

@@ -54,6 +54,11 @@ impl Inbox {
         self.first(|body| matches!(body, MessageBody::Cancel(_)))
     }
 
+    /// The oldest request to end now; it stays until [`Inbox::take`].
+    pub(crate) fn first_terminate(&self) -> Option<Message> {
+        self.first(|body| body.as_terminate().is_some())
+    }
+
     /// The oldest word on an unknown outcome; it stays until [`Inbox::take`].
     pub(crate) fn first_reconcile(&self) -> Option<Message> {
         self.first(|body| matches!(body, MessageBody::Reconcile { .. }))

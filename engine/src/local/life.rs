@@ -32,6 +32,8 @@ pub(crate) enum Retirement {
     Suspended(Option<DateTime<Utc>>),
     /// The engine stops.
     Stopping,
+    /// The run is over, without its workflow having been asked.
+    Terminated,
 }
 
 /// One life of a run.
@@ -113,7 +115,7 @@ impl Life {
             Err(_) => EventKind::RunCancelled,
         };
         let outcome = kind.outcome().expect("these events end a run");
-        let told = self.summary.parent.clone().map(|parent| self.child_ended(parent, self.run.clone(), outcome));
+        let told = self.told_parent(outcome);
         self.commit(vec![kind], |commit| commit.deliveries.extend(told)).await?;
         Ok(false)
     }
@@ -126,6 +128,11 @@ impl Life {
             labels: self.summary.labels.clone(),
             cause,
         }
+    }
+
+    /// What the run that started this one is told.
+    pub(super) fn told_parent(&self, outcome: Outcome) -> Option<Delivery> {
+        self.summary.parent.clone().map(|parent| self.child_ended(parent, self.run.clone(), outcome))
     }
 
     fn child_ended(&self, parent: RunId, run: RunId, outcome: Outcome) -> Delivery {
@@ -198,6 +205,7 @@ impl Life {
             if self.paused {
                 self.inbox.look();
             }
+            self.obey_terminate().await?;
             let Some(Message { seq, body, .. }) = self.inbox.first_order() else {
                 if !self.paused {
                     return Ok(());

@@ -4,8 +4,11 @@ mod attempt;
 mod calls;
 mod inbox;
 mod life;
+mod pools;
+mod terminate;
 mod wait;
 
-pub(crate) use attempt::Pools;
 pub(crate) use inbox::Inbox;
 pub(crate) use life::{Life, Retirement};
+pub(crate) use pools::Pools;
+pub use pools::Share;

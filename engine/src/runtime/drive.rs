@@ -44,7 +44,11 @@ pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>) {
                 shared.stuck().insert(run.clone(), stop);
                 true
             }
-            End::RunEnded | End::Retired(Retirement::Stopping) => true,
+            End::RunEnded | End::Retired(Retirement::Terminated) => {
+                shared.stuck().remove(&run);
+                true
+            }
+            End::Retired(Retirement::Stopping) => true,
         };
         shared.release(&run, &inbox, leave_unseen);
         return;
@@ -60,6 +64,12 @@ async fn live(shared: &Arc<Shared>, run: &RunId, inbox: &Arc<Inbox>) -> End {
     };
     if life.is_over() {
         return End::RunEnded;
+    }
+    // Before the workflow: a run whose code has diverged can be ended too.
+    match life.terminate().await {
+        Ok(false) => {}
+        Ok(true) => return End::RunEnded,
+        Err(stop) => return End::Stuck(stop),
     }
     let name = life.workflow().to_owned();
     let Some(workflow) = shared.workflows.find(&name) else {

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::context::Stop;
 use crate::event::{Cause, Event, EventKind, MessageBody, Outcome};
 use crate::id::RunId;
+use crate::local::Share;
 use crate::payload::Payload;
 use crate::store::{Birth, Commit, Delivery, EventStore, StoreError};
 use crate::summary::{Status, Summary};
@@ -158,6 +159,16 @@ impl Engine {
             cause,
         };
         Event { position, at: self.0.clock.now(), kind }
+    }
+
+    /// From now on, the runs of a project - those whose ids begin with this part - share the pools on these terms.
+    pub fn share(&self, project: &str, share: Share) {
+        self.0.pools.share(project, share);
+    }
+
+    /// From now on, at most so many activities of a pool run at once for projects with this label.
+    pub fn limit(&self, pool: &str, label: &str, most: usize) {
+        self.0.pools.limit(pool, label, most);
     }
 
     /// Puts a signal into a run's mailbox. `false`: the run is over.

@@ -53,4 +53,11 @@ pub enum Problem {
         /// The end of its output.
         output_tail: String,
     },
+    /// A person looked at the work and does not want it merged as it is.
+    Denied {
+        /// Who.
+        by: String,
+        /// In their words.
+        why: String,
+    },
 }

@@ -36,9 +36,6 @@ impl Turn {
     pub const GIVEN_BACK: &'static str = "turn_back";
 }
 
-/// The name of the signal by which a person tells a running feature something: a text.
-pub(super) const NOTE: &str = "note";
-
 /// Asks for the turn and waits for it.
 pub(super) async fn take(context: &mut dyn Context, work: &mut Work, sealed: &Sealed) -> Result<Turn, Stop> {
     let ready = Ready { feature: work.id(), files: sealed.files.clone() };
@@ -48,7 +45,7 @@ pub(super) async fn take(context: &mut dyn Context, work: &mut Work, sealed: &Se
             Some(Received::Signal { name, payload, .. }) if name == Turn::GIVEN => {
                 return Ok(payload.read()?);
             }
-            Some(received) => work.take_note(received)?,
+            Some(received) => work.take_note(received),
             None => {}
         }
     }
@@ -80,23 +77,4 @@ pub(super) async fn land(
 fn project(work: &Work) -> Result<RunId, Stop> {
     RunId::new(work.brief.project.id.clone())
         .map_err(|error| Stop::Failed(longhaul_engine::Failure::terminal(error.to_string())))
-}
-
-impl Work {
-    /// Hears what people said since the last session.
-    pub(super) async fn hear(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
-        while let Some(received) = context.try_receive().await? {
-            self.take_note(received)?;
-        }
-        Ok(())
-    }
-
-    fn take_note(&mut self, received: Received) -> Result<(), Stop> {
-        if let Received::Signal { name, payload, .. } = received
-            && name == NOTE
-        {
-            self.feedback.guidance.push(payload.read()?);
-        }
-        Ok(())
-    }
 }

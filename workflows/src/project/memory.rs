@@ -6,6 +6,7 @@ use longhaul_engine::{Failure, Request, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Backlog, Feature, FeatureId, FeatureState, FeatureStatus};
+use crate::batch::Overrides;
 use crate::contracts::{LoadedBacklog, ProjectRef};
 use crate::feature::{Ready, Turn};
 use crate::settings::Settings;
@@ -38,6 +39,8 @@ pub struct Remembered {
     halted: Option<Request>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     stopping: BTreeSet<FeatureId>,
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    overrides: Overrides,
     followed: bool,
 }
 
@@ -73,6 +76,8 @@ pub(super) struct Memory {
     pub(super) halted: Option<Request>,
     /// Features that were worked on when the project was halted: their runs end, however soon the project goes on.
     stopping: BTreeSet<FeatureId>,
+    /// What a batch set.
+    pub(super) overrides: Overrides,
     /// Whether the checkout was asked since the last change.
     pub(super) followed: bool,
     /// Features whose state is not published yet.
@@ -102,6 +107,7 @@ impl Memory {
             problem: remembered.problem,
             halted: remembered.halted,
             stopping: remembered.stopping,
+            overrides: remembered.overrides,
             followed: remembered.followed,
             changed: BTreeSet::new(),
             published: None,
@@ -123,6 +129,7 @@ impl Memory {
             problem: self.problem,
             halted: self.halted,
             stopping: self.stopping,
+            overrides: self.overrides,
             followed: self.followed,
         };
         ProjectInput { project: self.project, memory: Some(memory) }
@@ -135,8 +142,9 @@ impl Memory {
     /// Takes a list over as it is now; says what is wrong with it.
     pub(super) fn take_backlog(&mut self, loaded: LoadedBacklog) -> Result<(), String> {
         let is_first = self.synced.is_empty();
+        let settings = self.overrides.apply(loaded.settings)?;
         let changes = self.backlog.update(loaded.features).map_err(|error| error.to_string())?;
-        self.settings = loaded.settings;
+        self.settings = settings;
         self.list_file = loaded.list_file;
         if is_first || self.settings.project.target.is_some() {
             self.target = loaded.target;
@@ -344,6 +352,7 @@ impl Remembered {
             problem: None,
             halted: None,
             stopping: BTreeSet::new(),
+            overrides: Overrides::default(),
             followed: false,
         }
     }

@@ -11,7 +11,7 @@ use crate::status::{FeatureLine, StatusDocument};
 use crate::term;
 
 /// What was shown last of each feature of each project.
-pub(super) struct Progress {
+pub(in crate::command) struct Progress {
     bars: Option<Bars>,
     shown: BTreeMap<(String, String), String>,
 }
@@ -23,7 +23,7 @@ struct Bars {
 }
 
 impl Progress {
-    pub(super) fn new() -> Self {
+    pub(in crate::command) fn new() -> Self {
         let bars = std::io::stderr().is_terminal().then(|| Bars {
             all: MultiProgress::new(),
             projects: BTreeMap::new(),
@@ -33,7 +33,7 @@ impl Progress {
     }
 
     /// Shows what changed in a project.
-    pub(super) fn show(&mut self, document: &StatusDocument) {
+    pub(in crate::command) fn show(&mut self, document: &StatusDocument) {
         for line in &document.features {
             let key = (document.project.clone(), line.id.clone());
             let now = sentence(line);
@@ -53,7 +53,7 @@ impl Progress {
     }
 
     /// Takes the bars away.
-    pub(super) fn finish(&mut self) {
+    pub(in crate::command) fn finish(&mut self) {
         if let Some(bars) = self.bars.take() {
             for bar in bars.features.values().chain(bars.projects.values()) {
                 bar.finish_and_clear();

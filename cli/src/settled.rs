@@ -11,21 +11,21 @@ use crate::status::{ShownPhase, StatusDocument};
 const QUIET: Duration = Duration::from_secs(1);
 
 /// A project that is being watched.
-pub(super) struct Watched {
-    pub(super) id: RunId,
+pub(crate) struct Watched {
+    pub(crate) id: RunId,
     /// The sync that was asked for; empty: any.
     sync: String,
     quiet_since: Option<Instant>,
 }
 
 impl Watched {
-    pub(super) fn new(id: RunId, sync: String) -> Self {
+    pub(crate) fn new(id: RunId, sync: String) -> Self {
         Self { id, sync, quiet_since: None }
     }
 }
 
 /// Whether nothing more will happen in a project without a person.
-pub(super) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
+pub(crate) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
     let followed = !document.synced.is_empty() && document.synced >= watched.sync;
     if followed && matches!(document.phase, ShownPhase::Idle | ShownPhase::Halted) {
         return true;
@@ -42,7 +42,7 @@ pub(super) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bo
 }
 
 /// The exit code for a settled project.
-pub(super) fn exit(document: &StatusDocument) -> Exit {
+pub(crate) fn exit(document: &StatusDocument) -> Exit {
     let in_hand = document.features.iter().any(|line| line.needs_person && line.step.is_some());
     if document.stuck.iter().any(|stuck| !stuck.has_diverged) {
         Exit::Operational

@@ -1,0 +1,46 @@
+//! What can be written behind `longhaul batch`.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::Output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Batch {
+    /// The plan: TOML or JSON
+    pub(crate) file: PathBuf,
+    /// Stay until nothing more happens without a person; that is the default
+    #[arg(long, conflicts_with = "detach")]
+    pub(crate) wait: bool,
+    /// Hand it over to the process that runs this log, or to a new one in the background, and return at once
+    #[arg(long)]
+    pub(crate) detach: bool,
+    /// How many agents may work at once, in all projects together
+    #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_agents: u32,
+    /// How many checks may run at once, in all projects together [default: the number of processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_checks: Option<u32>,
+    /// How what happens is shown
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) progress: Shown,
+    /// How the report is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+    /// Also write the report as JUnit XML: a suite for each project, a case for each feature
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+}
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shown {
+    /// For people, on standard error
+    #[default]
+    Text,
+    /// A line of JSON for each change, on standard output
+    Json,
+    /// Not at all
+    None,
+}

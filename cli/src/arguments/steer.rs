@@ -1,0 +1,77 @@
+//! What can be written behind the verbs that tell runs something.
+
+use std::path::PathBuf;
+
+use crate::owner::Filter;
+
+use super::Output;
+
+/// What all of them take.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Tell {
+    /// Why; kept in the history
+    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
+    pub(crate) why: String,
+    /// Who says so [default: the user]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// All runs that fit: project=, status=, kind=, feature=, label.NAME=; may be repeated, all must hold
+    #[arg(long = "filter", value_name = "KEY=VALUE")]
+    pub(crate) filters: Vec<Filter>,
+    /// At most so many of them
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Say what would be told to which runs, and tell nobody
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask whether so many runs are meant
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// The project in which features are looked for by their ids
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Steer {
+    /// Projects (directories), runs or features (ids); - reads ids from standard input [default: the project here]
+    pub(crate) targets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tell: Tell,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Answer {
+    /// Features or runs; - reads ids from standard input
+    #[arg(required_unless_present = "filters")]
+    pub(crate) targets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tell: Tell,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "longhaul signal [OPTIONS] <RUN> <NAME> [JSON]\n       longhaul signal [OPTIONS] --filter <KEY=VALUE> <NAME> [JSON]"
+)]
+pub(crate) struct Signal {
+    /// The run (- reads ids from standard input) unless --filter is given; the name of the signal; its content as JSON
+    #[arg(required = true, num_args = 1..=3, value_name = "RUN NAME JSON")]
+    pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tell: Tell,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "longhaul steer [OPTIONS] <RUN|FEATURE|DIR> <TEXT>\n       longhaul steer [OPTIONS] --filter <KEY=VALUE> <TEXT>"
+)]
+pub(crate) struct Text {
+    /// The run, feature or project (- reads ids from standard input) unless --filter is given; the text
+    #[arg(required = true, num_args = 1..=2, value_name = "RUN TEXT")]
+    pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tell: Tell,
+}

@@ -1,0 +1,74 @@
+//! `longhaul batch`: many projects under one id.
+
+mod detach;
+mod file;
+mod junit;
+mod progress;
+mod report;
+mod wait;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use longhaul_workflows::batch::Plan;
+
+use crate::arguments::{Batch, Output};
+use crate::exit::{Exit, usage};
+use crate::owner::{Access, Answer, Ask};
+use crate::term;
+
+use progress::Changes;
+
+/// A batch as its file asks for it.
+pub(super) struct Asked {
+    pub(super) id: String,
+    pub(super) plan: Plan,
+}
+
+pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
+    let asked = file::read(&arguments.file).await?;
+    if arguments.detach {
+        return detach::run(data_dir, arguments, &asked).await;
+    }
+    let mut changes = Changes::new(arguments.progress);
+    let limits = super::run::limits(arguments.max_agents, arguments.max_checks);
+    let Some(standing) = wait::until_done(data_dir, limits, &asked, &mut changes).await? else {
+        term::say("stopped; nothing is lost: the same command goes on where this one was");
+        return Ok(Exit::Suspended);
+    };
+    let report = report::Report::new(&asked.id, standing);
+    if let Some(path) = &arguments.junit {
+        std::fs::write(path, junit::xml(&report)).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    match arguments.output {
+        // Among lines of JSON, the report is one too.
+        Output::Json if changes.is_json() => term::print(serde_json::to_string(&report)?),
+        Output::Json => term::print(serde_json::to_string_pretty(&report)?),
+        Output::Table => term::print(report.table()),
+    }
+    Ok(report.exit())
+}
+
+/// Submits; the id of the submission.
+async fn submit(access: &Access, asked: &Asked) -> Result<String> {
+    let question = Ask::Submit { batch: asked.id.clone(), plan: asked.plan.clone() };
+    let Answer::Submitted { submission, known } = super::ask(access, question).await? else { return Err(unasked()) };
+    let (id, all) = (&asked.id, asked.plan.projects.len());
+    term::say(match known {
+        None => format!("batch {id}: {all} projects"),
+        Some(known) if known < all => {
+            format!("batch {id} is known: joined it, {} of {all} projects are new", all - known)
+        }
+        Some(_) => format!("batch {id} is known: joined it, nothing is started twice"),
+    });
+    Ok(submission)
+}
+
+fn unasked() -> anyhow::Error {
+    anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")
+}
+
+/// The run of a batch, for messages.
+fn run_of(batch: &str) -> Result<longhaul_engine::RunId> {
+    longhaul_workflows::batch::BatchWorkflow::run_id(batch).map_err(usage)
+}

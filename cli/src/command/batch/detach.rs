@@ -1,0 +1,59 @@
+//! Handing a batch over: to the process that runs the log, or to a new one in the background.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use longhaul_activities::process::start_in_background;
+
+use crate::arguments::Batch;
+use crate::command::run::limits as limits_of;
+use crate::exit::Exit;
+use crate::owner::Access;
+use crate::term;
+
+use super::{Asked, submit, wait};
+
+/// How long a new process may take until it has the batch.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Result<Exit> {
+    if let Some(access @ Access::Remote(_)) = Access::reach(data_dir).await? {
+        submit(&access, asked).await?;
+        term::say("the Longhaul that runs this log carries it on");
+        return Ok(Exit::Ok);
+    }
+    let folder = data_dir.join("batches");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let path = folder.join(format!("{}.log", asked.id));
+    let log = File::options().create(true).append(true).open(&path);
+    let log = log.with_context(|| format!("cannot write {}", path.display()))?;
+    let file = std::path::absolute(&arguments.file).context("cannot tell where the file is")?;
+    let limits = limits_of(arguments.max_agents, arguments.max_checks);
+    let numbers = [("--max-agents", limits.agents), ("--max-checks", limits.checks)];
+    let mut args: Vec<OsString> =
+        vec!["--data-dir".into(), data_dir.into(), "batch".into(), file.into(), "--wait".into()];
+    args.extend(numbers.into_iter().flat_map(|(name, number)| [name.into(), number.to_string().into()]));
+    if let Some(junit) = &arguments.junit {
+        args.extend(["--junit".into(), std::path::absolute(junit)?.into()]);
+    }
+    args.extend(["--progress".into(), "json".into(), "--output".into(), "json".into()]);
+    let mut process = start_in_background(&args, &log).context("cannot start a process in the background")?;
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if let Some(access @ Access::Remote(_)) = Access::at_owner(data_dir).await
+            && wait::standing(&access, &asked.id).await.is_ok()
+        {
+            let (id, log) = (&asked.id, path.display());
+            term::say(format!("batch {id}: process {} carries it on and writes to {log}", process.id()));
+            return Ok(Exit::Ok);
+        }
+        if process.try_wait()?.is_some() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Err(anyhow::anyhow!("the process in the background did not take the batch over: see {}", path.display()))
+}

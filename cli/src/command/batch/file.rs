@@ -1,0 +1,139 @@
+//! The file of a batch: what can be written in it, and the plan that comes of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::batch::{Entry, Overrides, Plan};
+use longhaul_workflows::settings::Settings;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::exit::usage;
+
+use super::Asked;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// The id of the batch.
+    batch: String,
+    /// Agents at once in projects with a label.
+    #[serde(default)]
+    limits: BTreeMap<String, u32>,
+    at_once: Option<u32>,
+    #[serde(default, rename = "project", alias = "projects")]
+    projects: Vec<Row>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// Relative to the file.
+    dir: PathBuf,
+    name: Option<String>,
+    #[serde(default)]
+    after: Vec<String>,
+    #[serde(default)]
+    priority: i64,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    parallel: Option<u32>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    limits: Map<String, Value>,
+    #[serde(default)]
+    settings: Map<String, Value>,
+}
+
+/// Reads the file and looks at each of its projects; all that is wrong is said at once.
+pub(super) async fn read(path: &Path) -> Result<Asked> {
+    let wrong = |error: String| usage(format!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let is_json = path.extension().is_some_and(|ending| ending == "json") || text.trim_start().starts_with('{');
+    let file: File = if is_json {
+        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?
+    } else {
+        toml::from_str(&text).map_err(|error| wrong(error.to_string()))?
+    };
+    FeatureId::new(file.batch.clone()).map_err(|error| wrong(format!("`batch`: {}", error.reason())))?;
+    super::run_of(&file.batch)?;
+    if file.projects.is_empty() {
+        return Err(wrong("there are no projects in it: write a [[project]] with its `dir`".into()));
+    }
+    if let Some(label) = file.limits.iter().find(|(label, limit)| !label.contains('=') || **limit == 0) {
+        return Err(wrong(format!("limits: `{}`: write \"label=value\" = a number above 0", label.0)));
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let names = names(&file.projects).map_err(wrong)?;
+    let (mut projects, mut problems) = (Vec::new(), Vec::new());
+    for (row, name) in file.projects.iter().zip(&names) {
+        match entry(folder, row, name, &file, &names).await {
+            Ok(entry) => projects.push(entry),
+            Err(error) => problems.push(format!("project `{name}`: {error:#}")),
+        }
+    }
+    if problems.is_empty() {
+        problems.extend(same_place(&projects));
+    }
+    if !problems.is_empty() {
+        return Err(wrong(problems.join("\n")));
+    }
+    let plan = Plan { limits: file.limits, at_once: file.at_once, projects };
+    plan.order().map_err(|error| wrong(error.to_string()))?;
+    Ok(Asked { id: file.batch, plan })
+}
+
+/// The names of the projects: as written, or that of the directory.
+fn names(rows: &[Row]) -> Result<Vec<FeatureId>, String> {
+    let name = |row: &Row| {
+        let of_dir = || row.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = row.name.clone().unwrap_or_else(of_dir);
+        FeatureId::new(name)
+            .map_err(|error| format!("{}: it needs a `name` of its own: {}", row.dir.display(), error.reason()))
+    };
+    rows.iter().map(name).collect()
+}
+
+async fn entry(folder: &Path, row: &Row, name: &FeatureId, file: &File, names: &[FeatureId]) -> Result<Entry> {
+    let project = crate::command::run::checked(&folder.join(&row.dir)).await?;
+    let mut overrides = Overrides::new(row.settings.clone());
+    if let Some(parallel) = row.parallel {
+        overrides.set(["project", "parallel"], parallel.into());
+    }
+    for (limit, value) in &row.limits {
+        overrides.set(["limits", limit], value.clone());
+    }
+    if !row.env.is_empty() {
+        let env: Map<String, Value> =
+            row.env.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+        overrides.set(["agent", "env"], env.into());
+    }
+    overrides.apply(Settings::default()).map_err(usage)?;
+    let by_dir: HashMap<_, _> = file.projects.iter().map(|row| row.dir.to_string_lossy()).zip(names).collect();
+    let after = row.after.iter().map(|after| match by_dir.get(after.as_str()) {
+        Some(name) => Ok((*name).clone()),
+        None => FeatureId::new(after.clone()).map_err(usage),
+    });
+    let mut labels = row.labels.clone();
+    labels.entry("batch".into()).or_insert_with(|| file.batch.clone());
+    Ok(Entry {
+        name: name.clone(),
+        project: project.reference(),
+        after: after.collect::<Result<_>>()?,
+        priority: row.priority,
+        labels,
+        overrides,
+    })
+}
+
+/// The projects that are in it twice.
+fn same_place(projects: &[Entry]) -> Option<String> {
+    let mut known = HashMap::new();
+    projects.iter().find_map(|entry| {
+        let earlier = known.insert(entry.project.id.as_str(), &entry.name)?;
+        Some(format!("`{earlier}` and `{}` are the same project: {}", entry.name, entry.project.root))
+    })
+}

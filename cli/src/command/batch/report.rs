@@ -1,0 +1,123 @@
+//! What became of a batch: one document, shown as a table, as JSON, or as JUnit XML.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{ContentArrangement, Table, presets};
+use longhaul_workflows::batch::ProjectState;
+use serde::Serialize;
+
+use crate::command::status::first_line;
+use crate::exit::Exit;
+use crate::status::{Counts, FeatureLine, StatusDocument};
+
+use super::wait::Done;
+
+/// The `schema` of [`Report`].
+const SCHEMA: &str = "longhaul.batch/1";
+
+/// What became of a batch.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    schema: &'static str,
+    pub(super) batch: String,
+    /// How many projects are in each state.
+    counts: BTreeMap<&'static str, usize>,
+    /// Whether the batch itself is paused or cannot go on.
+    is_held: bool,
+    pub(super) projects: Vec<ProjectReport>,
+}
+
+/// What became of a project.
+#[derive(Debug, Serialize)]
+pub(super) struct ProjectReport {
+    pub(super) name: String,
+    project: String,
+    root: String,
+    #[serde(flatten)]
+    pub(super) state: ProjectState,
+    priority: i64,
+    labels: BTreeMap<String, String>,
+    /// The projects that had to pass first.
+    after: Vec<String>,
+    /// Why finished work waits on `longhaul/next`.
+    waits_on_next: Option<String>,
+    counts: Counts,
+    pub(super) features: Vec<FeatureLine>,
+}
+
+impl Report {
+    pub(super) fn new(batch: &str, done: Done) -> Self {
+        let Done { standing, documents, is_held } = done;
+        let mut projects = Vec::new();
+        for (entry, document) in standing.view.plan.projects.into_iter().zip(documents) {
+            let StatusDocument { project, root, counts, features, waits_on_next, .. } = document;
+            projects.push(ProjectReport {
+                state: standing.states.get(&entry.name).cloned().unwrap_or_default(),
+                name: entry.name.to_string(),
+                project,
+                root,
+                priority: entry.priority,
+                labels: entry.labels,
+                after: entry.after.iter().map(ToString::to_string).collect(),
+                waits_on_next,
+                counts,
+                features,
+            });
+        }
+        let mut counts = BTreeMap::new();
+        for project in &projects {
+            *counts.entry(project.state.as_str()).or_default() += 1;
+        }
+        Self { schema: SCHEMA, batch: batch.to_owned(), counts, is_held, projects }
+    }
+
+    /// That of all projects which began; one that waits for another says nothing of its own, unless none began.
+    pub(super) fn exit(&self) -> Exit {
+        let exit = |project: &ProjectReport| match &project.state {
+            ProjectState::Waiting => None,
+            ProjectState::Passed => Some(Exit::Ok),
+            ProjectState::Blocked => Some(Exit::Finding),
+            ProjectState::Suspended | ProjectState::Working => Some(Exit::Suspended),
+            ProjectState::Refused { .. } => Some(Exit::Usage),
+        };
+        let exits: Vec<Exit> = self.projects.iter().filter_map(exit).collect();
+        let is_complete = exits.len() == self.projects.len();
+        match Exit::of_all(exits) {
+            // What waits although nothing is wrong was held back by somebody.
+            _ if self.is_held => Exit::Suspended,
+            Exit::Ok if !is_complete => Exit::Suspended,
+            exit => exit,
+        }
+    }
+
+    /// For people.
+    pub(super) fn table(&self) -> String {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(["PROJECT", "STATE", "PASS", ""]);
+        for project in &self.projects {
+            let pass = format!("{}/{}", project.counts.passing, project.counts.total);
+            table.add_row([project.name.clone(), project.state.as_str().to_owned(), pass, project.remark()]);
+        }
+        let counts: Vec<_> = self.counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        let lines = table.lines().map(|line| line.trim_end().to_owned());
+        let head = format!("batch {}: {} projects, {}", self.batch, self.projects.len(), counts.join(", "));
+        std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl ProjectReport {
+    fn remark(&self) -> String {
+        match &self.state {
+            ProjectState::Refused { reason } => first_line(reason),
+            ProjectState::Waiting if !self.after.is_empty() => format!("after {}", self.after.join(", ")),
+            ProjectState::Blocked | ProjectState::Suspended => {
+                let held = self.features.iter().filter(|line| line.needs_person);
+                let held: Vec<_> = held.map(|line| line.id.clone()).collect();
+                let next = self.waits_on_next.as_ref().filter(|_| held.is_empty());
+                next.map_or_else(|| held.join(", "), |reason| first_line(reason))
+            }
+            _ => String::new(),
+        }
+    }
+}

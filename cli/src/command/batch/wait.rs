@@ -1,0 +1,131 @@
+//! Staying with a batch until nothing more happens without a person: as the owner of the log, or as a guest.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use longhaul_engine::RunId;
+use longhaul_workflows::batch::{Entry, ProjectState};
+
+use crate::command::{ask, run};
+use crate::exit::Complaint;
+use crate::owner::{Access, Answer, Ask, BatchStanding, Desk, Limits, Server};
+use crate::status::{self, StatusDocument};
+use crate::term;
+
+use super::{Asked, Changes, submit, unasked};
+
+/// How often a batch is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// A batch that has come to rest, and where its projects stand, in the order of the file.
+pub(super) struct Done {
+    pub(super) standing: BatchStanding,
+    pub(super) documents: Vec<StatusDocument>,
+    /// Whether it did not even look at what was submitted.
+    pub(super) is_held: bool,
+}
+
+/// Submits a batch and stays until it is done; `None` if somebody interrupted it.
+pub(super) async fn until_done(
+    data_dir: &Path,
+    limits: Limits,
+    asked: &Asked,
+    changes: &mut Changes,
+) -> Result<Option<Done>> {
+    loop {
+        if let Some(desk) = run::become_owner(data_dir, limits).await? {
+            return as_owner(data_dir, desk, asked, changes).await;
+        }
+        let Some(access @ Access::Remote(_)) = Access::reach(data_dir).await? else { continue };
+        term::say("another Longhaul runs this log: it carries the batch on");
+        tokio::select! {
+            done = watch(&access, asked, changes) => match done {
+                Ok(done) => return Ok(Some(done)),
+                Err(error) if error.is::<Complaint>() => return Err(error),
+                // The owner went away in the middle: the work is for us now.
+                Err(_) => {}
+            },
+            () = run::interrupted() => {
+                term::say("the other Longhaul goes on with it");
+                return Ok(None);
+            }
+        }
+    }
+}
+
+async fn as_owner(data_dir: &Path, desk: Arc<Desk>, asked: &Asked, changes: &mut Changes) -> Result<Option<Done>> {
+    let server = Server::start(data_dir, Arc::clone(&desk))?;
+    let access = Access::Local(Arc::clone(&desk));
+    let ours: Vec<RunId> = asked.plan.projects.iter().filter_map(run_of).collect();
+    let work = async {
+        let done = watch(&access, asked, changes).await?;
+        run::others_settle(&desk, &access, &ours).await?;
+        anyhow::Ok(done)
+    };
+    let done = tokio::select! {
+        done = work => done.map(Some),
+        () = run::interrupted() => {
+            term::say("stopping: agents that are at work are ended");
+            Ok(None)
+        }
+    };
+    desk.stop().await;
+    drop(server);
+    done
+}
+
+async fn watch(access: &Access, asked: &Asked, changes: &mut Changes) -> Result<Done> {
+    let submission = submit(access, asked).await?;
+    loop {
+        let standing = standing(access, &asked.id).await?;
+        for entry in &standing.view.plan.projects {
+            let state = standing.states.get(&entry.name).unwrap_or(&ProjectState::Waiting);
+            changes.project(entry.name.as_str(), state.as_str());
+            if *state == ProjectState::Working {
+                changes.features(entry.name.as_str(), &document(access, entry).await?);
+            }
+        }
+        if !standing.is_open {
+            let is_held = standing.view.submitted < submission;
+            if is_held {
+                term::say(format!("batch {} takes nothing in: it is paused, or cannot go on", asked.id));
+            }
+            let mut documents = Vec::new();
+            for entry in &standing.view.plan.projects {
+                let document = document(access, entry).await?;
+                changes.features(entry.name.as_str(), &document);
+                documents.push(document);
+            }
+            changes.finish();
+            return Ok(Done { standing, documents, is_held });
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+pub(super) async fn standing(access: &Access, batch: &str) -> Result<BatchStanding> {
+    match ask(access, Ask::Batch { batch: batch.to_owned() }).await? {
+        Answer::Batch { batch } => Ok(*batch),
+        _ => Err(unasked()),
+    }
+}
+
+fn run_of(entry: &Entry) -> Option<RunId> {
+    RunId::new(entry.project.id.clone()).ok()
+}
+
+/// Where a project stands: by the log, or, if it has not begun, by its files.
+async fn document(access: &Access, entry: &Entry) -> Result<StatusDocument> {
+    let Some(project) = run_of(entry) else { return Err(unasked()) };
+    match access.ask(Ask::Status { project: project.clone() }).await? {
+        Answer::Status { status } if !status.root.is_empty() => return Ok(*status),
+        Answer::Failed { reason } => return Err(anyhow::anyhow!(reason)),
+        _ => {}
+    }
+    let root = Path::new(&entry.project.root);
+    let loaded = longhaul_activities::project::load(root).await;
+    let (target, features) = loaded.map(|loaded| (loaded.target, loaded.features)).unwrap_or_default();
+    Ok(status::of_files(&project, &entry.project.root, target, &features))
+}

@@ -1,0 +1,139 @@
+//! Telling runs something: where they are, whether it can be told them, and the message.
+
+use longhaul_engine::{MessageBody, Payload, Request, RunId, StoreError, Summary};
+use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
+use longhaul_workflows::project::{ProjectWorkflow, signal};
+
+use super::desk::{Answer, Desk};
+use super::order::Order;
+use super::select::is_at_or_below;
+
+impl Desk {
+    /// Tells the first target that exists, or only says whom it would tell.
+    pub(super) async fn steer(
+        &self,
+        targets: &[RunId],
+        order: &Order,
+        request: &Request,
+        dry_run: bool,
+    ) -> Result<Answer, StoreError> {
+        let Some((target, summary)) = self.find(targets).await? else {
+            let run = targets.first().cloned();
+            return Ok(run.map_or(Answer::Refused { reason: "nothing is named".into() }, |run| Answer::Unknown { run }));
+        };
+        if summary.status.is_terminal() {
+            return Ok(Answer::Refused { reason: format!("run {target} is over: {}", summary.status.name()) });
+        }
+        if let Some(reason) = self.why_not(&target, &summary, order).await? {
+            return Ok(Answer::Refused { reason });
+        }
+        let meant = self.meant(&target, &summary, order).await?;
+        let waits = self.waits(&target);
+        let mut runs = Vec::new();
+        for run in meant {
+            if dry_run || self.tell(&run, run == target && is_project(&summary), order, request).await? {
+                runs.push(run);
+            }
+        }
+        Ok(Answer::Told { runs, waits })
+    }
+
+    /// Whether nobody runs it now: what it is told waits.
+    pub(super) fn waits(&self, run: &RunId) -> bool {
+        let is_open_batch = self.batches.count(run) > 0;
+        self.engine.is_none()
+            || !is_open_batch && !self.lock_engaged().keys().any(|root| is_at_or_below(run, root.as_str()))
+    }
+
+    /// The first target that exists. `project/feature` is the last run of the feature.
+    async fn find(&self, targets: &[RunId]) -> Result<Option<(RunId, Summary)>, StoreError> {
+        for target in targets {
+            if let Some(summary) = self.store.summary(target).await? {
+                return Ok(Some((target.clone(), summary)));
+            }
+            let prefix = format!("{target}/");
+            let number = |run: &RunId| run.as_str()[prefix.len()..].parse::<u32>().ok();
+            let tries = self.store.runs(&prefix).await?;
+            let last = tries.into_iter().filter(|(run, _)| number(run).is_some()).max_by_key(|(run, _)| number(run));
+            if last.is_some() {
+                return Ok(last);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Why this cannot be told to this run.
+    async fn why_not(&self, run: &RunId, summary: &Summary, order: &Order) -> Result<Option<String>, StoreError> {
+        if let Order::Signal { name, .. } = order
+            && name.starts_with(MessageBody::RESERVED)
+        {
+            return Ok(Some(format!("signals whose name begins with `{}` are Longhaul's own", MessageBody::RESERVED)));
+        }
+        let takes = summary.workflow == FeatureWorkflow::NAME || (is_project(summary) && !order.is_answer());
+        if order.is_for_features() && !takes {
+            return Ok(Some(format!("run {run} is no run of a feature: name a feature or its run")));
+        }
+        if !order.is_answer() {
+            return Ok(None);
+        }
+        if self.awaited(run).await?.is_none() {
+            return Ok(Some(format!("run {run} does not wait for approval")));
+        }
+        let mailbox = self.store.mailbox(run).await?;
+        let is_answer =
+            |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == Approval::SIGNAL);
+        let answered = mailbox.iter().any(|message| is_answer(&message.body));
+        Ok(answered.then(|| format!("run {run} has an answer in its mailbox already")))
+    }
+
+    /// The work that waits for a person.
+    pub(super) async fn awaited(&self, run: &RunId) -> Result<Option<Awaited>, StoreError> {
+        let published = self.store.published(run).await?;
+        Ok(published.get(Awaited::KEY).and_then(|value| value.read().ok()))
+    }
+
+    /// Whom it is for: the run, or a project and all that is below it.
+    async fn meant(&self, target: &RunId, summary: &Summary, order: &Order) -> Result<Vec<RunId>, StoreError> {
+        if !is_project(summary) || matches!(order, Order::Signal { .. }) {
+            return Ok(vec![target.clone()]);
+        }
+        let runs = self.store.runs(target.as_str()).await?.into_iter();
+        let runs = runs.filter(|(run, summary)| is_at_or_below(run, target.as_str()) && !summary.status.is_terminal());
+        Ok(runs.map(|(run, _)| run).filter(|run| run != target || !order.is_for_features()).collect())
+    }
+
+    async fn tell(&self, run: &RunId, is_project: bool, order: &Order, request: &Request) -> Result<bool, StoreError> {
+        if is_project && let Some((name, payload)) = told_to_project(order, request) {
+            let body = MessageBody::Signal { name: name.into(), payload, from: None };
+            let told = self.deliver(run, body).await?;
+            // A cancelled project stays, and can be run again; only the runs of its features end.
+            if *order != Order::Resume {
+                return Ok(told);
+            }
+        }
+        let body = match order.message(request) {
+            Some(body) => body,
+            None => self.approval(run, *order == Order::Approve, request).await?,
+        };
+        self.deliver(run, body).await
+    }
+
+    async fn approval(&self, run: &RunId, approved: bool, request: &Request) -> Result<MessageBody, StoreError> {
+        let commit = self.awaited(run).await?.map(|awaited| awaited.commit);
+        let approval = Approval { approved, commit, by: request.by.clone(), why: request.why.clone() };
+        Ok(MessageBody::Signal { name: Approval::SIGNAL.into(), payload: Payload::of(&approval), from: None })
+    }
+}
+
+fn is_project(summary: &Summary) -> bool {
+    summary.workflow == ProjectWorkflow::NAME
+}
+
+/// What the workflow of a project has to know.
+fn told_to_project(order: &Order, request: &Request) -> Option<(&'static str, Payload)> {
+    match order {
+        Order::Cancel | Order::Terminate => Some((signal::HALT, Payload::of(request))),
+        Order::Resume => Some((signal::SYNC, Payload::of(&uuid::Uuid::now_v7().to_string()))),
+        _ => None,
+    }
+}

@@ -1,0 +1,191 @@
+//! Who may work next, where only so many activities run at once: the higher priority first, among equals in turn.
+//!
+//! Runs share by the first part of their ids: one project with a thousand runs waits in one queue, beside the queue of
+//! one with three, and each of the two is served every second time.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::id::RunId;
+
+/// On which terms the runs of a project share pools with those of others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Share {
+    /// The higher, the sooner: as long as such a one waits, no lower one is served.
+    pub priority: i64,
+    /// Labels whose limits count for it.
+    pub labels: Vec<String>,
+}
+
+/// How many activities of a pool run at once in the whole engine.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pools {
+    pools: HashMap<String, Arc<Pool>>,
+    terms: Arc<Mutex<Terms>>,
+}
+
+/// What was said of projects and labels.
+#[derive(Debug, Default)]
+struct Terms {
+    shares: HashMap<String, Share>,
+    /// How many of a pool may run at once under a label.
+    limits: HashMap<(String, String), usize>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    name: String,
+    terms: Arc<Mutex<Terms>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    /// How often a queue was served.
+    turn: u64,
+    queues: BTreeMap<String, Queue>,
+    /// How many run under each label.
+    used: HashMap<String, usize>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<oneshot::Sender<Place>>,
+    /// The turn in which it was last served.
+    served: u64,
+}
+
+/// A place in a pool; dropping it gives it back.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// `None`: it was never taken up, and has been given back.
+    pool: Option<Arc<Pool>>,
+    labels: Vec<String>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.take() {
+            let mut state = pool.lock();
+            state.give_back(&self.labels);
+            pool.serve(&mut state);
+        }
+    }
+}
+
+impl Pools {
+    pub(crate) fn new(sizes: &[(String, usize)]) -> Self {
+        let terms = Arc::<Mutex<Terms>>::default();
+        let pool = |(name, size): &(String, usize)| {
+            let state = State { free: *size, turn: 0, queues: BTreeMap::new(), used: HashMap::new() };
+            let pool = Pool { name: name.clone(), terms: Arc::clone(&terms), state: Mutex::new(state) };
+            (name.clone(), Arc::new(pool))
+        };
+        Self { pools: sizes.iter().map(pool).collect(), terms }
+    }
+
+    /// From now on, the runs of a project share on these terms.
+    pub(crate) fn share(&self, project: &str, share: Share) {
+        lock(&self.terms).shares.insert(project.to_owned(), share);
+        self.serve_all();
+    }
+
+    /// From now on, so many activities of a pool run at once under a label.
+    pub(crate) fn limit(&self, pool: &str, label: &str, most: usize) {
+        lock(&self.terms).limits.insert((pool.to_owned(), label.to_owned()), most);
+        self.serve_all();
+    }
+
+    fn serve_all(&self) {
+        for pool in self.pools.values() {
+            pool.serve(&mut pool.lock());
+        }
+    }
+
+    /// Waits for a free place; `None` at once if the pool has no limit. Whoever ceases to wait loses nothing.
+    pub(crate) async fn enter(&self, pool: Option<&str>, run: &RunId) -> Option<Place> {
+        let pool = self.pools.get(pool?)?;
+        let (sender, place) = oneshot::channel();
+        let project = run.as_str().split('/').next().unwrap_or_default();
+        {
+            let mut state = pool.lock();
+            state.queues.entry(project.to_owned()).or_default().waiting.push_back(sender);
+            pool.serve(&mut state);
+        }
+        place.await.ok()
+    }
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Gives free places to those whose turn it is.
+    fn serve(self: &Arc<Self>, state: &mut State) {
+        while let Some((project, labels)) = self.next(state) {
+            state.turn += 1;
+            let turn = state.turn;
+            let Some(queue) = state.queues.get_mut(&project) else { return };
+            let Some(sender) = queue.waiting.pop_front() else { return };
+            let place = Place { pool: Some(Arc::clone(self)), labels: labels.clone() };
+            match sender.send(place) {
+                Ok(()) => {
+                    queue.served = turn;
+                    state.take(&labels);
+                }
+                // Nobody waits there any more.
+                Err(mut place) => place.pool = None,
+            }
+        }
+    }
+
+    /// Whose turn it is, if there is a place for it.
+    fn next(&self, state: &mut State) -> Option<(String, Vec<String>)> {
+        let terms = lock(&self.terms);
+        if state.free == 0 {
+            return None;
+        }
+        let nobody = Share::default();
+        let fits = |share: &Share| {
+            share.labels.iter().all(|label| {
+                let limit = terms.limits.get(&(self.name.clone(), label.clone()));
+                limit.is_none_or(|limit| state.used.get(label).copied().unwrap_or_default() < *limit)
+            })
+        };
+        let waiting = state.queues.iter().filter(|(_, queue)| !queue.waiting.is_empty());
+        let with_share = waiting.map(|(project, queue)| (project, queue, terms.shares.get(project).unwrap_or(&nobody)));
+        let next = with_share.filter(|(_, _, share)| fits(share));
+        let (project, _, share) =
+            next.min_by_key(|(_, queue, share)| (std::cmp::Reverse(share.priority), queue.served))?;
+        Some((project.clone(), share.labels.clone()))
+    }
+}
+
+impl State {
+    fn take(&mut self, labels: &[String]) {
+        self.free -= 1;
+        for label in labels {
+            *self.used.entry(label.clone()).or_default() += 1;
+        }
+    }
+
+    fn give_back(&mut self, labels: &[String]) {
+        self.free += 1;
+        for label in labels {
+            if let Some(used) = self.used.get_mut(label) {
+                *used = used.saturating_sub(1);
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

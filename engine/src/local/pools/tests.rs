@@ -1,0 +1,145 @@
+//! Never more than the limits, nobody starves, the higher priority first.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use proptest::prelude::*;
+
+use super::*;
+
+type Waiting<'a> = Pin<Box<dyn Future<Output = Option<Place>> + 'a>>;
+
+fn pools(size: usize) -> Pools {
+    Pools::new(&[("agents".to_owned(), size)])
+}
+
+fn run(project: &str) -> RunId {
+    RunId::new(format!("{project}/feature/1")).expect("tests use valid ids")
+}
+
+fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Option<T> {
+    match future.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+/// Lets all of them enter one after the other, each for as short a time as possible; the order in which they did.
+fn order(pools: &Pools, projects: &[&str]) -> Vec<String> {
+    let hold = poll(pin!(pools.enter(Some("agents"), &run("first"))).as_mut()).flatten();
+    let runs: Vec<_> = projects.iter().map(|project| run(project)).collect();
+    let mut waiting: Vec<(usize, Waiting<'_>)> = Vec::new();
+    for (index, run) in runs.iter().enumerate() {
+        let mut entering: Waiting<'_> = Box::pin(pools.enter(Some("agents"), run));
+        assert!(poll(entering.as_mut()).is_none(), "the pool is full");
+        waiting.push((index, entering));
+    }
+    drop(hold);
+    let mut entered = Vec::new();
+    while !waiting.is_empty() {
+        let ready = |(_, entering): &mut (usize, Waiting<'_>)| poll(entering.as_mut());
+        let (at, place) = waiting
+            .iter_mut()
+            .enumerate()
+            .find_map(|(at, entry)| ready(entry).map(|place| (at, place)))
+            .expect("as long as somebody waits, a free place is given");
+        entered.push(projects[waiting.remove(at).0].to_owned());
+        drop(place);
+    }
+    entered
+}
+
+#[test]
+fn a_small_project_is_served_every_second_time() {
+    let mut projects = vec!["big"; 100];
+    projects.extend(["small"; 3]);
+    let order = order(&pools(1), &projects);
+    let places: Vec<_> =
+        order.iter().enumerate().filter(|(_, project)| *project == "small").map(|(at, _)| at).collect();
+    assert!(places.iter().all(|at| *at < 6), "{places:?}");
+}
+
+#[test]
+fn a_higher_priority_goes_first() {
+    let pools = pools(1);
+    pools.share("urgent", Share { priority: 5, ..Share::default() });
+    pools.share("late", Share { priority: -1, ..Share::default() });
+    assert_eq!(order(&pools, &["late", "usual", "urgent", "urgent"]), ["urgent", "urgent", "usual", "late"]);
+}
+
+#[test]
+fn a_limit_of_a_label_holds_up_no_others() {
+    let pools = pools(3);
+    pools.limit("agents", "team=web", 1);
+    for project in ["a", "b"] {
+        pools.share(project, Share { priority: 9, labels: vec!["team=web".into()] });
+    }
+    let (first, second, other) = (run("a"), run("b"), run("c"));
+    let first = poll(pin!(pools.enter(Some("agents"), &first)).as_mut());
+    let mut entering = Box::pin(pools.enter(Some("agents"), &second));
+    assert!(first.is_some() && poll(entering.as_mut()).is_none());
+    assert!(poll(pin!(pools.enter(Some("agents"), &other)).as_mut()).is_some());
+    drop(first);
+    assert!(poll(entering.as_mut()).is_some());
+}
+
+#[test]
+fn who_ceases_to_wait_takes_no_place_away() {
+    let pools = pools(1);
+    let runs = [run("a"), run("b"), run("c")];
+    let held = poll(pin!(pools.enter(Some("agents"), &runs[0])).as_mut());
+    let mut gone = Box::pin(pools.enter(Some("agents"), &runs[1]));
+    let mut stays = Box::pin(pools.enter(Some("agents"), &runs[2]));
+    assert!(poll(gone.as_mut()).is_none() && poll(stays.as_mut()).is_none());
+    drop(held);
+    drop(gone);
+    assert!(poll(stays.as_mut()).is_some(), "given first to one that went without looking");
+    assert!(poll(pin!(pools.enter(None, &runs[0])).as_mut()).is_some(), "no pool has no limit");
+}
+
+/// What may happen: somebody comes, somebody leaves with or without having had a place.
+#[derive(Debug, Clone)]
+enum Deed {
+    Comes(usize),
+    Leaves(usize),
+}
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let deed = prop_oneof![(0..6_usize).prop_map(Deed::Comes), any::<usize>().prop_map(Deed::Leaves)];
+    prop::collection::vec(deed, 1..120)
+}
+
+proptest! {
+    #[test]
+    fn never_more_than_the_limits_and_no_place_is_lost(size in 1..4_usize, limit in 1..3_usize, deeds in deeds()) {
+        let pools = pools(size);
+        pools.limit("agents", "team=web", limit);
+        let runs: Vec<RunId> = (0..6).map(|number| run(&format!("p{number}"))).collect();
+        for project in ["p0", "p1", "p2"] {
+            pools.share(project, Share { priority: 0, labels: vec!["team=web".into()] });
+        }
+        let mut waiting: Vec<(usize, Waiting<'_>)> = Vec::new();
+        let mut inside: Vec<(usize, Place)> = Vec::new();
+        for deed in deeds {
+            match deed {
+                Deed::Comes(project) => waiting.push((project, Box::pin(pools.enter(Some("agents"), &runs[project])))),
+                Deed::Leaves(who) if !inside.is_empty() && who % 3 > 0 => drop(inside.swap_remove(who % inside.len())),
+                Deed::Leaves(who) if !waiting.is_empty() => drop(waiting.swap_remove(who % waiting.len())),
+                Deed::Leaves(_) => {}
+            }
+            let mut still = Vec::new();
+            for (project, mut entering) in std::mem::take(&mut waiting) {
+                match poll(entering.as_mut()) {
+                    Some(Some(place)) => inside.push((project, place)),
+                    _ => still.push((project, entering)),
+                }
+            }
+            waiting = still;
+            let labelled = inside.iter().filter(|(project, _)| *project < 3).count();
+            prop_assert!(inside.len() <= size && labelled <= limit);
+            let could = waiting.iter().any(|(project, _)| *project >= 3 || labelled < limit);
+            prop_assert!(inside.len() == size || !could, "somebody waits although there is a place");
+        }
+    }
+}

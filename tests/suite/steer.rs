@@ -1,0 +1,230 @@
+//! Telling runs something: the steering verbs, on a log that another process runs and on one at rest.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use longhaul_tests::command::{Longhaul, Running, Said};
+use longhaul_tests::project::{Habit, Plan, Project, plain};
+use serde_json::{Value, json};
+
+/// A project and the command.
+struct World {
+    project: Project,
+    longhaul: Longhaul,
+    root: String,
+}
+
+impl World {
+    fn new(plans: &[Plan], pause: f32, settings: &str) -> Self {
+        let project = Project::with_settings(plans, pause, settings);
+        let longhaul = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), project.home());
+        let root = project.root().to_string_lossy().into_owned();
+        Self { project, longhaul, root }
+    }
+
+    /// Has the agent keep each prompt that it is given.
+    fn keep_prompts(&self, feature: &str) {
+        let plan = self.project.read(&format!("plan/{feature}"));
+        let keep = "cat \"$LONGHAUL_PROMPT_FILE\" >\"$LONGHAUL_TEST_JOURNAL/../prompt-$LONGHAUL_SESSION\"\n";
+        self.project.write(&format!("plan/{feature}"), &(plan + keep));
+        self.project.commit("Keep the prompts");
+    }
+
+    fn prompt(&self, session: u32) -> String {
+        std::fs::read_to_string(self.project.place().join(format!("prompt-{session}"))).unwrap_or_default()
+    }
+
+    /// Runs a verb; features are those of the project.
+    fn tell(&self, words: &[&str]) -> Said {
+        let mut args = words.to_vec();
+        args.extend(["--dir", &self.root]);
+        self.longhaul.call(&args)
+    }
+
+    fn run(&self) -> Said {
+        self.longhaul.call(&["run", &self.root])
+    }
+
+    fn begin(&self, said: &str) -> Running {
+        self.longhaul.begin(&["run", &self.root], &self.project.place().join(said))
+    }
+
+    fn line(&self, feature: &str) -> Value {
+        let status = self.longhaul.status(Path::new(&self.root));
+        let lines = status["features"].as_array().cloned().unwrap_or_default();
+        lines.into_iter().find(|line| line["id"] == feature).unwrap_or_default()
+    }
+
+    fn until_at_work(&self, feature: &str) {
+        let branch = format!("longhaul/{feature}");
+        until(&format!("the agent works on {feature}"), || {
+            let log = longhaul_tests::project::git(Path::new(&self.root), &["log", "--format=%s", &branch]);
+            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
+        });
+    }
+}
+
+#[track_caller]
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited half a minute in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The runs that were told, and the others, by the answer of a verb.
+fn told(said: &Said) -> (Vec<String>, Vec<String>) {
+    let answer = said.json();
+    assert_eq!(answer["schema"], "longhaul.told/1");
+    let runs = answer["runs"].as_array().cloned().unwrap_or_default();
+    let (told, not): (Vec<Value>, Vec<Value>) =
+        runs.into_iter().partition(|run| run["result"].as_str().is_some_and(|result| result.contains("told")));
+    let names = |runs: Vec<Value>| runs.iter().map(|run| run["run"].as_str().unwrap_or_default().to_owned()).collect();
+    (names(told), names(not))
+}
+
+#[test]
+fn a_feature_waits_for_approval_and_goes_back_when_it_is_denied() {
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &[], 1)], 0.0, "[merge]\napproval = true\n");
+    world.keep_prompts("parser");
+    world.run().exits(3);
+    let line = world.line("parser");
+    assert_eq!((&line["step"], &line["needs_person"]), (&"waiting for approval".into(), &true.into()), "{line:#}");
+    assert!(world.project.landed("main").is_empty());
+    world.tell(&["deny", "parser"]).exits(2).says("--why");
+    world.tell(&["approve", "nothing"]).exits(2).says("no such project or run");
+    world.tell(&["approve", "parser", "nothing"]).exits(5).says("when it is run again");
+    world.tell(&["approve", "parser"]).exits(2).says("an answer in its mailbox already");
+    world.run().exits(3);
+    assert_eq!(world.project.landed("main"), ["parser"]);
+    assert_eq!(world.line("table")["step"], "waiting for approval");
+
+    // Something else is being done, so that the process that runs it stays.
+    world.project.write("plan/shell", "steps=40 pause=0.1\n");
+    let check = "grep -q finished shell.txt";
+    world.longhaul.call(&["feature", "add", "shell", "A shell", "--check", check, "--dir", &world.root]).exits(0);
+    world.project.commit("Ask for a shell");
+    let mut run = world.begin("second");
+    world.until_at_work("shell");
+    let deny = ["deny", "table", "--why", "wider columns, please", "--by", "ann", "-o", "json"];
+    let said = world.tell(&deny);
+    assert_eq!((&said.json()["by"], &said.json()["why"]), (&"ann".into(), &"wider columns, please".into()));
+    run.exits(3);
+    let line = world.line("table");
+    assert_eq!((&line["step"], &line["sessions"]), (&"waiting for approval".into(), &2.into()), "{line:#}");
+    world.tell(&["approve", "--filter", "kind=feature", "--yes"]).exits(0).says("approved");
+    world.run().exits(0);
+    assert_eq!(world.project.landed("main").len(), 3);
+    assert!(!world.prompt(1).contains("does not want it merged"));
+}
+
+#[test]
+fn one_feature_may_ask_for_approval_by_itself_and_denials_have_an_end() {
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &[], 1)], 0.0, "[limits]\nfailed_gates = 2\n");
+    world.keep_prompts("parser");
+    let list = world.project.read("feature_list.json");
+    world
+        .project
+        .write("feature_list.json", &list.replacen("\"id\": \"parser\"", "\"approval\": true, \"id\": \"parser\"", 1));
+    world.project.commit("Ask for approval");
+    world.run().exits(3);
+    assert_eq!(world.project.landed("main"), ["table"]);
+    let run = world.line("parser")["run"].as_str().unwrap_or_default().to_owned();
+    world.longhaul.call(&["deny", &run, "--why", "no tabs, please"]).exits(0);
+    world.run().exits(3);
+    assert!(
+        world.prompt(2).contains("tester looked at it and does not want it merged as it is"),
+        "{}",
+        world.prompt(2)
+    );
+    assert!(world.prompt(2).contains("no tabs, please"), "{}", world.prompt(2));
+    world.longhaul.call(&["deny", &run, "--why", "still tabs"]).exits(0);
+    world.run().exits(1);
+    let line = world.line("parser");
+    assert!(line["reason"].as_str().is_some_and(|reason| reason.contains("still tabs")), "{line:#}");
+}
+
+#[test]
+fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
+    let repairs = Plan { id: "parser", needs: &[], steps: 6, habit: Habit::Repairs };
+    let world = World::new(&[repairs], 0.1, "");
+    world.keep_prompts("parser");
+    let mut run = world.begin("first");
+    world.until_at_work("parser");
+    world.tell(&["steer", "parser", "write it with tabs", "--why", "house style"]).exits(0).says("told");
+    world.longhaul.call(&["signal", "nobody/at-all/1", "note"]).exits(2);
+    world.tell(&["signal", "parser", "note", "\"and keep it short\""]).exits(0).says("signalled");
+    world.tell(&["signal", "parser", "note", "and keep it short"]).exits(2).says("no JSON");
+    world.tell(&["signal", "parser", "longhaul.terminate"]).exits(2).says("Longhaul's own");
+    run.exits(0);
+    assert!(!world.prompt(1).contains("with tabs"));
+    for text in ["From a person: write it with tabs", "From a person: and keep it short"] {
+        assert!(world.prompt(2).contains(text), "{}", world.prompt(2));
+    }
+    world.tell(&["steer", "parser", "too late"]).exits(2).says("is over");
+}
+
+#[test]
+fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() {
+    let world = World::new(&[plain("parser", &[], 300), plain("table", &[], 1)], 0.1, "");
+    let mut run = world.begin("first");
+    world.until_at_work("parser");
+    let id = world.line("parser")["run"].as_str().unwrap_or_default().to_owned();
+    let said = world.longhaul.call(&["terminate", &id, "--why", "it runs in circles", "-o", "json"]);
+    assert_eq!(told(said.exits(0)), (vec![id.clone()], vec![]));
+    until("its agent is gone", || world.longhaul.left_over().is_empty());
+    run.exits(1);
+    assert_eq!(world.line("parser")["reason"], "its run was cancelled");
+    world.longhaul.call(&["kill", &id]).exits(2).says("is over");
+
+    world.longhaul.call(&["feature", "unblock", "parser", "--dir", &world.root]).exits(0);
+    let mut run = world.begin("second");
+    until("it is tried again", || world.line("parser")["step"] == "session 1");
+    world.longhaul.call(&["terminate", &world.root, "--why", "enough"]).exits(0).says("terminated");
+    run.exits(3);
+    until("its agent is gone", || world.longhaul.left_over().is_empty());
+    world.project.write("plan/parser", "steps=1 pause=0\n");
+    world.project.commit("Less to do");
+    world.run().exits(0);
+}
+
+#[test]
+fn a_run_at_rest_is_terminated_when_its_project_runs_again() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0, "[merge]\napproval = true\n");
+    world.run().exits(3);
+    world.tell(&["terminate", "parser"]).exits(0).says("when it is run again");
+    world.run().exits(1);
+    assert_eq!(world.line("parser")["reason"], "its run was cancelled");
+}
+
+#[test]
+fn many_are_told_at_once_by_a_filter_or_by_ids_in_a_pipe() {
+    let plans = [plain("parser", &[], 1), plain("table", &[], 1), plain("shell", &[], 1)];
+    let world = World::new(&plans, 0.0, "[merge]\napproval = true\n");
+    world.run().exits(3);
+    let status = world.longhaul.status(Path::new(&world.root));
+    let project = status["project"].as_str().unwrap_or_default();
+    let run = |feature: &str| format!("{project}/{feature}/1");
+    let by_project = format!("project={project}");
+
+    let said = world.tell(&["approve", "--filter", &by_project, "--dry-run", "-o", "json"]);
+    assert_eq!(said.exits(0).json()["dry_run"], true);
+    assert_eq!(told(&said), (vec![run("parser"), run("shell"), run("table")], vec![]));
+    let said = world.tell(&["pause", "--filter", &by_project, "--dry-run"]);
+    said.exits(0).says("would be paused");
+    world.tell(&["approve", "--filter", &by_project]).exits(2).says("--yes");
+    world.tell(&["approve", "--filter", "feature=nothing"]).exits(2).says("no run fits");
+    world.tell(&["approve", "--filter", "colour=red"]).exits(2).says("label.NAME");
+    let said = world.tell(&["approve", "--filter", &by_project, "--limit", "1", "-o", "json"]);
+    assert_eq!(told(said.exits(0)), (vec![run("parser")], vec![]));
+
+    let ids = world.project.place().join("ids");
+    std::fs::write(&ids, format!("{}\tthe shell\n{}\nnobody/1\n", run("shell"), run("table"))).unwrap();
+    let approve = ["approve", "-", "--yes", "-o", "json"];
+    let said = world.longhaul.feed(&approve, &ids);
+    assert_eq!(told(said.exits(5)), (vec![run("shell"), run("table")], vec!["nobody/1".into()]));
+    assert_eq!(said.json()["runs"][2]["result"], json!("unknown"));
+    world.run().exits(0);
+    assert_eq!(world.project.landed("main").len(), 3);
+}

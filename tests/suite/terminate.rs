@@ -1,0 +1,102 @@
+//! A run is ended now: nothing of it goes on, its workflow is not asked, and its history still replays.
+
+use std::time::Duration;
+
+use longhaul_engine::{
+    Child, ContextExt, Engine, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Payload, Received,
+    Request, Stop, SystemClock, Workflows, verify,
+};
+use longhaul_storage::MemoryStore;
+use longhaul_tests::script::{
+    Counts, Deed, Hands, Step, capitals, done, engine_with, id, new_run, script, shape, until,
+};
+
+/// `tidy` calls a deed and tidies up when it is cancelled; `parent` starts one and says how it ended.
+fn workflows() -> Workflows {
+    let tidy = script(|context, _| {
+        Box::pin(async move {
+            if let Err(Stop::Cancelled) = context.call::<Deed>("work".into()).await {
+                context.call::<Step>("tidy up".into()).await?;
+            }
+            done("end")
+        })
+    });
+    let parent = script(|context, _| {
+        Box::pin(async move {
+            context.start(Child { run: id("child"), workflow: "tidy", input: Payload::null() }).await?;
+            match context.receive(None).await? {
+                Some(Received::ChildEnded { outcome, .. }) => done(format!("{outcome:?}")),
+                _ => done("something else"),
+            }
+        })
+    });
+    Workflows::new().with("tidy", tidy).with("parent", parent)
+}
+
+async fn engine(memory: &MemoryStore, workflows: Workflows, counts: &Counts) -> Engine {
+    let lasting = Hands::new(counts, |_, attempt| async move {
+        attempt.cancelled().await;
+        Err(Failure::cancelled())
+    });
+    let handlers = Handlers::new().with::<Deed>(lasting).with::<Step>(capitals(counts));
+    let options = Options { pools: vec![("deeds".into(), 1)], ..Options::default() };
+    engine_with(memory.clone(), workflows, handlers, SystemClock, options).await
+}
+
+fn terminate() -> MessageBody {
+    MessageBody::terminate(&Request { by: "ops".into(), why: "enough".into() })
+}
+
+#[tokio::test]
+async fn what_is_under_way_is_ended_the_workflow_is_not_asked_and_the_parent_is_told() {
+    let (memory, counts) = (MemoryStore::new(), Counts::default());
+    let engine = engine(&memory, workflows(), &counts).await;
+    engine.start(new_run("parent", "parent", "")).await.unwrap();
+    until("it works", async || counts.of("work") == 1).await;
+    assert!(engine.deliver(&id("child"), terminate()).await.unwrap());
+    let told = engine.outcome(&id("parent")).await.unwrap();
+    assert_eq!(told, Outcome::Completed(Payload::of("Cancelled")));
+    assert_eq!(shape(&memory, "child").await, ["RunStarted", "ActivityStarted", "RunPaused", "RunCancelled"]);
+    assert_eq!(counts.of("tidy up"), 0);
+    let history = memory.read(&id("child"), 0).await.unwrap();
+    assert!(verify(&workflows(), &id("child"), &history).unwrap().is_none());
+    assert!(!engine.deliver(&id("child"), terminate()).await.unwrap(), "it is over");
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_run_whose_code_has_diverged_can_be_ended() {
+    let (memory, counts) = (MemoryStore::new(), Counts::default());
+    let first = engine(&memory, workflows(), &counts).await;
+    first.start(new_run("r", "tidy", "")).await.unwrap();
+    until("it works", async || counts.of("work") == 1).await;
+    first.stop().await;
+
+    let other = script(|context, _| {
+        Box::pin(async move {
+            context.sleep(Duration::from_hours(1)).await?;
+            done("end")
+        })
+    });
+    let second = engine(&memory, Workflows::new().with("tidy", other), &counts).await;
+    until("it is stuck", async || second.stuck().contains_key(&id("r"))).await;
+    second.deliver(&id("r"), terminate()).await.unwrap();
+    until("it is over", async || shape(&memory, "r").await.ends_with(&["RunCancelled".into()])).await;
+    until("nobody calls it stuck", async || second.stuck().is_empty()).await;
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn who_is_cancelled_does_not_wait_for_a_place() {
+    let (memory, counts) = (MemoryStore::new(), Counts::default());
+    let engine = engine(&memory, workflows(), &counts).await;
+    for run in ["first", "second"] {
+        engine.start(new_run(run, "tidy", "")).await.unwrap();
+        until("the first works", async || counts.of("work") == 1).await;
+    }
+    let cancel = MessageBody::Cancel(Request::default());
+    engine.deliver(&id("second"), cancel).await.unwrap();
+    assert_eq!(engine.outcome(&id("second")).await.unwrap(), Outcome::Completed(Payload::of("end")));
+    assert_eq!((counts.of("work"), counts.of("tidy up")), (1, 1));
+    engine.stop().await;
+}

@@ -1,0 +1,78 @@
+//! What a batch sets otherwise than the `longhaul.toml` of a project.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::settings::Settings;
+
+/// Settings by their names in `longhaul.toml`, only those that differ.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Overrides(Map<String, Value>);
+
+impl Overrides {
+    /// These settings.
+    pub fn new(settings: Map<String, Value>) -> Self {
+        Self(settings)
+    }
+
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Sets one more, by its path: `["project", "parallel"]`.
+    pub fn set(&mut self, path: [&str; 2], value: Value) {
+        merge(
+            &mut self.0,
+            Map::from_iter([(path[0].to_owned(), Value::from(Map::from_iter([(path[1].to_owned(), value)])))]),
+        );
+    }
+
+    /// The settings with these in their place.
+    ///
+    /// # Errors
+    /// What is wrong with them, if there is no such setting or the value does not fit.
+    pub fn apply(&self, settings: Settings) -> Result<Settings, String> {
+        if self.is_empty() {
+            return Ok(settings);
+        }
+        let Ok(Value::Object(mut merged)) = serde_json::to_value(settings) else {
+            return Err("settings are no table".into());
+        };
+        merge(&mut merged, self.0.clone());
+        serde_json::from_value(Value::Object(merged)).map_err(|error| format!("the settings of the batch: {error}"))
+    }
+}
+
+/// Tables are merged, everything else is replaced.
+fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(Value::Object(into)), Value::Object(from)) => merge(into, from),
+            (_, value) => {
+                into.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_set_counts_and_the_rest_stays() {
+        let mut overrides = Overrides::default();
+        overrides.set(["project", "parallel"], json!(2));
+        overrides.set(["agent", "env"], json!({ "A": "1" }));
+        let mut settings = Settings::default();
+        settings.agent.env.insert("B".into(), "2".into());
+        let merged = overrides.apply(settings.clone()).unwrap();
+        assert_eq!((merged.project.parallel, merged.agent.env.len(), merged.limits.clone()), (2, 2, settings.limits));
+
+        overrides.set(["limits", "patience"], json!(1));
+        assert!(overrides.apply(Settings::default()).unwrap_err().contains("patience"));
+    }
+}

@@ -1,0 +1,128 @@
+//! The plan of a batch: which projects, in which order, on which terms.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::{Backlog, BacklogError, Feature, FeatureId};
+use crate::contracts::ProjectRef;
+
+use super::Overrides;
+
+/// A batch.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// How many agents may work at once in projects with a label: `team=web`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, u32>,
+    /// How many projects may be worked on at once; `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
+    /// The projects, in the order of the file.
+    pub projects: Vec<Entry>,
+}
+
+/// One project of a batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its name in the batch.
+    pub name: FeatureId,
+    /// The project.
+    pub project: ProjectRef,
+    /// The projects that must pass before it begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<FeatureId>,
+    /// The higher, the sooner its agents get a place.
+    #[serde(default)]
+    pub priority: i64,
+    /// For people and filters; its runs have them too.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// What is set otherwise than in its `longhaul.toml`.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub overrides: Overrides,
+}
+
+/// What is wrong with a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanError {
+    /// Projects wait for each other: the names, the first one again at the end.
+    Circle(Vec<FeatureId>),
+    /// A project comes after one that is not there.
+    Unknown(FeatureId, FeatureId),
+    /// Two projects have the same name.
+    Twice(FeatureId),
+    /// Something that was submitted before is written otherwise now.
+    Changed(Vec<String>),
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Circle(path) => {
+                let path: Vec<_> = path.iter().map(FeatureId::as_str).collect();
+                write!(formatter, "projects wait for each other in a circle: {}", path.join(" -> "))
+            }
+            Self::Unknown(name, after) => {
+                write!(formatter, "project `{name}` comes after `{after}`, which is not there")
+            }
+            Self::Twice(name) => {
+                write!(formatter, "two projects are called `{name}` (capital letters do not count): give one a `name`")
+            }
+            Self::Changed(what) => write!(
+                formatter,
+                "a batch of this id is known, and more than added to: {}; give the changed one an id of its own",
+                what.join(", ")
+            ),
+        }
+    }
+}
+
+impl Plan {
+    /// The order of the projects.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn order(&self) -> Result<Backlog, PlanError> {
+        let node = |entry: &Entry| Feature {
+            depends_on: entry.after.clone(),
+            priority: entry.priority,
+            ..Feature::new(entry.name.clone(), entry.name.as_str())
+        };
+        Backlog::new(self.projects.iter().map(node).collect()).map_err(|error| match error {
+            BacklogError::Cycle(path) => PlanError::Circle(path),
+            BacklogError::UnknownDependency { feature, dependency, .. } => PlanError::Unknown(feature, dependency),
+            BacklogError::Duplicate { second, .. } => PlanError::Twice(second),
+            other => PlanError::Changed(vec![other.to_string()]),
+        })
+    }
+
+    /// This plan with what another one adds.
+    ///
+    /// # Errors
+    /// What the other one changes or leaves out; or that there would be no order.
+    pub fn with_additions(&self, other: &Self) -> Result<Self, PlanError> {
+        let mut changed = Vec::new();
+        for entry in &self.projects {
+            match other.projects.iter().find(|new| new.name == entry.name) {
+                None => changed.push(format!("project `{}` is missing", entry.name)),
+                Some(new) if new != entry => changed.push(format!("project `{}` is written otherwise", entry.name)),
+                Some(_) => {}
+            }
+        }
+        for (label, limit) in &self.limits {
+            if other.limits.get(label) != Some(limit) {
+                changed.push(format!("the limit of `{label}` is another"));
+            }
+        }
+        if self.at_once != other.at_once {
+            changed.push("`at_once` is another".into());
+        }
+        if !changed.is_empty() {
+            return Err(PlanError::Changed(changed));
+        }
+        other.order()?;
+        Ok(other.clone())
+    }
+}

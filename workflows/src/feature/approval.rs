@@ -1,0 +1,87 @@
+//! Asking a person before a feature is merged, where the settings or the feature want it.
+
+use longhaul_engine::{Context, ContextExt, Payload, Received, Stop};
+use serde::{Deserialize, Serialize};
+
+use crate::contracts::{Problem, SessionReason};
+
+use super::{FeatureProgress, Work};
+
+/// The signal `approval`: what a person says to work whose gates have passed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// Whether it may be merged.
+    pub approved: bool,
+    /// The commit that was looked at: a word on an earlier one does not count. `None`: whatever waits.
+    #[serde(default)]
+    pub commit: Option<String>,
+    /// Who says so.
+    #[serde(default)]
+    pub by: String,
+    /// Why.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// Published under [`Awaited::KEY`] while a person is waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Awaited {
+    /// The commit that is to be looked at.
+    pub commit: String,
+}
+
+impl Approval {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "approval";
+}
+
+impl Awaited {
+    /// The key that it is published under.
+    pub const KEY: &'static str = "approval";
+}
+
+impl FeatureProgress {
+    /// The step of a feature that waits for a person.
+    pub const AWAITS_APPROVAL: &'static str = "waiting for approval";
+}
+
+/// Whether this commit may be merged. If a person says no, the agent is told why.
+pub(super) async fn given(context: &mut dyn Context, work: &mut Work, commit: &str) -> Result<bool, Stop> {
+    let is_wanted = work.brief.settings.merge.approval || work.brief.feature.approval;
+    // There were lists that asked for it before anything did.
+    if !is_wanted || context.version("approval", 1).await? == 0 {
+        return Ok(true);
+    }
+    context.set(Awaited::KEY, &Awaited { commit: commit.to_owned() }).await?;
+    work.step(context, FeatureProgress::AWAITS_APPROVAL).await?;
+    let approval = wait(context, work, commit).await?;
+    context.publish(Awaited::KEY, Payload::null()).await?;
+    if !approval.approved {
+        work.take_denial(approval.by, approval.why);
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+async fn wait(context: &mut dyn Context, work: &mut Work, commit: &str) -> Result<Approval, Stop> {
+    loop {
+        let Some(received) = context.receive(None).await? else { continue };
+        if let Received::Signal { name, payload, .. } = &received
+            && name == Approval::SIGNAL
+            && let Ok(approval) = payload.read::<Approval>()
+            && approval.commit.as_deref().is_none_or(|seen| seen == commit)
+        {
+            return Ok(approval);
+        }
+        work.take_note(received);
+    }
+}
+
+impl Work {
+    /// A person is the last of the gates: what they refuse counts as one that failed.
+    fn take_denial(&mut self, by: String, why: String) {
+        self.progress.failed_gates += 1;
+        self.reason = SessionReason::GatesFailed;
+        self.feedback.problem = Some(Problem::Denied { by, why });
+    }
+}

@@ -1,0 +1,55 @@
+//! What a person tells a running feature: the agent hears it in its next session.
+
+use longhaul_engine::{Context, Received, Stop};
+use serde::{Deserialize, Serialize};
+
+use super::Work;
+
+/// The signal `note`: a text alone, or with who says it and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Note {
+    /// The text alone.
+    Text(String),
+    /// With its author.
+    Signed {
+        /// What the agent is told.
+        text: String,
+        /// Who.
+        by: String,
+        /// Why; not for the agent.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+    },
+}
+
+impl Note {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "note";
+
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) | Self::Signed { text, .. } => text,
+        }
+    }
+}
+
+impl Work {
+    /// Hears what people said since the last session.
+    pub(super) async fn hear(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        while let Some(received) = context.try_receive().await? {
+            self.take_note(received);
+        }
+        Ok(())
+    }
+
+    /// Takes a note in; what is none, or is not written as one, is passed over: a slip of the pen must not end the work.
+    pub(super) fn take_note(&mut self, received: Received) {
+        if let Received::Signal { name, payload, .. } = received
+            && name == Note::SIGNAL
+            && let Ok(note) = payload.read::<Note>()
+        {
+            self.feedback.guidance.push(note.into_text());
+        }
+    }
+}
