@@ -119,6 +119,7 @@ impl SledStore {
     }
 
     async fn findings(&self) -> Result<(Findings, BTreeMap<RunId, Records>), StoreError> {
+        let _kept = self.shared.pictures.read().await;
         let alone = self.shared.blobs_in_use.write().await;
         let shared = Arc::clone(&self.shared);
         let taken = blocking(move || {

@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) still: Arc<Mutex<()>>,
     /// Shared by those whose blobs are written and not yet named by a record; alone with it, one sees which are in use.
     pub(crate) blobs_in_use: tokio::sync::RwLock<()>,
+    /// Shared by pictures of the log, whose blobs stay until they are gone.
+    pub(crate) pictures: Arc<tokio::sync::RwLock<()>>,
     space: Arc<Watch>,
     poison: Arc<Poison>,
     counters: Arc<Counters>,
@@ -114,8 +116,9 @@ impl SledStore {
             .spawn(move || committer.run(&receiver))
             .map_err(|error| StoreError::Unusable(format!("no thread for the committer: {error}")))?;
         let (directory, reader) = (directory.to_owned(), Reader { db, blobs });
-        let blobs_in_use = tokio::sync::RwLock::default();
-        let shared = Shared { directory, reader, still, blobs_in_use, space, poison, counters, epoch, _lock: lock };
+        let (blobs_in_use, pictures) = (tokio::sync::RwLock::default(), Arc::default());
+        let shared =
+            Shared { directory, reader, still, blobs_in_use, pictures, space, poison, counters, epoch, _lock: lock };
         Ok(Self { shared: Arc::new(shared), orders: Mutex::new(Some(orders)), committer: Some(committer) })
     }
 

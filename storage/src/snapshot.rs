@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError};
 
 use longhaul_engine::{RunId, StoreError};
 use sled::IVec;
+use tokio::sync::OwnedRwLockReadGuard;
 
 use crate::blob::{BlobStore, Source};
 use crate::carried::{self, Carried};
@@ -64,7 +65,7 @@ pub(crate) struct Records {
     pub(crate) summary: Option<Entry>,
 }
 
-/// Runs as they were at one moment. While it is kept, what it names in blobs must not be pruned.
+/// Runs as they were at one moment. While it is kept, no blob is removed.
 #[derive(Debug)]
 pub struct Snapshot {
     blobs: Arc<BlobStore>,
@@ -72,20 +73,24 @@ pub struct Snapshot {
     pub(crate) runs: BTreeMap<RunId, Records>,
     /// Keys that name no run.
     pub(crate) strays: Vec<IVec>,
+    kept: Option<OwnedRwLockReadGuard<()>>,
 }
 
 impl SledStore {
     /// Takes a picture of runs. Nothing is written meanwhile.
     pub async fn snapshot(&self, scope: Scope) -> Result<Snapshot, StoreError> {
+        let kept = Arc::clone(&self.shared.pictures).read_owned().await;
         let shared = Arc::clone(&self.shared);
-        blocking(move || guarded(|| take(&shared, &scope)).map_err(unnamed)).await
+        let mut snapshot = blocking(move || guarded(|| take(&shared, &scope)).map_err(unnamed)).await?;
+        snapshot.kept = Some(kept);
+        Ok(snapshot)
     }
 }
 
 pub(crate) fn take(shared: &Shared, scope: &Scope) -> Result<Snapshot, Flaw> {
     let _still = shared.still.lock().unwrap_or_else(PoisonError::into_inner);
     let blobs = Arc::clone(&shared.reader.blobs);
-    let mut snapshot = Snapshot { blobs, epoch: shared.epoch, runs: BTreeMap::new(), strays: Vec::new() };
+    let mut snapshot = Snapshot { blobs, epoch: shared.epoch, runs: BTreeMap::new(), strays: Vec::new(), kept: None };
     for kind in [key::EVENT, key::MESSAGE, key::PUBLISHED, key::SUMMARY] {
         for prefix in scope.prefixes(kind) {
             for entry in shared.reader.db.scan_prefix(prefix) {
@@ -102,7 +107,6 @@ impl Snapshot {
             self.strays.push(entry.0);
             return;
         };
-        // Keys come in the order of ids, so that looking the run up again is seldom needed; it is cheap all the same.
         let records = self.runs.entry(run).or_default();
         match kind {
             key::EVENT => records.events.push(entry),

@@ -26,11 +26,10 @@ pub struct Swept {
 pub(crate) type Names = HashSet<[u8; 32]>;
 
 impl SledStore {
-    /// Removes the blobs that no record names. Commits with large payloads wait meanwhile. In a damaged log nothing is
-    /// removed: what a record names that cannot be read is not known.
-    ///
-    /// Snapshots that were taken before a run was pruned cannot be relied on any more.
+    /// Removes the blobs that no record names, when nobody has a [`Snapshot`] any more. Commits with large payloads wait
+    /// meanwhile. In a damaged log nothing is removed: what a record names that cannot be read is not known.
     pub async fn sweep(&self) -> Result<Swept, StoreError> {
+        let _unseen = self.shared.pictures.write().await;
         let _alone = self.shared.blobs_in_use.write().await;
         let shared = Arc::clone(&self.shared);
         blocking(move || {

@@ -88,6 +88,7 @@ async fn a_run_that_exists_is_not_imported_over(log: Log) {
     assert_eq!(log.carried(&run("a")).await.unwrap(), Some(carried));
 }
 
+/// Makes a run one that cannot be.
 type Change = fn(&mut Carried);
 
 async fn what_does_not_fit_together_is_refused(log: Log) {
@@ -217,6 +218,26 @@ async fn pruning_takes_blobs_away_that_nobody_else_names() {
     // What was removed can be written again.
     store.commit(append("b", 2, &large(1, 6_000))).await.unwrap();
     assert_eq!(store.read(&run("b"), 2).await.unwrap(), [published(2, &large(1, 6_000))]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blobs_stay_while_somebody_reads_a_picture() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(SledStore::open(directory.path()).unwrap());
+    over(&*store, "a").await;
+    let before = store.carried(&run("a")).await.unwrap().unwrap();
+    let snapshot = store.snapshot(Scope::All).await.unwrap();
+    store.prune(&run("a"), now()).await.unwrap();
+    let sweeper = Arc::clone(&store);
+    let sweeping = tokio::spawn(async move { sweeper.sweep().await.unwrap() });
+    tokio::task::yield_now().await;
+    assert_eq!(snapshot.iter().next().unwrap().1.unwrap(), before);
+    // What is written meanwhile waits for no reader.
+    store.commit(start("b")).await.unwrap();
+    store.commit(append("b", 1, &large(9, 9_000))).await.unwrap();
+    drop(snapshot);
+    assert_eq!(sweeping.await.unwrap().files, 2);
+    assert_eq!(store.read(&run("b"), 0).await.unwrap().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

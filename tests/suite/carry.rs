@@ -111,15 +111,15 @@ fn histories_are_let_go_of_and_their_runs_stay_known() {
         .says("2 runs would be pruned")
         .says(&run);
     world.longhaul.call(&["replay", &run]).exits(0).says("1 same");
-    let list = world.project.list("main");
+    let list = world.project.read("feature_list.json");
     world.longhaul.call(&["prune", "--older-than", "0s"]).exits(0).says("2 runs pruned").says("events gone");
-    assert!(!logs.exists());
+    assert!(!logs.exists() && !world.longhaul.home().join("sessions").join(run.replace('/', "~")).exists());
     assert_eq!(last_line(&world.longhaul.call(&["replay", "--all"])), "3 runs: 1 same, 0 diverged, 2 pruned");
     world.longhaul.call(&["check"]).exits(0).says("whole");
     world.longhaul.call(&["prune", "--older-than", "0s"]).exits(0).says("0 runs pruned");
     world.longhaul.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
     assert_eq!(world.project.marks().len(), 2, "nothing was done again");
-    assert_eq!(world.project.list("main"), list);
+    assert_eq!(world.project.read("feature_list.json"), list, "what is known stays in the list");
 
     let file = world.exported(&world.longhaul, "pruned.jsonl");
     assert!(file.contains("\"pruned\":{\"workflow\":\"feature\""));

@@ -47,7 +47,9 @@ impl Repository {
         let name = blake3::hash(target.as_os_str().as_encoded_bytes()).to_hex();
         let save = Save { place: self.saved.join(format!("file-{}", &name[..16])), target, bytes };
         files::write_durably(&save.place, &content)?;
-        Git::at(checkout).args(["checkout", "--quiet", "HEAD", "--", file]).uninterrupted().run().await?;
+        let taken = Git::at(checkout).args(["checkout", "--quiet", "HEAD", "--", file]).uninterrupted().run().await;
+        // Somebody may have written the file at this very moment; git does not replace what it did not expect.
+        taken.map_err(|failure| Failure::retryable(failure.message))?;
         Ok(save)
     }
 

@@ -1,5 +1,6 @@
 //! Letting go of the histories of runs that ended long ago, with what nothing else needs of them.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -30,12 +31,7 @@ pub(super) async fn run(
         let mut events = None;
         if !dry_run {
             events = Some(desk.log.prune(&run, Utc::now()).await?);
-            let logs = desk.log.directory().join("logs").join(run_folder_name(&run));
-            if let Err(error) = std::fs::remove_dir_all(&logs)
-                && error.kind() != std::io::ErrorKind::NotFound
-            {
-                tracing::warn!("cannot remove {}: {error}", logs.display());
-            }
+            remove_files(desk.log.directory(), &run);
         }
         let status = summary.status.name().to_owned();
         runs.push(PrunedRun { run, status, ended_at: summary.ended_at, events });
@@ -48,4 +44,16 @@ pub(super) async fn run(
         Err(error) => (longhaul_storage::Swept::default(), Some(format!("large payloads were kept: {error}"))),
     };
     Ok(Carried::Pruned { runs, files: swept.files, bytes: swept.bytes, problem })
+}
+
+/// Removes the output of its checks and sessions, and what its sessions were given and left.
+fn remove_files(data_dir: &Path, run: &RunId) {
+    for folder in ["logs", "sessions"] {
+        let path = data_dir.join(folder).join(run_folder_name(run));
+        if let Err(error) = std::fs::remove_dir_all(&path)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!("cannot remove {}: {error}", path.display());
+        }
+    }
 }
