@@ -2,6 +2,8 @@
 
 mod backlog;
 mod batch;
+mod carry;
+pub(crate) mod look;
 mod steer;
 
 use std::path::PathBuf;
@@ -10,6 +12,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, Shown};
+pub(crate) use carry::{Backup, Check, Doctor, Ended, Export, Import, Prune, Replay, Restore};
 pub(crate) use steer::{Answer, Signal, Steer, Tell, Text};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
@@ -43,6 +46,8 @@ pub(crate) enum Command {
     Status(Show),
     /// Read and change the features of a project
     Feature(Feature),
+    #[command(flatten)]
+    Look(look::Look),
     /// Stop projects, or one run, before their next step; a session under way ends first
     Pause(Steer),
     /// Let paused or cancelled projects, or one run, go on
@@ -62,6 +67,22 @@ pub(crate) enum Command {
     Deny(Answer),
     /// Say what became of an effect whose outcome nobody could tell
     Reconcile(Reconcile),
+    /// Make the decisions of recorded runs again with this program, with no effect at all, and say whether they are the same
+    Replay(Replay),
+    /// Write runs to a file that another log takes in, or that `replay` reads anywhere
+    Export(Export),
+    /// Take in the runs of an export, a backup or single histories
+    Import(Import),
+    /// Write all of a log to a file, also while it is in use
+    Backup(Backup),
+    /// Make a log from a backup, in an empty data directory
+    Restore(Restore),
+    /// Look through a whole log for damage, and mend what can be
+    Check(Check),
+    /// Let go of the histories of runs that ended long ago; they stay listed
+    Prune(Prune),
+    /// Look for what keeps Longhaul from working on this machine
+    Doctor(Doctor),
     /// Make a small project with a scripted agent, and run it
     Demo(Demo),
     /// Measure this machine: steps per second, time to open, memory, scheduling

@@ -6,13 +6,14 @@ use longhaul_engine::{EventStore, MessageBody, Request, RunId, Status, Stop, Sto
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::feature::FeatureProgress;
 use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectView};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The `schema` of [`StatusDocument`].
 pub(crate) const SCHEMA: &str = "longhaul.status/1";
 
 /// Where a project stands.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct StatusDocument {
     pub(crate) schema: String,
     /// The id of the project.
@@ -25,6 +26,7 @@ pub(crate) struct StatusDocument {
     /// Whether a process runs it now.
     pub(crate) is_running: bool,
     /// Who paused or halted it, and why.
+    #[schemars(with = "Option<crate::look::why::Asked>")]
     pub(crate) stopped_by: Option<Request>,
     /// What is wrong with its list or settings.
     pub(crate) problem: Option<String>,
@@ -41,8 +43,9 @@ pub(crate) struct StatusDocument {
 }
 
 /// A run that cannot go on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct StuckRun {
+    #[schemars(with = "String")]
     pub(crate) run: RunId,
     pub(crate) reason: String,
     /// Whether its code does something else than its history says; else the log or the disk failed.
@@ -50,7 +53,7 @@ pub(crate) struct StuckRun {
 }
 
 /// Whether a project works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ShownPhase {
     /// It has never run.
@@ -66,7 +69,7 @@ pub(crate) enum ShownPhase {
 }
 
 /// How many features there are of each kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Counts {
     pub(crate) total: usize,
     pub(crate) passing: usize,
@@ -76,13 +79,16 @@ pub(crate) struct Counts {
 }
 
 /// Where a feature stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct FeatureLine {
     pub(crate) id: String,
     pub(crate) name: String,
+    /// `pending`, `in_progress`, `completed` or `blocked`.
+    #[schemars(with = "String")]
     pub(crate) status: FeatureStatus,
     pub(crate) passes: bool,
     /// Its last run.
+    #[schemars(with = "Option<String>")]
     pub(crate) run: Option<RunId>,
     pub(crate) sessions: u32,
     /// Why it is blocked, or needs a person.

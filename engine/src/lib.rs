@@ -10,6 +10,7 @@
 pub mod activity;
 pub mod clock;
 pub mod context;
+mod describe;
 pub mod event;
 pub mod failure;
 pub mod id;

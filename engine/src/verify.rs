@@ -9,11 +9,12 @@ use uuid::Uuid;
 
 use crate::activity::Call;
 use crate::context::{Child, Context, Received, Stop};
+use crate::describe::{difference, in_full};
 use crate::event::{Cause, Event, EventKind};
 use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::Payload;
-use crate::replay::{Answer, Command, Diverged, Replay, Step, describe};
+use crate::replay::{Answer, Command, Diverged, Replay, Step};
 use crate::store::StoreError;
 use crate::workflow::{Ending, Workflow, Workflows};
 
@@ -74,7 +75,9 @@ fn segment_differs(
     };
     let end = recorded_end?;
     let recorded = shown_recorded_end(&end.kind);
-    (recorded != asked).then_some(Diverged { position: end.position, recorded, asked })
+    let differs = recorded != asked;
+    let (recorded, asked) = difference(&recorded, &asked);
+    differs.then_some(Diverged { position: end.position, recorded, asked })
 }
 
 /// Whether somebody ended the run without asking the workflow: what it would have done next does not count.
@@ -85,9 +88,9 @@ fn was_terminated(segment: &[Event]) -> bool {
 
 fn shown_ending(ending: &Result<Ending, Stop>) -> (&'static str, String) {
     match ending {
-        Ok(Ending::Complete(output)) => ("completed", format!("complete with {}", output.preview(400))),
+        Ok(Ending::Complete(output)) => ("completed", format!("complete with {}", output.preview(usize::MAX))),
         Ok(Ending::ContinueAsNew(input)) => {
-            ("continued as new", format!("continue as new with {}", input.preview(400)))
+            ("continued as new", format!("continue as new with {}", input.preview(usize::MAX)))
         }
         Err(Stop::Cancelled) => ("cancelled", "end as cancelled".into()),
         Err(stop) => ("failed", format!("fail: {stop}")),
@@ -96,10 +99,10 @@ fn shown_ending(ending: &Result<Ending, Stop>) -> (&'static str, String) {
 
 fn shown_recorded_end(kind: &EventKind) -> String {
     match kind {
-        EventKind::RunCompleted { output } => format!("complete with {}", output.preview(400)),
+        EventKind::RunCompleted { output } => format!("complete with {}", output.preview(usize::MAX)),
         EventKind::RunFailed { failure } => format!("fail: {failure}"),
         EventKind::RunCancelled => "end as cancelled".into(),
-        EventKind::RunStarted { input, .. } => format!("continue as new with {}", input.preview(400)),
+        EventKind::RunStarted { input, .. } => format!("continue as new with {}", input.preview(usize::MAX)),
         other => other.name().into(),
     }
 }
@@ -118,7 +121,7 @@ impl Recording {
             Ok(Step::Recorded(Answer::Cancelled)) => Err(Stop::Cancelled),
             Ok(Step::Recorded(answer)) => Ok(answer),
             Ok(Step::Perform(..)) => {
-                self.asked = Some(describe(&command));
+                self.asked = Some(in_full(&command));
                 std::future::pending().await
             }
             Err(diverged) => {

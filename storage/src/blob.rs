@@ -1,9 +1,10 @@
 //! Large contents in files of their own, named by their hash, each stored once and durable before it is spoken of.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,6 +38,12 @@ pub(crate) struct NewBlob {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
     Store(&'a BlobStore),
+    /// Notes which blobs are asked for; payloads are fetched only if they are to be looked at.
+    Noting {
+        store: &'a BlobStore,
+        names: &'a RefCell<HashSet<[u8; 32]>>,
+        payloads: bool,
+    },
     /// Asking for a blob is a flaw.
     Nowhere,
 }
@@ -45,7 +52,22 @@ impl Source<'_> {
     pub(crate) fn fetch(self, name: &BlobRef) -> Result<Vec<u8>, Flaw> {
         match self {
             Self::Store(store) => store.read(name),
+            Self::Noting { store, names, .. } => {
+                names.borrow_mut().insert(name.hash);
+                store.read(name)
+            }
             Self::Nowhere => Err(Flaw::TooMuch),
+        }
+    }
+
+    /// The same for a payload, which decides nothing about the record around it.
+    pub(crate) fn fetch_payload(self, name: &BlobRef) -> Result<Vec<u8>, Flaw> {
+        match self {
+            Self::Noting { names, payloads: false, .. } => {
+                names.borrow_mut().insert(name.hash);
+                Ok(b"null".to_vec())
+            }
+            source => source.fetch(name),
         }
     }
 }
@@ -150,6 +172,29 @@ impl BlobStore {
             return Err(damaged("the content does not match its hash"));
         }
         Ok(content)
+    }
+
+    /// The blobs that there are: their hashes and files. What is there beside them is not ours and is passed over.
+    pub(crate) fn all(&self) -> Result<Vec<([u8; 32], PathBuf)>, StoreError> {
+        let mut found = Vec::new();
+        for shard in files::entries(&self.root)?.into_iter().filter(|path| path.is_dir()) {
+            for path in files::entries(&shard)? {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                if let Ok(hash) = blake3::Hash::from_hex(name.as_bytes()) {
+                    found.push((*hash.as_bytes(), path));
+                }
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Removes a blob that no record names any more. Whoever calls sees to it that none is about to.
+    pub(crate) fn remove(&self, hash: &[u8; 32], path: &Path) -> Result<u64, StoreError> {
+        self.durable().names.remove(hash);
+        let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+        std::fs::remove_file(path).map_err(|error| io("removing", path, &error))?;
+        Ok(bytes)
     }
 
     /// The directory for names that begin with a byte, durable.

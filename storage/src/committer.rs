@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_engine::store::Committed;
 use longhaul_engine::{Message, MessageSeq, RunId, StoreError};
@@ -13,10 +14,12 @@ use crate::blob::BlobStore;
 use crate::flaw::words_of;
 use crate::key;
 use crate::ledger::{Ledger, Standing};
-use crate::order::{Letter, NewRun, Order, Write};
+use crate::open::closed_record;
+use crate::order::{Letter, Must, NewRun, Order, Write};
 use crate::poison::Poison;
 use crate::space::Watch;
 use crate::statistics::{Counters, Statistics};
+use crate::witness::Witness;
 
 /// The largest group: beyond this a larger one gains nothing.
 const LARGEST_GROUP: usize = 1024;
@@ -34,6 +37,11 @@ pub(crate) struct Committer {
     pub(crate) space: Arc<Watch>,
     pub(crate) poison: Arc<Poison>,
     pub(crate) counters: Arc<Counters>,
+    /// Held while a group is written, so that a picture of the log is of whole groups that are durable.
+    pub(crate) still: Arc<Mutex<()>>,
+    /// The data directory, and the number of this ownership.
+    pub(crate) directory: PathBuf,
+    pub(crate) epoch: u64,
 }
 
 /// What a group has decided so far.
@@ -90,6 +98,24 @@ impl Committer {
                 }
             }
         });
+        let closed = catch_unwind(AssertUnwindSafe(|| self.close()));
+        let problem = closed.unwrap_or_else(|panic| Err(words_of(&*panic))).err();
+        if let Some(reason) = problem {
+            tracing::warn!(reason, "the log is whole, and could not be marked as closed");
+        }
+    }
+
+    /// The last word of this owner, by which the next one knows that the log has its end.
+    fn close(&self) -> Result<(), String> {
+        self.poison.check().map_err(|error| error.to_string())?;
+        let mut batch = sled::Batch::default();
+        for key in self.tree.scan_prefix(key::CLOSED).keys() {
+            batch.remove(key.map_err(|error| error.to_string())?);
+        }
+        let (key, value) = closed_record(self.epoch).map_err(|error| error.to_string())?;
+        batch.insert(key, value.unwrap_or_default());
+        self.write(batch)?;
+        Witness { epoch: self.epoch, closed: true }.write(&self.directory).map_err(|error| error.to_string())
     }
 
     fn commit(&mut self, waiting: Vec<Order>) -> Finished {
@@ -145,8 +171,15 @@ impl Committer {
             self.ledger.of(run, &self.blobs)?;
         }
         let Standing { end, terminal } = self.ledger.of(&order.run, &self.blobs)?;
-        if order.strict && end == 0 {
-            return Err(StoreError::UnknownRun(order.run.clone()));
+        let run = &order.run;
+        match order.must {
+            Must::Anything | Must::BeForgotten => {}
+            Must::Exist if end > 0 => {}
+            Must::Exist => return Err(StoreError::UnknownRun(run.clone())),
+            Must::BeNew if end == 0 => {}
+            Must::BeNew => return Err(StoreError::Unusable(format!("run {run} exists already"))),
+            Must::BeOverAt(at) if terminal && end == at => {}
+            Must::BeOverAt(_) => return Err(StoreError::Unusable(format!("run {run} is not over"))),
         }
         if let Some(asked) = order.first
             && asked != end
@@ -157,7 +190,14 @@ impl Committer {
     }
 
     fn take(&mut self, order: Order, standing: Standing, group: &mut Group) -> Accepted {
-        self.ledger.set(&order.run, standing);
+        if order.must == Must::BeForgotten {
+            self.ledger.forget(&order.run);
+        } else {
+            self.ledger.set(&order.run, standing);
+        }
+        if let Some(seq) = order.highest_seq {
+            self.next_seq = self.next_seq.max(seq + 1);
+        }
         group.size.events += order.count;
         for write in order.writes {
             group.write(write);
@@ -198,6 +238,7 @@ impl Committer {
 
     /// Nothing is durable before the last line: sled's flush hands the bytes to the kernel and no further.
     fn write(&self, batch: sled::Batch) -> Result<(), String> {
+        let _writing = self.still.lock().unwrap_or_else(PoisonError::into_inner);
         self.tree.apply_batch(batch).map_err(|error| format!("writing the log: {error}"))?;
         self.tree.flush().map_err(|error| format!("flushing the log: {error}"))?;
         if self.sync {

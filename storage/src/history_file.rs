@@ -25,13 +25,14 @@
 mod embed;
 mod error;
 mod freeze;
-mod line;
+pub(crate) mod line;
 #[cfg(test)]
 mod tests;
 mod thaw;
 mod v1;
 
-use longhaul_engine::{Event, RunId};
+use longhaul_engine::{Event, Message, Payload, RunId};
+use serde_json::value::RawValue;
 
 pub use error::HistoryFileError;
 
@@ -39,7 +40,7 @@ pub use error::HistoryFileError;
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
 
 /// What the schema of every version begins with.
-const FAMILY: &str = "longhaul.history/";
+pub(crate) const FAMILY: &str = "longhaul.history/";
 
 /// The version that is written, and the newest that is read.
 const VERSION: u32 = 1;
@@ -63,6 +64,14 @@ pub fn write(run: &RunId, events: &[Event]) -> Result<String, HistoryFileError> 
     }
     let footer = v1::Footer { end: true, blake3: blake3::hash(text.as_bytes()).to_hex().to_string() };
     Ok(text + &line::json_of(&footer) + "\n")
+}
+
+/// One event as a line of such a file, without the line end.
+///
+/// # Errors
+/// [`HistoryFileError::Payload`] if a payload is not JSON.
+pub fn event_line(event: &Event) -> Result<String, HistoryFileError> {
+    line::of_event(event)
 }
 
 /// The run and its whole history, from the text of a file. Written again they give the same text; only the last line end
@@ -104,6 +113,42 @@ fn read_events(lines: &[&str]) -> Result<Vec<Event>, HistoryFileError> {
         events.push(event);
     }
     Ok(events)
+}
+
+/// The event of a line; `number` is for the error.
+pub(crate) fn read_event(number: usize, line: &str) -> Result<Event, HistoryFileError> {
+    check_length(number, line)?;
+    line::event(number, line)
+}
+
+/// A message as the JSON that a line of an event would hold.
+pub(crate) fn message_json(message: &Message) -> Result<String, String> {
+    Ok(line::json_of(&freeze::message(message.clone())?))
+}
+
+/// The message of such JSON.
+pub(crate) fn read_message(json: &str) -> Result<Message, String> {
+    thaw::message(serde_json::from_str(json).map_err(|error| line::reason(&error))?)
+}
+
+/// A payload as the JSON that a line of an event would hold.
+pub(crate) fn payload_json(payload: &Payload) -> Result<Box<RawValue>, String> {
+    embed::embed(payload)
+}
+
+/// The payload of such JSON.
+pub(crate) fn read_payload(json: &RawValue) -> Result<Payload, String> {
+    embed::extract(json)
+}
+
+/// A time as lines hold it.
+pub(crate) fn time_text(at: chrono::DateTime<chrono::Utc>) -> String {
+    freeze::time(at)
+}
+
+/// The time of such a text.
+pub(crate) fn read_time(text: &str) -> Result<chrono::DateTime<chrono::Utc>, String> {
+    thaw::time(text)
 }
 
 fn check_length(number: usize, line: &str) -> Result<(), HistoryFileError> {

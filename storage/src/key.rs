@@ -15,6 +15,9 @@ pub(crate) const FORMAT: &[u8] = b"@format";
 /// Owners: epoch.
 pub(crate) const OWNER: &[u8] = b"@owner\0";
 
+/// That an owner closed the log: epoch. There is at most one.
+pub(crate) const CLOSED: &[u8] = b"@closed\0";
+
 /// The longest name of a published value, in bytes; keys have to stay small (see [`crate::record::INLINE_BODY`]).
 pub(crate) const LONGEST_NAME: usize = 512;
 
@@ -57,6 +60,11 @@ pub(crate) fn published(run: &RunId, name: &str) -> Vec<u8> {
 /// The key of an owner.
 pub(crate) fn owner(epoch: u64) -> Vec<u8> {
     [OWNER, &epoch.to_be_bytes()].concat()
+}
+
+/// The key of the word that the owner of an epoch closed the log.
+pub(crate) fn closed(epoch: u64) -> Vec<u8> {
+    [CLOSED, &epoch.to_be_bytes()].concat()
 }
 
 /// The number at the end of a key.

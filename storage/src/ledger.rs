@@ -56,6 +56,12 @@ impl Ledger {
         Ok(standing)
     }
 
+    /// Forgets a run of which records are taken away. The next commit of the same group still sees the old ones: whoever
+    /// asks for this is alone with the run.
+    pub(crate) fn forget(&mut self, run: &RunId) {
+        self.known.remove(run);
+    }
+
     /// Records what an accepted commit makes of a run.
     pub(crate) fn set(&mut self, run: &RunId, standing: Standing) {
         self.known.insert(run.clone(), standing);

@@ -4,7 +4,8 @@
 //! # Layout of a data directory
 //!
 //! `lock` holds the lock and the process id of the owner; `log/` is one sled tree; `blobs/ab/<blake3>` holds payloads
-//! over 4 KiB and records over 5 KiB, compressed, each once. The keys of the tree, with a run id as text and `\0` after it:
+//! over 4 KiB and records over 5 KiB, compressed, each once; `witness` says how far the log went, so that one that has
+//! lost its end is noticed; `quarantine/` holds what a check has moved aside. The keys of the tree, with a run id as text and `\0` after it:
 //!
 //! | key | value |
 //! |---|---|
@@ -12,7 +13,7 @@
 //! | `m` run seq | a message in a mailbox |
 //! | `p` run name | a published value |
 //! | `s` run | the summary of a run |
-//! | `@format`, `@owner\0` epoch | the format of the keyspace; who has owned the log |
+//! | `@format`, `@owner\0` epoch, `@closed\0` epoch | the format of the keyspace; who has owned the log, and closed it last |
 //!
 //! Numbers are big-endian, so keys sort as ids and positions do. A value is a frame: format byte, kind byte, length, body
 //! (bincode of a frozen type in `wire::v1`), CRC32 over key and frame. It is checked before it is decoded, and decoding is
@@ -29,6 +30,8 @@
 //! - After a failed write or sync nothing more is accepted ([`longhaul_engine::StoreError::Poisoned`]). Below
 //!   [`RESERVE`] free bytes commits are refused before anything is written, and accepted again when there is room.
 //! - Damage is found when it is read, named by run and position, and does not hide other runs.
+//! - The histories of runs that are over can be pruned, but for their last event; the summary says so, in the label
+//!   [`PRUNED_LABEL`], and from where on there are events.
 //! - Message numbers grow and are never used twice: the epoch is in their upper half.
 //!
 //! # What is assumed of the disk
@@ -43,7 +46,11 @@
 //! from the old one, so that old records stay readable. A change of keys raises the version in `@format`; a log of a
 //! newer version is refused. Golden bytes in `golden/` hold us to this.
 
+mod archive;
 mod blob;
+pub mod bundle;
+mod carried;
+mod check;
 mod committer;
 mod files;
 mod flaw;
@@ -57,15 +64,23 @@ mod poison;
 mod read;
 mod record;
 mod sled_store;
+mod snapshot;
 mod space;
 mod statistics;
+mod sweep;
 mod wire;
+mod witness;
 
+pub use archive::Archive;
+pub use carried::{Carried, PRUNED_LABEL};
+pub use check::{CheckReport, Damage};
 pub use memory::MemoryStore;
 #[doc(hidden)]
 pub use sled_store::OpenOptions;
 pub use sled_store::SledStore;
+pub use snapshot::{Scope, Snapshot};
 #[doc(hidden)]
 pub use space::Probe;
 pub use space::RESERVE;
 pub use statistics::Statistics;
+pub use sweep::Swept;

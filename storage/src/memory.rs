@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use longhaul_engine::store::{Birth, Commit, Committed, Delivery};
 use longhaul_engine::{Event, EventStore, Message, MessageSeq, Payload, Position, RunId, StoreError, Summary};
 
+use crate::archive::{self, Archive};
 use crate::blob::Source;
+use crate::carried::{self, Carried};
 use crate::flaw::Flaw;
 use crate::order;
 use crate::wire::pack::{self, Packer};
@@ -25,6 +28,8 @@ struct Content {
 
 #[derive(Debug, Clone, Default)]
 struct Run {
+    /// How many events were pruned before those that are there.
+    pruned: Position,
     events: Vec<Event>,
     summary: Option<Summary>,
     mailbox: BTreeMap<MessageSeq, Message>,
@@ -32,6 +37,23 @@ struct Run {
 }
 
 impl Run {
+    fn end(&self) -> Position {
+        self.pruned + self.events.len() as Position
+    }
+
+    fn carried(&self, run: &RunId) -> Option<Carried> {
+        let events = self.events.clone();
+        let summary = carried::fold(&events).or_else(|| self.summary.clone())?;
+        let mailbox = self.mailbox.values().cloned().collect();
+        (!events.is_empty()).then(|| Carried {
+            run: run.clone(),
+            events,
+            summary,
+            mailbox,
+            published: self.published.clone(),
+        })
+    }
+
     fn takes_mail(&self) -> bool {
         let over = self.summary.as_ref().is_some_and(|summary| summary.status.is_terminal());
         !self.events.is_empty() && !over
@@ -63,7 +85,7 @@ impl Content {
     fn commit(&mut self, commit: Commit) -> Result<Committed, StoreError> {
         order::check(&commit)?;
         let run = &commit.run;
-        let end = self.runs.get(run).map_or(0, |run| run.events.len() as Position);
+        let end = self.runs.get(run).map_or(0, Run::end);
         if let Some(asked) = commit.events.first().map(|event| event.position)
             && asked != end
         {
@@ -108,6 +130,48 @@ impl Content {
     }
 }
 
+#[async_trait]
+impl Archive for MemoryStore {
+    async fn import(&self, carried: Carried) -> Result<(), StoreError> {
+        archive::check(&carried)?;
+        let mut content = self.content();
+        if content.runs.get(&carried.run).is_some_and(|run| run.end() > 0) {
+            return Err(archive::exists(&carried.run));
+        }
+        let newest = carried.mailbox.iter().map(|message| message.seq).max();
+        content.last_seq = content.last_seq.max(newest.unwrap_or_default());
+        let Carried { run, events, summary, mailbox, published } = carried;
+        let own = Run {
+            pruned: events[0].position,
+            events: events.iter().map(as_read).collect(),
+            summary: Some(summary_as_read(&summary)),
+            mailbox: mailbox.into_iter().map(|message| (message.seq, message)).collect(),
+            published,
+        };
+        content.runs.insert(run, own);
+        Ok(())
+    }
+
+    async fn prune(&self, run: &RunId, at: DateTime<Utc>) -> Result<u64, StoreError> {
+        let mut content = self.content();
+        let own = content.runs.get_mut(run).ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let summary = own.summary.clone().filter(|summary| summary.status.is_terminal());
+        let summary = summary.ok_or_else(|| archive::goes_on(run))?;
+        let removed = own.events.len() as u64 - 1;
+        if removed > 0 {
+            own.pruned += removed;
+            own.events.drain(..own.events.len() - 1);
+            own.summary = Some(carried::pruned(summary, own.pruned, at));
+            own.mailbox.clear();
+        }
+        Ok(removed)
+    }
+
+    async fn carried(&self, run: &RunId) -> Result<Option<Carried>, StoreError> {
+        Ok(self.of_run(run, |own| own.carried(run)).flatten())
+    }
+}
+
 /// An event as the log on disk would give it back.
 fn as_read(event: &Event) -> Event {
     let stored = Packer::inline().event(event);
@@ -137,8 +201,10 @@ impl EventStore for MemoryStore {
     }
 
     async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError> {
-        let from = usize::try_from(from).unwrap_or(usize::MAX);
-        let events = self.of_run(run, |run| run.events.get(from..).unwrap_or_default().to_vec());
+        let events = self.of_run(run, |run| {
+            let from = usize::try_from(from.saturating_sub(run.pruned)).unwrap_or(usize::MAX);
+            run.events.get(from..).unwrap_or_default().to_vec()
+        });
         Ok(events.unwrap_or_default())
     }
 

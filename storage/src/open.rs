@@ -13,6 +13,7 @@ use crate::blob::Source;
 use crate::flaw::{io, words_of};
 use crate::ledger::unreadable;
 use crate::wire::{pack, v1};
+use crate::witness::{self, Witness};
 use crate::{files, key, record};
 
 /// The version of the keyspace.
@@ -48,11 +49,14 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
     check_format(&db, directory)?;
     let path = log.join("db");
     let file = File::options().write(true).open(&path).map_err(|error| io("opening", &path, &error))?;
-    let epoch = take_epoch(&db)?;
+    let last = last_epoch(&db)?;
+    witness::check(&db, directory, last)?;
+    let epoch = take_epoch(&db, last)?;
     // What the last owner wrote and did not sync is read as true from now on, so it is made durable now.
     files::sync_tree(&log)?;
     files::sync_directory(directory)?;
     sync_parent(directory)?;
+    Witness { epoch, closed: false }.write(directory)?;
     Ok(Opened { db, file, epoch, lock })
 }
 
@@ -154,15 +158,35 @@ fn check_format(db: &sled::Db, directory: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Records this process as the owner. The caller makes it durable.
-fn take_epoch(db: &sled::Db) -> Result<u64, StoreError> {
+/// The epoch of the last owner; zero if there was none.
+fn last_epoch(db: &sled::Db) -> Result<u64, StoreError> {
     let last = db.scan_prefix(key::OWNER).keys().next_back().transpose().map_err(|error| unreadable(&error))?;
-    let epoch = last.and_then(|key| key::number_of(&key)).unwrap_or(0) + 1;
-    let key = key::owner(epoch);
-    let owner = v1::Owner { pid: std::process::id(), at: pack::time(Utc::now()) };
-    let value = record::encode_small(&key, &owner)?;
+    Ok(last.and_then(|key| key::number_of(&key)).unwrap_or(0))
+}
+
+/// Records this process as the owner. The caller makes it durable.
+fn take_epoch(db: &sled::Db, last: u64) -> Result<u64, StoreError> {
+    let epoch = last + 1;
+    let (key, value) = owner_record(epoch)?;
+    let value = value.unwrap_or_default();
     db.insert(key, value).and_then(|_| db.flush()).map_err(|error| unwritable(&error))?;
     Ok(epoch)
+}
+
+/// The record that says that this process owns the log in an epoch.
+pub(crate) fn owner_record(epoch: u64) -> Result<crate::order::Write, StoreError> {
+    record_of_this(key::owner(epoch))
+}
+
+/// The record that says that this process closed the log.
+pub(crate) fn closed_record(epoch: u64) -> Result<crate::order::Write, StoreError> {
+    record_of_this(key::closed(epoch))
+}
+
+fn record_of_this(key: Vec<u8>) -> Result<crate::order::Write, StoreError> {
+    let owner = v1::Owner { pid: std::process::id(), at: pack::time(Utc::now()) };
+    let value = record::encode_small(&key, &owner)?;
+    Ok((key.into(), Some(value.into())))
 }
 
 fn unwritable(error: &sled::Error) -> StoreError {

@@ -1,7 +1,7 @@
 //! A commit made ready by its caller: encoded and sealed, so that the committer only decides and writes.
 
 use longhaul_engine::store::{Birth, Commit, Committed, Delivery};
-use longhaul_engine::{Message, Position, RunId, StoreError};
+use longhaul_engine::{Message, MessageSeq, Position, RunId, StoreError};
 use sled::IVec;
 use tokio::sync::oneshot;
 
@@ -16,8 +16,8 @@ pub(crate) type Write = (IVec, Option<IVec>);
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) run: RunId,
-    /// The run must exist.
-    pub(crate) strict: bool,
+    /// What must hold of the run.
+    pub(crate) must: Must,
     /// The positions of its events: the first, and how many.
     pub(crate) first: Option<Position>,
     pub(crate) count: u64,
@@ -26,8 +26,25 @@ pub(crate) struct Order {
     pub(crate) writes: Vec<Write>,
     pub(crate) births: Vec<NewRun>,
     pub(crate) deliveries: Vec<Letter>,
+    /// The highest number of a message that comes from another log.
+    pub(crate) highest_seq: Option<MessageSeq>,
     pub(crate) bytes: usize,
     pub(crate) reply: oneshot::Sender<Result<Committed, StoreError>>,
+}
+
+/// What must hold of a run before an order is followed, beside the position of its events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Must {
+    /// Nothing.
+    Anything,
+    /// There is such a run.
+    Exist,
+    /// There is none.
+    BeNew,
+    /// It is over, and its history ends here.
+    BeOverAt(Position),
+    /// Nothing, and what is remembered of the run is not true any more afterwards.
+    BeForgotten,
 }
 
 /// A run that may have to be begun.
@@ -50,17 +67,18 @@ pub(crate) struct Letter {
 pub(crate) type Answer = oneshot::Receiver<Result<Committed, StoreError>>;
 
 impl Order {
-    fn empty(run: RunId) -> (Self, Answer) {
+    pub(crate) fn empty(run: RunId) -> (Self, Answer) {
         let (reply, answer) = oneshot::channel();
         let order = Self {
             run,
-            strict: false,
+            must: Must::Anything,
             first: None,
             count: 0,
             terminal: None,
             writes: Vec::new(),
             births: Vec::new(),
             deliveries: Vec::new(),
+            highest_seq: None,
             bytes: 0,
             reply,
         };
@@ -106,19 +124,24 @@ impl Order {
     /// Encodes a delivery from outside.
     pub(crate) fn delivering(delivery: &Delivery, packer: &mut Packer) -> Result<(Self, Answer), StoreError> {
         let (mut order, answer) = Self::empty(delivery.to.clone());
-        order.strict = true;
+        order.must = Must::Exist;
         order.deliveries.push(letter(delivery, packer)?);
         order.bytes = order.size();
         Ok((order, answer))
     }
 
-    fn put<B: record::Body>(&mut self, key: Vec<u8>, body: &B, packer: &mut Packer) -> Result<(), StoreError> {
+    pub(crate) fn put<B: record::Body>(
+        &mut self,
+        key: Vec<u8>,
+        body: &B,
+        packer: &mut Packer,
+    ) -> Result<(), StoreError> {
         let value = record::encode(body, packer)?.seal(&key);
         self.writes.push((key.into(), Some(value.into())));
         Ok(())
     }
 
-    fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let births = self.births.iter().flat_map(|birth| &birth.writes);
         let writes: usize = self.writes.iter().chain(births).map(size_of_write).sum();
         let letters: usize = self.deliveries.iter().map(|letter| letter.record.len()).sum();

@@ -10,7 +10,7 @@ use crate::flaw::Flaw;
 use crate::ledger::unreadable;
 use crate::record::Body;
 use crate::wire::unpack::{self, Unpacker};
-use crate::{key, record};
+use crate::{carried, key, record};
 
 /// How much a reader may do before it has to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +35,15 @@ impl Reader {
     /// The events from a position on; one that is missing among them is damage.
     pub(crate) fn events(&self, run: &RunId, from: Position, effort: Effort) -> Result<Vec<Event>, Flaw> {
         let mut events = Vec::new();
-        let keys = key::event(run, from)..=key::event(run, u64::MAX);
-        for (entry, expected) in self.db.range(keys).zip(from..) {
+        let mut expected = from;
+        for entry in self.db.range(key::event(run, from)..=key::event(run, u64::MAX)) {
             let (key, value) = entry.map_err(broken)?;
             if events.len() >= FEW && effort == Effort::Little {
                 return Err(Flaw::TooMuch);
+            }
+            if events.is_empty() && key::number_of(&key) != Some(expected) {
+                let kept = self.summary_at(run, effort)?.as_ref().and_then(carried::kept_from);
+                expected = kept.map_or(expected, |kept| kept.max(from));
             }
             let wanted = key::event(run, expected);
             if *key != *wanted {
@@ -48,8 +52,19 @@ impl Reader {
             }
             let event = self.decode(&key, &value, effort, |unpacker, event| unpacker.event(expected, event))?;
             events.push(event);
+            expected += 1;
         }
         Ok(events)
+    }
+
+    /// The summary as it is stored; none if it is damaged.
+    fn summary_at(&self, run: &RunId, effort: Effort) -> Result<Option<Summary>, Flaw> {
+        let key = key::summary(run);
+        let Some(value) = self.db.get(&key).map_err(broken)? else { return Ok(None) };
+        match self.decode(&key, &value, effort, |_, summary| unpack::summary(summary)) {
+            Err(Flaw::TooMuch) => Err(Flaw::TooMuch),
+            result => Ok(result.ok()),
+        }
     }
 
     /// The messages that wait, oldest first.
@@ -141,13 +156,7 @@ impl Reader {
             result => return result,
         };
         let events = self.events(run, 0, effort)?;
-        let folded = events.split_first().and_then(|(first, rest)| {
-            let mut summary = Summary::begin(first)?;
-            for event in rest {
-                summary.apply(event);
-            }
-            Some(summary)
-        });
+        let folded = carried::fold(&events);
         if folded.is_some() {
             tracing::warn!(%run, error = %flaw, "the summary was folded anew from the events");
         }
@@ -165,13 +174,23 @@ impl Reader {
             Effort::Little => Source::Nowhere,
             Effort::Any => Source::Store(&self.blobs),
         };
-        record::decode(key, value, source)
-            .and_then(|body| convert(Unpacker(source), body))
-            .map_err(|flaw| flaw.named(|| key::describe(key)))
+        decode(key, value, source, convert)
     }
 }
 
+/// Checks a record, decodes it and converts it; the error names it.
+pub(crate) fn decode<'a, B: Body, T>(
+    key: &[u8],
+    value: &[u8],
+    source: Source<'a>,
+    convert: impl FnOnce(Unpacker<'a>, B) -> Result<T, Flaw>,
+) -> Result<T, Flaw> {
+    record::decode(key, value, source)
+        .and_then(|body| convert(Unpacker(source), body))
+        .map_err(|flaw| flaw.named(|| key::describe(key)))
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
-fn broken(error: sled::Error) -> Flaw {
+pub(crate) fn broken(error: sled::Error) -> Flaw {
     Flaw::Store(unreadable(&error))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -26,19 +26,24 @@ use crate::wire::pack::Packer;
 /// The event log of one data directory. One process at a time has it open.
 #[derive(Debug)]
 pub struct SledStore {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     orders: Mutex<Option<Sender<Order>>>,
     committer: Option<JoinHandle<()>>,
 }
 
 /// What reads need; the lock goes last, when nobody can write any more.
 #[derive(Debug)]
-struct Shared {
-    reader: Reader,
+pub(crate) struct Shared {
+    pub(crate) directory: PathBuf,
+    pub(crate) reader: Reader,
+    /// Held while a group is written; see [`Committer::still`].
+    pub(crate) still: Arc<Mutex<()>>,
+    /// Shared by those whose blobs are written and not yet named by a record; alone with it, one sees which are in use.
+    pub(crate) blobs_in_use: tokio::sync::RwLock<()>,
     space: Arc<Watch>,
     poison: Arc<Poison>,
     counters: Arc<Counters>,
-    epoch: u64,
+    pub(crate) epoch: u64,
     _lock: std::fs::File,
 }
 
@@ -83,6 +88,7 @@ impl SledStore {
         });
         let Opened { db, file, epoch, lock } = opened?;
         let poison = Arc::new(Poison::default());
+        let still = Arc::<Mutex<()>>::default();
         let counters = Arc::new(Counters::default());
         let blobs = Arc::new(BlobStore::open(directory.join("blobs"), Arc::clone(&poison))?);
         let space = Arc::new(Watch::new(options.free_space.unwrap_or_else(|| space::probe_of(directory))));
@@ -99,18 +105,28 @@ impl SledStore {
             space: Arc::clone(&space),
             poison: Arc::clone(&poison),
             counters: Arc::clone(&counters),
+            still: Arc::clone(&still),
+            directory: directory.to_owned(),
+            epoch,
         };
         let committer = std::thread::Builder::new()
             .name("committer".into())
             .spawn(move || committer.run(&receiver))
             .map_err(|error| StoreError::Unusable(format!("no thread for the committer: {error}")))?;
-        let shared = Shared { reader: Reader { db, blobs }, space, poison, counters, epoch, _lock: lock };
+        let (directory, reader) = (directory.to_owned(), Reader { db, blobs });
+        let blobs_in_use = tokio::sync::RwLock::default();
+        let shared = Shared { directory, reader, still, blobs_in_use, space, poison, counters, epoch, _lock: lock };
         Ok(Self { shared: Arc::new(shared), orders: Mutex::new(Some(orders)), committer: Some(committer) })
     }
 
     /// The number of this ownership: one more than that of the owner before.
     pub fn epoch(&self) -> u64 {
         self.shared.epoch
+    }
+
+    /// The data directory.
+    pub fn directory(&self) -> &Path {
+        &self.shared.directory
     }
 
     /// What was written since the log was opened.
@@ -124,9 +140,11 @@ impl SledStore {
     }
 
     /// Sends an order, after its blobs are durable, and waits for the answer.
-    async fn order(&self, order: Order, packer: Packer, answer: Answer) -> Result<Committed, StoreError> {
+    pub(crate) async fn order(&self, order: Order, packer: Packer, answer: Answer) -> Result<Committed, StoreError> {
         self.shared.poison.check()?;
+        let mut _in_use = None;
         if !packer.blobs.is_empty() {
+            _in_use = Some(self.shared.blobs_in_use.read().await);
             let shared = Arc::clone(&self.shared);
             blocking(move || shared.write(&packer.blobs)).await?;
         }
@@ -156,17 +174,17 @@ impl SledStore {
 }
 
 /// Readers name the records in their errors; this is for what is left.
-fn unnamed(flaw: Flaw) -> StoreError {
+pub(crate) fn unnamed(flaw: Flaw) -> StoreError {
     flaw.in_record(|| "record of the log".into())
 }
 
 /// sled panics on some damage; to us that is one more way of being damaged.
-fn guarded<T>(read: impl FnOnce() -> Result<T, Flaw>) -> Result<T, Flaw> {
+pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Flaw>) -> Result<T, Flaw> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(Flaw::Damaged(words_of(&*panic))))
 }
 
 /// Runs work that may wait for the disk where it holds up nobody.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;

@@ -25,7 +25,7 @@ async fn sample(directory: &Path) {
 }
 
 /// Changes what is stored, behind the back of the store.
-fn tamper(directory: &Path, change: impl FnOnce(&sled::Db)) {
+pub(crate) fn tamper(directory: &Path, change: impl FnOnce(&sled::Db)) {
     let db = loop {
         match sled::open(directory.join("log")) {
             Ok(db) => break db,
@@ -37,22 +37,22 @@ fn tamper(directory: &Path, change: impl FnOnce(&sled::Db)) {
     db.flush().unwrap();
 }
 
-fn event_key(id: &str, position: u64) -> Vec<u8> {
+pub(crate) fn event_key(id: &str, position: u64) -> Vec<u8> {
     [b"e", id.as_bytes(), &[0], &position.to_be_bytes()].concat()
 }
 
-fn summary_key(id: &str) -> Vec<u8> {
+pub(crate) fn summary_key(id: &str) -> Vec<u8> {
     [b"s", id.as_bytes(), &[0]].concat()
 }
 
-fn change_value(db: &sled::Db, key: &[u8], change: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn change_value(db: &sled::Db, key: &[u8], change: impl FnOnce(&mut Vec<u8>)) {
     let mut value = db.get(key).unwrap().unwrap().to_vec();
     change(&mut value);
     db.insert(key, value).unwrap();
 }
 
 /// Writes a frame with a right checksum.
-fn forge(db: &sled::Db, key: &[u8], frame: &[u8]) {
+pub(crate) fn forge(db: &sled::Db, key: &[u8], frame: &[u8]) {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(key);
     hasher.update(frame);
@@ -194,7 +194,7 @@ fn flipped(whole: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn the_blob(directory: &Path) -> PathBuf {
+pub(crate) fn the_blob(directory: &Path) -> PathBuf {
     let shards = std::fs::read_dir(directory.join("blobs")).unwrap();
     let files = shards.flat_map(|shard| std::fs::read_dir(shard.unwrap().path()).unwrap());
     let files: Vec<_> = files.map(|file| file.unwrap().path()).collect();

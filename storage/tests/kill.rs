@@ -65,7 +65,7 @@ async fn nothing_acknowledged_is_lost_by_kill_9() {
         let reader =
             std::thread::spawn(move || BufReader::new(output).lines().map_while(Result::ok).collect::<Vec<_>>());
         // From the very start of opening to the middle of the work.
-        std::thread::sleep(Duration::from_millis(2 + (round * 7) % 60));
+        std::thread::sleep(Duration::from_millis(2 + (round * 7) % 90));
         child.kill().unwrap();
         child.wait().unwrap();
         for line in reader.join().unwrap() {

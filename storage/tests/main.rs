@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod archive;
+mod check;
 mod common;
 mod conformance;
 mod damage;

@@ -16,12 +16,21 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub struct Longhaul {
     program: PathBuf,
     home: PathBuf,
+    /// Variables besides the usual ones.
+    variables: Vec<(String, String)>,
 }
 
 impl Longhaul {
     /// The command in this file, with this data directory.
     pub fn new(program: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), home: home.into() }
+        Self { program: program.into(), home: home.into(), variables: Vec::new() }
+    }
+
+    /// The same command with one more variable.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
     }
 
     /// The data directory.
@@ -31,7 +40,13 @@ impl Longhaul {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(args).env("LONGHAUL_HOME", &self.home).env("USER", "tester").env_remove("LONGHAUL_LOG");
+        command
+            .args(args)
+            .env("LONGHAUL_HOME", &self.home)
+            .env("USER", "tester")
+            .env_remove("LONGHAUL_LOG")
+            .env_remove("COLUMNS");
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null());
         command
     }

@@ -42,8 +42,9 @@ fn check_diverges(change: impl Fn(&mut EventKind) -> bool, position: Position, r
     let changed = history_file::write(&run, &events).unwrap();
     let (run, events) = history_file::read(&changed).unwrap();
     let diverged = verify(&workflows(), &run, &events).unwrap().expect("the change is found").to_string();
-    let begins = format!("diverged at position {position}: recorded {recorded}");
-    assert!(diverged.starts_with(&begins) && diverged.contains(&format!(", asked {asked}")), "{diverged}");
+    let begins = format!("diverged at position {position}: recorded ");
+    let (was, is) = diverged.strip_prefix(&begins).unwrap_or(&diverged).split_once(", asked ").unwrap_or_default();
+    assert!(was.contains(recorded) && is.contains(asked), "{diverged}");
 }
 
 #[test]
@@ -101,12 +102,7 @@ fn another_answer_is_found_where_it_makes_the_next_decision_another() {
         }
         is_check
     };
-    check_diverges(
-        fail,
-        7,
-        r#"publish progress {"step":"session 1","#,
-        r#"publish progress {"step":"session 1 (repair)","#,
-    );
+    check_diverges(fail, 8, r#""number":1,"reason":"start""#, r#""number":1,"reason":"repair""#);
 }
 
 #[test]

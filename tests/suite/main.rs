@@ -3,11 +3,13 @@
 
 mod activities;
 mod batch;
+mod carry;
 mod command_line;
 mod crash;
 mod golden;
 mod import;
 mod kill;
+mod look;
 mod project_crash;
 mod replay;
 mod runs;

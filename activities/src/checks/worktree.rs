@@ -1,38 +1,14 @@
 //! Bringing a work tree to a commit, whatever a check did to it.
 
 use std::path::Path;
-use std::process::Stdio;
 
 use longhaul_engine::Failure;
-use tokio::process::Command;
 
-/// Runs git in a work tree, without hooks and without our own `GIT_…` variables. Returns its standard output.
+use crate::git::Git;
+
+/// What git prints in a work tree. A check may have left anything there, so no failure is for good.
 pub(crate) async fn git(worktree: &Path, args: &[&str]) -> Result<String, Failure> {
-    let mut command = Command::new("git");
-    for (name, _) in std::env::vars_os() {
-        if name.as_encoded_bytes().starts_with(b"GIT_") {
-            command.env_remove(name);
-        }
-    }
-    command
-        .env("LC_ALL", "C")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .arg("-C")
-        .arg(worktree)
-        .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false"])
-        .args(args)
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    let failure = |problem: &str| {
-        let command = args.join(" ");
-        Failure::retryable(format!("`git {command}` failed in {}: {}", worktree.display(), problem.trim()))
-    };
-    let output = command.output().await.map_err(|error| failure(&error.to_string()))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        Err(failure(&String::from_utf8_lossy(&output.stderr)))
-    }
+    Git::at(worktree).args(args).text().await.map_err(|failure| Failure::retryable(failure.message))
 }
 
 /// Where a work tree stands before checks are run in it, and shall stand after.
@@ -69,7 +45,7 @@ impl<'a> Place<'a> {
     /// A git that a check started and that was killed leaves its lock. Nobody else uses the index of this work tree.
     async fn remove_left_lock(&self) -> Result<(), Failure> {
         let lock = git(self.worktree, &["rev-parse", "--git-path", "index.lock"]).await?;
-        let lock = self.worktree.join(lock.trim_end_matches('\n'));
+        let lock = self.worktree.join(lock);
         match std::fs::remove_file(&lock) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(Failure::retryable(format!("{} cannot be removed: {error}", lock.display())))
@@ -80,5 +56,5 @@ impl<'a> Place<'a> {
 }
 
 async fn branch(worktree: &Path) -> Result<String, Failure> {
-    Ok(git(worktree, &["rev-parse", "--symbolic-full-name", "HEAD"]).await?.trim().to_owned())
+    git(worktree, &["rev-parse", "--symbolic-full-name", "HEAD"]).await
 }

@@ -57,7 +57,7 @@ const SCRUBBED: [&str; 20] = [
 
 /// One git command, before it is run.
 #[derive(Debug, Clone)]
-pub(super) struct Git {
+pub(crate) struct Git {
     dir: PathBuf,
     settings: Vec<String>,
     args: Vec<OsString>,
@@ -78,7 +78,7 @@ pub(super) struct Finished {
 
 impl Git {
     /// A command to be run in a directory.
-    pub(super) fn at(dir: impl AsRef<Path>) -> Self {
+    pub(crate) fn at(dir: impl AsRef<Path>) -> Self {
         let dir = dir.as_ref().to_owned();
         Self { dir, settings: Vec::new(), args: Vec::new(), env: Vec::new(), input: None, must_end: false }
     }
@@ -88,7 +88,7 @@ impl Git {
         self
     }
 
-    pub(super) fn args<I: IntoIterator<Item: AsRef<OsStr>>>(mut self, args: I) -> Self {
+    pub(crate) fn args<I: IntoIterator<Item: AsRef<OsStr>>>(mut self, args: I) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
@@ -136,7 +136,7 @@ impl Git {
     }
 
     /// Runs it and gives its standard output without the white space around it.
-    pub(super) async fn text(self) -> Result<String, Failure> {
+    pub(crate) async fn text(self) -> Result<String, Failure> {
         Ok(self.run().await?.text())
     }
 

@@ -13,6 +13,7 @@ mod found;
 mod head;
 mod land;
 mod list;
+mod locks;
 mod merge;
 mod message;
 mod names;
@@ -41,7 +42,9 @@ use longhaul_workflows::contracts::{
 };
 use tokio::sync::Mutex;
 
+pub(crate) use command::Git;
 pub use found::{commit_files, has_commit, make_repository};
+pub use locks::{LockFile, lock_files};
 use refs::Repository;
 pub use repository::{Checkout, branch_of, check_git, exclude_own_files, project_id};
 

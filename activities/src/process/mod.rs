@@ -24,7 +24,7 @@ pub use places::{owner_id, run_folder_name};
 pub use run::{Finished, Runner};
 pub use spec::{Limits, Spec, Supervisor};
 pub use supervise::supervise_main;
-pub use sweep::{Swept, sweep};
+pub use sweep::{Swept, owned, sweep};
 
 pub(crate) use output::readable_end;
 pub(crate) use places::{make_folder_durably, write_durably};

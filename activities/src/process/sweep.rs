@@ -13,7 +13,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const GIVE_UP: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
-/// A process that was left over, and was told to end.
+/// A process that was left over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swept {
     /// Its number.
@@ -26,6 +26,12 @@ pub struct Swept {
 /// lock and before it starts anything. Takes up to ten seconds if they do not want to go.
 pub fn sweep(data_dir: &Path) -> Vec<Swept> {
     end_marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))])
+}
+
+/// The processes that belong to owners of this data directory. If none runs now, a dead one left them.
+pub fn owned(data_dir: &Path) -> Vec<Swept> {
+    let left = marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))]).into_iter();
+    left.map(|process| Swept { pid: process.pid.cast_unsigned(), command: process.command }).collect()
 }
 
 /// Ends all processes of one call.

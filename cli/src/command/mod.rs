@@ -2,10 +2,12 @@
 
 mod batch;
 mod bench;
+mod carry;
 mod completions;
 mod demo;
 mod feature;
 mod init;
+mod look;
 mod reconcile;
 mod run;
 mod status;
@@ -28,6 +30,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Batch(batch) => batch::run(&data_dir, &batch).await,
         Command::Status(show) => status::run(&data_dir, &show).await,
         Command::Feature(feature) => feature::run(&data_dir, feature).await,
+        Command::Look(look) => look::run(&data_dir, look).await,
         Command::Pause(steer) => steer::projects(&data_dir, steer, Order::Pause).await,
         Command::Resume(steer) => steer::projects(&data_dir, steer, Order::Resume).await,
         Command::Cancel(steer) => steer::projects(&data_dir, steer, Order::Cancel).await,
@@ -37,6 +40,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Approve(answer) => steer::answer(&data_dir, answer, Order::Approve).await,
         Command::Deny(answer) => steer::answer(&data_dir, answer, Order::Deny).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
+        Command::Replay(replay) => carry::replay(&data_dir, &replay).await,
+        Command::Export(export) => carry::export(&data_dir, &export).await,
+        Command::Import(import) => carry::import(&data_dir, &import).await,
+        Command::Backup(backup) => carry::backup(&data_dir, &backup).await,
+        Command::Restore(restore) => carry::restore(&data_dir, &restore).await,
+        Command::Check(check) => carry::check(&data_dir, &check).await,
+        Command::Prune(prune) => carry::prune(&data_dir, &prune).await,
+        Command::Doctor(doctor) => carry::doctor(&data_dir, &doctor).await,
         Command::Demo(demo) => demo::run(&data_dir, &demo).await,
         Command::Bench(bench) => bench::run(&data_dir, &bench).await,
         Command::Completions(completions) => Ok(completions::run(&completions)),

@@ -82,7 +82,7 @@ pub(super) async fn checked(dir: &Path) -> Result<Project> {
 }
 
 /// Whether there is such a program: in the project if it is a path, else in one of the directories of `PATH`.
-fn can_be_found(root: &Path, program: &str) -> bool {
+pub(super) fn can_be_found(root: &Path, program: &str) -> bool {
     if program.contains('/') {
         return root.join(program).is_file();
     }

@@ -8,15 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::Utc;
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, StoreError};
+use longhaul_storage::SledStore;
 use longhaul_workflows::batch::Plan;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::look;
 use crate::status::{self, StatusDocument};
 
 use super::batches::{BatchStanding, OpenBatches, Terms};
+use super::carry::{self, Carried, Errand};
 use super::engaged::{self, Engaged};
 use super::order::Order;
 use super::select::{Filter, Selected};
@@ -41,6 +44,10 @@ pub(crate) enum Ask {
     Signal { run: RunId, name: String, payload: Value },
     /// Settle an unknown outcome.
     Reconcile { run: RunId, landed: bool, output: Option<Value>, request: Request },
+    /// Look at runs; nothing changes.
+    Look { what: look::Question },
+    /// Carry runs out or in, prune, check.
+    Carry { what: Errand },
 }
 
 /// The answer.
@@ -52,6 +59,9 @@ pub(crate) enum Answer {
     },
     Begun {
         sync: String,
+    },
+    Looked {
+        document: Box<look::Document>,
     },
     /// The runs that were told, and whether it waits in their mailboxes because nobody runs them now.
     Told {
@@ -68,6 +78,10 @@ pub(crate) enum Answer {
     },
     Selected {
         runs: Vec<Selected>,
+    },
+    /// An errand is done.
+    Carried {
+        what: Box<Carried>,
     },
     /// There is no such run.
     Unknown {
@@ -86,6 +100,8 @@ pub(crate) enum Answer {
 /// A log and, if this process owns it for running, its engine.
 pub(crate) struct Desk {
     pub(super) store: Arc<dyn EventStore>,
+    /// The same log, for what only one on disk can do.
+    pub(super) log: Arc<SledStore>,
     pub(super) engine: Option<Engine>,
     /// The projects that this process runs.
     pub(super) engaged: Mutex<BTreeMap<RunId, Engaged>>,
@@ -95,13 +111,18 @@ pub(crate) struct Desk {
 
 impl Desk {
     /// A log that nobody runs.
-    pub(super) fn at_rest(store: Arc<dyn EventStore>) -> Arc<Self> {
-        Arc::new(Self { store, engine: None, engaged: Mutex::default(), batches: OpenBatches::default() })
+    pub(super) fn at_rest(log: Arc<SledStore>) -> Arc<Self> {
+        Self::of(log, None)
     }
 
     /// A log that this process runs.
-    pub(super) fn with_engine(store: Arc<dyn EventStore>, engine: Engine) -> Arc<Self> {
-        Arc::new(Self { store, engine: Some(engine), engaged: Mutex::default(), batches: OpenBatches::default() })
+    pub(super) fn with_engine(log: Arc<SledStore>, engine: Engine) -> Arc<Self> {
+        Self::of(log, Some(engine))
+    }
+
+    fn of(log: Arc<SledStore>, engine: Option<Engine>) -> Arc<Self> {
+        let (engaged, batches) = (Mutex::default(), OpenBatches::default());
+        Arc::new(Self { store: log.clone(), log, engine, engaged, batches })
     }
 
     /// The ids of the projects that this process runs.
@@ -132,6 +153,8 @@ impl Desk {
             Ask::Select { filters } => self.select(&filters).await,
             Ask::Signal { run, name, payload } => self.signal(run, name, &payload).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
+            Ask::Look { what } => self.look(what).await,
+            Ask::Carry { what } => carry::answer(self, what).await,
         };
         answer.unwrap_or_else(|error| match error {
             StoreError::UnknownRun(run) => Answer::Unknown { run },
@@ -143,6 +166,13 @@ impl Desk {
         let stuck = self.engine.as_ref().map(Engine::stuck).unwrap_or_default();
         let status = status::of_project(&*self.store, project, &stuck, self.engine.is_some()).await?;
         Ok(Answer::Status { status: Box::new(status) })
+    }
+
+    async fn look(&self, what: look::Question) -> Result<Answer, StoreError> {
+        let stuck = self.engine.as_ref().map(Engine::stuck).unwrap_or_default();
+        let view = look::View { store: &*self.store, stuck: &stuck, is_running: self.engine.is_some() };
+        let document = view.answer(what).await?;
+        Ok(Answer::Looked { document: Box::new(document) })
     }
 
     pub(super) async fn begin(self: &Arc<Self>, project: ProjectRef, terms: &Terms) -> Result<Answer, StoreError> {

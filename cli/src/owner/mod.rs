@@ -1,12 +1,14 @@
 //! Reaching the log: through the process that owns it, or, when none does, by opening it.
 
 mod batches;
+mod carry;
 mod desk;
 mod engaged;
 mod order;
 mod select;
 mod serve;
 mod socket;
+mod standing;
 mod steering;
 
 use std::path::Path;
@@ -22,11 +24,13 @@ use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 
 pub(crate) use batches::BatchStanding;
+pub(crate) use carry::{Carried, Errand, Imported, PrunedRun};
 pub(crate) use desk::{Answer, Ask, Desk};
 pub(crate) use order::Order;
 pub(crate) use select::{Filter, without_covered};
 pub(crate) use serve::Server;
 use socket::Remote;
+pub(crate) use standing::Standing;
 
 /// Where the log of a data directory is reached.
 pub(crate) enum Access {
@@ -58,6 +62,18 @@ impl Access {
             data_dir.display(),
             data_dir.join("lock").display()
         ))
+    }
+
+    /// The same, with a new log where there is none, for a command that fills it.
+    pub(crate) async fn reach_or_create(data_dir: &Path) -> Result<Self> {
+        if let Some(access) = Self::reach(data_dir).await? {
+            return Ok(access);
+        }
+        match SledStore::open(data_dir) {
+            Ok(store) => Ok(Self::Local(Desk::at_rest(Arc::new(store)))),
+            Err(error) if is_owned(&error) => Self::reach(data_dir).await?.ok_or_else(|| error.into()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Reaches the process that runs the log, if there is one.

@@ -9,12 +9,13 @@ use tokio::sync::watch;
 
 use crate::activity::{Attempt, Call, Probe};
 use crate::context::Stop;
+use crate::describe::describe;
 use crate::event::{EventKind, MessageBody};
 use crate::failure::{Failure, FailureKind};
 use crate::id::{RunId, Slot};
 use crate::payload::Payload;
 use crate::policy::Effect;
-use crate::replay::{CallState, Command, describe};
+use crate::replay::{CallState, Command};
 use crate::store::StoreError;
 use crate::summary::Status;
 

@@ -11,11 +11,12 @@ use uuid::Uuid;
 
 use crate::activity::Call;
 use crate::context::{Child, Context, Received, Stop};
+use crate::describe::describe;
 use crate::event::{Cause, Event, EventKind, Message, MessageBody, Outcome};
 use crate::failure::Failure;
 use crate::id::{Position, RunId, Slot};
 use crate::payload::Payload;
-use crate::replay::{Answer, Command, Progress, Replay, Step, describe};
+use crate::replay::{Answer, Command, Progress, Replay, Step};
 use crate::runtime::Shared;
 use crate::store::{Birth, Commit, Delivery, StoreError};
 use crate::summary::{Status, Summary};

@@ -78,7 +78,7 @@ fn cause(cause: &Cause) -> v1::Cause {
     }
 }
 
-fn message(message: domain::Message) -> Result<v1::Message, String> {
+pub(super) fn message(message: domain::Message) -> Result<v1::Message, String> {
     use domain::MessageBody as From;
     use v1::MessageBody as To;
     let body = match message.body {

@@ -15,7 +15,7 @@ pub(super) fn json_of<T: serde::Serialize>(value: &T) -> String {
 }
 
 /// Why something is not the JSON that it should be; the place within the line says nothing to people.
-pub(super) fn reason(error: &serde_json::Error) -> String {
+pub(crate) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
 }
@@ -100,7 +100,7 @@ pub(super) fn footer(line: &str) -> Option<v1::Footer> {
 }
 
 /// The beginning of a text that may be anything, safe for a terminal.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let safe = |char: char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char };
     let short: String = text.chars().take(60).map(safe).collect();
     let more = if text.chars().nth(60).is_some() { "…" } else { "" };

@@ -91,7 +91,7 @@ fn cause(cause: v1::Cause) -> Cause {
     }
 }
 
-fn message(message: v1::Message) -> Result<domain::Message, String> {
+pub(super) fn message(message: v1::Message) -> Result<domain::Message, String> {
     use domain::MessageBody as To;
     use v1::MessageBody as From;
     let body = match message.body {

@@ -5,4 +5,6 @@ pub(crate) mod unpack;
 pub(crate) mod v1;
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod golden;

@@ -17,7 +17,7 @@ impl Unpacker<'_> {
     pub(crate) fn payload(self, stored: v1::Stored) -> Result<Payload, Flaw> {
         match stored {
             v1::Stored::Inline(bytes) => Ok(Payload::from_bytes(bytes)),
-            v1::Stored::Blob(name) => Ok(Payload::from_bytes(self.0.fetch(&name)?)),
+            v1::Stored::Blob(name) => Ok(Payload::from_bytes(self.0.fetch_payload(&name)?)),
         }
     }
 

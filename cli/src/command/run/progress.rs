@@ -83,10 +83,11 @@ impl Bars {
     fn show_project(&mut self, document: &StatusDocument) {
         let bar = self.projects.entry(document.project.clone()).or_insert_with(|| {
             let style = ProgressStyle::with_template("{prefix:.bold} [{bar:30}] {pos}/{len} pass{msg}  {elapsed}");
-            let bar = ProgressBar::new(document.counts.total as u64);
+            // A bar that is not one of them yet would draw a line of its own.
+            let bar = self.all.add(ProgressBar::new(document.counts.total as u64));
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
             bar.set_prefix(document.project.clone());
-            self.all.add(bar)
+            bar
         });
         bar.set_length(document.counts.total as u64);
         bar.set_position(document.counts.passing as u64);

@@ -1,0 +1,156 @@
+//! What can be written behind the commands that prove and carry: `replay`, `export`, `import`, `backup` and their kin.
+
+use std::path::PathBuf;
+
+use chrono::TimeDelta;
+use clap::ValueEnum;
+
+use super::Output;
+
+/// Which runs of the log.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Which {
+    /// One run
+    pub(crate) run: Option<String>,
+    /// A project (its id or its directory): its run and all below it
+    #[arg(long, value_name = "ID")]
+    pub(crate) project: Option<String>,
+    /// Every run of the log
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Replay {
+    /// Runs of the log, or files: exports, backups, histories, directories of them; - for standard input
+    #[arg(required_unless_present_any = ["project", "all"], conflicts_with_all = ["project", "all"], value_name = "RUN|FILE")]
+    pub(crate) targets: Vec<String>,
+    /// A project of the log (its id or its directory): its run and all below it
+    #[arg(long, value_name = "ID", conflicts_with = "all")]
+    pub(crate) project: Option<String>,
+    /// Every run of the log
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// How the verdicts are written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Write to this file instead of standard output; compressed if its name ends in .zst
+    #[arg(short = 'O', long, value_name = "FILE")]
+    pub(crate) output_file: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Import {
+    /// An export, a backup or a history; - for standard input
+    pub(crate) file: PathBuf,
+    /// Say what would be taken in, and take in nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How the report is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Backup {
+    /// Write to this file, compressed if its name ends in .zst; - for standard output [default: longhaul-<time>.backup.zst]
+    #[arg(short = 'O', long, value_name = "FILE")]
+    pub(crate) output_file: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Restore {
+    /// The backup; - for standard input
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    /// Mend what can be: write anew what follows from histories, remove what nothing names, move aside what is unreadable
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// How the report is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Prune {
+    /// Only runs that ended so long ago: 90m, 12h, 30d, 4w
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) older_than: TimeDelta,
+    /// Only runs that ended so
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Ended::Completed, Ended::Failed, Ended::Cancelled])]
+    pub(crate) status: Vec<Ended>,
+    /// Only runs of this project (its id or its directory)
+    #[arg(long, value_name = "ID")]
+    pub(crate) project: Option<String>,
+    /// Say what would be pruned, and prune nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How the report is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ended {
+    /// With a result
+    Completed,
+    /// Without one
+    Failed,
+    /// As asked
+    Cancelled,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Doctor {
+    /// The project
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Put right what can be put right without any risk
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// How the findings are written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+/// A time span like `30d`.
+fn age(text: &str) -> Result<TimeDelta, String> {
+    let wrong = || format!("`{text}` is no age: write a number with s, m, h, d or w, like 30d");
+    let unit = text.chars().next_back().ok_or_else(wrong)?;
+    let number: i64 =
+        text[..text.len() - unit.len_utf8()].parse().ok().filter(|number| *number >= 0).ok_or_else(wrong)?;
+    let span = match unit {
+        's' => TimeDelta::try_seconds(number),
+        'm' => TimeDelta::try_minutes(number),
+        'h' => TimeDelta::try_hours(number),
+        'd' => TimeDelta::try_days(number),
+        'w' => TimeDelta::try_weeks(number),
+        _ => None,
+    };
+    span.ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_read() {
+        assert_eq!(age("30d"), Ok(TimeDelta::days(30)));
+        assert_eq!(age("0s"), Ok(TimeDelta::zero()));
+        for wrong in ["", "d", "30", "-1d", "3y", "9999999999999999d", "1.5h", "3ü"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
+    }
+}

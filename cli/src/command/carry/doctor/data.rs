@@ -1,0 +1,112 @@
+//! The data directory: whose it is, who has it open, and what dead owners left.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_activities::process;
+
+use super::Finding;
+use crate::owner::Standing;
+
+/// A file of a command that is older than this has been forgotten.
+const FORGOTTEN: Duration = Duration::from_hours(1);
+
+pub(super) fn directory(data_dir: &Path, fix: bool) -> Vec<Finding> {
+    let shown = data_dir.display();
+    let metadata = match fs::metadata(data_dir) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return vec![Finding::ok("data directory", format!("{shown} is not there yet"))];
+        }
+        Err(error) => {
+            let advice = "name another one with --data-dir";
+            return vec![Finding::problem("data directory", format!("{shown} cannot be looked at: {error}"), advice)];
+        }
+    };
+    if !metadata.is_dir() {
+        let advice = "name another place with --data-dir";
+        return vec![Finding::problem("data directory", format!("{shown} is not a directory"), advice)];
+    }
+    let mut findings = vec![access(data_dir, &metadata, fix)];
+    findings.extend(forgotten(data_dir).into_iter().map(|path| {
+        let what = format!("{} was left by a command that was killed", path.display());
+        Finding::warning("data directory", what, "remove it").or_fix(fix, || fs::remove_file(&path))
+    }));
+    findings
+}
+
+fn access(data_dir: &Path, metadata: &fs::Metadata, fix: bool) -> Finding {
+    let shown = data_dir.display();
+    let writable = nix::unistd::access(data_dir, nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK);
+    if let Err(error) = writable {
+        let advice =
+            format!("make it yours, or name another one with --data-dir; it belongs to user {}", metadata.uid());
+        return Finding::problem("data directory", format!("{shown} cannot be written: {error}"), advice);
+    }
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode.trailing_zeros() >= 6 {
+        return Finding::ok("data directory", format!("{shown} is yours alone"));
+    }
+    let what = format!("{shown} can be opened by others (mode {mode:o}), who could steer agents and read transcripts");
+    Finding::warning("data directory", what, format!("chmod 700 {shown}"))
+        .or_fix(fix, || fs::set_permissions(data_dir, Permissions::from_mode(0o700)))
+}
+
+/// What commands that were killed left on its way.
+fn forgotten(data_dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(data_dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_forgotten = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let written = fs::metadata(path).and_then(|metadata| metadata.modified());
+        let age = written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default();
+        name.starts_with("carried-") && age > FORGOTTEN
+    };
+    entries.filter(is_forgotten).collect()
+}
+
+/// Who has it open; what a dead owner left.
+pub(super) async fn owner(data_dir: &Path, fix: bool) -> Vec<Finding> {
+    match Standing::of(data_dir).await {
+        Err(error) => vec![Finding::problem("owner", format!("{error:#}"), "make the data directory yours")],
+        Ok(Standing::Nothing) => vec![Finding::ok("owner", "nothing has run yet")],
+        Ok(Standing::Owned { by, answers: true }) => vec![Finding::ok("owner", format!("process {by} runs this log"))],
+        Ok(Standing::Owned { by, answers: false }) => {
+            let what = format!("process {by} has the log open and does not answer");
+            vec![Finding::warning("owner", what, "wait a moment; if it stays so, end that process: nothing is lost")]
+        }
+        // The lock is ours until the end of this: what is found is of the dead.
+        Ok(Standing::AtRest { last, socket, .. }) => {
+            let mut findings =
+                vec![Finding::ok("owner", format!("nobody has the log open; the last was process {last}"))];
+            if let Some(socket) = socket {
+                let what = format!("{} was left by an owner that was killed", socket.display());
+                findings.push(
+                    Finding::warning("socket", what, "remove it; the next run does")
+                        .or_fix(fix, || fs::remove_file(&socket)),
+                );
+            }
+            findings.extend(leftovers(data_dir, fix));
+            findings
+        }
+    }
+}
+
+fn leftovers(data_dir: &Path, fix: bool) -> Vec<Finding> {
+    let left = process::owned(data_dir);
+    let shown = |process: &process::Swept| {
+        let what = format!("{} `{}` was left by an owner that was killed", process.pid, process.command);
+        Finding::warning("process", what, "end it; the next run does")
+    };
+    let findings: Vec<_> = left.iter().map(shown).collect();
+    if fix && !left.is_empty() {
+        process::sweep(data_dir);
+    }
+    let still = if fix { process::owned(data_dir) } else { Vec::new() };
+    let ended = |process: &process::Swept| {
+        let stays = still.iter().any(|left| left.pid == process.pid);
+        if stays { Err(std::io::Error::other("it does not end")) } else { Ok(()) }
+    };
+    findings.into_iter().zip(&left).map(|(finding, process)| finding.or_fix(fix, || ended(process))).collect()
+}

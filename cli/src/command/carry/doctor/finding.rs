@@ -1,0 +1,71 @@
+//! One line of what the doctor says.
+
+use serde::Serialize;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum State {
+    Ok,
+    /// It works, and will bite some day.
+    Warning,
+    /// It keeps Longhaul from working.
+    Problem,
+}
+
+/// What was found about one matter.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Finding {
+    pub(super) state: State,
+    /// The matter, in a word or two.
+    pub(super) subject: &'static str,
+    pub(super) what: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) advice: Option<String>,
+    /// Whether `--fix` does it.
+    pub(super) can_be_fixed: bool,
+    /// Whether it was done just now.
+    pub(super) fixed: bool,
+}
+
+impl Finding {
+    pub(super) fn ok(subject: &'static str, what: impl Into<String>) -> Self {
+        let (state, what) = (State::Ok, what.into());
+        Self { state, subject, what, advice: None, can_be_fixed: false, fixed: false }
+    }
+
+    pub(super) fn warning(subject: &'static str, what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { state: State::Warning, advice: Some(advice.into()), ..Self::ok(subject, what) }
+    }
+
+    pub(super) fn problem(subject: &'static str, what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { state: State::Problem, ..Self::warning(subject, what, advice) }
+    }
+
+    /// One that can be put right without risk, which is done if that is asked.
+    pub(super) fn or_fix(self, fix: bool, put_right: impl FnOnce() -> std::io::Result<()>) -> Self {
+        if !fix {
+            return Self { can_be_fixed: true, ..self };
+        }
+        match put_right() {
+            Ok(()) => Self { fixed: true, advice: None, ..Self::ok(self.subject, format!("{}: put right", self.what)) },
+            Err(error) => Self { what: format!("{}; it could not be put right: {error}", self.what), ..self },
+        }
+    }
+
+    pub(super) fn text(&self, width: usize) -> String {
+        let word = match self.state {
+            State::Ok if self.fixed => "fixed",
+            State::Ok => "ok",
+            State::Warning => "warning",
+            State::Problem => "problem",
+        };
+        let mark = if self.can_be_fixed { "*" } else { "" };
+        let mut text = format!("{word:8} {:width$}  {}", self.subject, self.what);
+        if let Some(advice) = &self.advice {
+            text += &format!("\n{:8} {:width$}  {mark}to do: {advice}", "", "");
+        }
+        text
+    }
+}

@@ -1,0 +1,39 @@
+//! The machine: git, and room on the disk.
+
+use std::path::Path;
+
+use longhaul_activities::git;
+use longhaul_storage::RESERVE;
+
+use super::Finding;
+
+/// Below this there is a warning.
+const ENOUGH: u64 = 1 << 30;
+
+pub(super) async fn git() -> Finding {
+    match git::check_git().await {
+        Ok(version) => Finding::ok("git", format!("version {version}")),
+        Err(failure) => Finding::problem("git", failure.message, "install git 2.38 or later, so that it is in PATH"),
+    }
+}
+
+/// The room where the log is, or will be.
+pub(super) fn disk(data_dir: &Path) -> Finding {
+    let there = data_dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let free = match nix::sys::statvfs::statvfs(there) {
+        Ok(answer) => answer.blocks_available().saturating_mul(answer.fragment_size()),
+        Err(error) => {
+            let what = format!("the room at {} cannot be told: {error}", there.display());
+            return Finding::warning("disk", what, "look at it yourself: df");
+        }
+    };
+    let what = format!("{} MiB are free at {}", free >> 20, there.display());
+    if free < RESERVE {
+        let advice = format!("make room: below {} MiB nothing is recorded any more", RESERVE >> 20);
+        Finding::problem("disk", what, advice)
+    } else if free < ENOUGH {
+        Finding::warning("disk", what, "make room, or let go of old histories: longhaul prune --older-than 30d")
+    } else {
+        Finding::ok("disk", what)
+    }
+}

@@ -1,0 +1,62 @@
+//! Work trees in the data directory that no run needs any more.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::Finding;
+use crate::command::carry::send;
+use crate::owner::{Access, Carried, Errand};
+
+pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
+    let trees = trees(data_dir);
+    let unfinished = match unfinished(data_dir).await {
+        Ok(unfinished) => unfinished,
+        Err(error) => {
+            let advice = "see `longhaul check`; if it cannot be opened at all, restore a backup";
+            return vec![Finding::problem("log", format!("{error:#}"), advice)];
+        }
+    };
+    let mut findings = vec![Finding::ok("log", format!("can be read; {} runs are not over", unfinished.len()))];
+    for (owner, tree) in trees {
+        // The run of a feature is `project/feature/number`.
+        let needed = unfinished.iter().any(|run| *run == owner || run.starts_with(&format!("{owner}/")));
+        if !needed {
+            let shown = tree.display();
+            let what = format!("{shown} belongs to no run that goes on; what is uncommitted in it may be wanted");
+            findings.push(Finding::warning(
+                "work tree",
+                what,
+                format!("look at it, then: git worktree remove {shown}"),
+            ));
+        }
+    }
+    findings
+}
+
+/// The work trees, each with the run or the beginning of the runs that it is for.
+fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
+    let entries = |path: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    };
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for project in entries(&data_dir.join("worktrees")) {
+        for tree in entries(&project) {
+            // That of the merges, whose name no feature can have, is the project's own.
+            let is_merging = name(&tree).starts_with('.');
+            let owner = if is_merging { name(&project) } else { format!("{}/{}", name(&project), name(&tree)) };
+            found.push((owner, tree));
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+async fn unfinished(data_dir: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let Some(access) = Access::reach(data_dir).await? else { return Ok(BTreeSet::new()) };
+    match send(&access, Errand::Unfinished).await? {
+        Carried::Unfinished { runs } => Ok(runs.into_iter().map(|run| run.to_string()).collect()),
+        _ => Err(super::super::not_asked_for()),
+    }
+}

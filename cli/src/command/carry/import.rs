@@ -1,0 +1,75 @@
+//! `longhaul import`.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::scratch::Scratch;
+use super::{counted, not_asked_for, send};
+use crate::arguments::{Import, Output};
+use crate::exit::{Exit, usage};
+use crate::owner::{Access, Carried, Errand, Imported};
+use crate::term;
+
+pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
+    let from_input = arguments.file == Path::new("-");
+    if !from_input && !arguments.file.is_file() {
+        return Err(usage(format!("there is no file {}", arguments.file.display())));
+    }
+    let access = Access::reach_or_create(data_dir).await?;
+    let scratch = from_input.then(|| Scratch::of_input(data_dir)).transpose()?;
+    let file = scratch.as_ref().map_or(arguments.file.as_path(), Scratch::path);
+    let file = std::path::absolute(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let Carried::Imported(imported) = send(&access, Errand::Import { file, dry_run: arguments.dry_run }).await? else {
+        return Err(not_asked_for());
+    };
+    let taken = imported.unreadable.is_none() && imported.differ.is_empty();
+    match arguments.output {
+        Output::Json => term::print(serde_json::to_string_pretty(&document(&imported, taken, arguments.dry_run))?),
+        Output::Table => show(&imported, taken, arguments.dry_run),
+    }
+    if let Some(reason) = &imported.unreadable {
+        term::say(format!("longhaul: {}: {reason}", arguments.file.display()));
+        return Ok(Exit::Operational);
+    }
+    Ok(if taken { Exit::Ok } else { Exit::Finding })
+}
+
+fn document(imported: &Imported, taken: bool, dry_run: bool) -> serde_json::Value {
+    let differ = imported.differ.iter().map(|(run, how)| json!({ "run": run, "how": how }));
+    json!({
+        "schema": "longhaul.import/1",
+        "dry_run": dry_run,
+        "imported": taken && !dry_run,
+        "new": imported.new,
+        "same": imported.same,
+        "differ": differ.collect::<Vec<_>>(),
+        "problem": imported.unreadable,
+    })
+}
+
+fn show(imported: &Imported, taken: bool, dry_run: bool) {
+    let word = match (taken, dry_run) {
+        (true, false) => "imported",
+        (true, true) => "would be imported",
+        (false, _) => "not imported",
+    };
+    for run in &imported.new {
+        term::print(format!("{run}  {word}"));
+    }
+    for run in &imported.same {
+        term::print(format!("{run}  skipped: the log has it already, exactly so"));
+    }
+    for (run, how) in &imported.differ {
+        term::print(format!("{run}  refused: {how}"));
+    }
+    if imported.unreadable.is_some() {
+        term::say("nothing was imported");
+    } else if taken {
+        let (new, same) = (counted(imported.new.len() as u64, "run"), imported.same.len());
+        term::say(format!("{new} {word}, {same} skipped"));
+    } else {
+        term::say("nothing was imported: a run that the log has otherwise cannot be replaced; import into another log");
+    }
+}

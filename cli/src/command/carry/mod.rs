@@ -1,0 +1,60 @@
+//! The commands that prove and carry: a log is replayed, exported, imported, backed up, checked and pruned.
+
+mod check;
+mod doctor;
+mod export;
+mod import;
+mod prune;
+mod replay;
+mod restore;
+mod scratch;
+mod verdict;
+
+use std::path::Path;
+
+use anyhow::Result;
+use longhaul_engine::RunId;
+use longhaul_storage::Scope;
+
+use crate::exit::usage;
+use crate::owner::{Access, Answer, Ask, Carried, Errand};
+use crate::place::Project;
+
+pub(super) use check::run as check;
+pub(super) use doctor::run as doctor;
+pub(super) use export::{backup, run as export};
+pub(super) use import::run as import;
+pub(super) use prune::run as prune;
+pub(super) use replay::run as replay;
+pub(super) use restore::run as restore;
+
+/// The log; a complaint if there is none.
+async fn reach(data_dir: &Path) -> Result<Access> {
+    let access = Access::reach(data_dir).await?;
+    access.ok_or_else(|| usage(format!("there is no log in {}: nothing has run yet", data_dir.display())))
+}
+
+/// Has an errand done.
+async fn send(access: &Access, errand: Errand) -> Result<Carried> {
+    match super::ask(access, Ask::Carry { what: errand }).await? {
+        Answer::Carried { what } => Ok(*what),
+        _ => Err(not_asked_for()),
+    }
+}
+
+fn not_asked_for() -> anyhow::Error {
+    anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")
+}
+
+/// A project and all below it, by its id or by its directory.
+async fn below(project: &str) -> Result<Scope> {
+    if Path::new(project).is_dir() {
+        return Ok(Scope::Below(Project::at(Path::new(project)).await?.id));
+    }
+    Ok(Scope::Below(RunId::new(project).map_err(usage)?))
+}
+
+/// `1 run`, `2 runs`.
+fn counted(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}

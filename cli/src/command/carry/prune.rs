@@ -1,0 +1,65 @@
+//! `longhaul prune`.
+
+use std::path::Path;
+
+use anyhow::Result;
+use chrono::{SecondsFormat, Utc};
+use longhaul_storage::Scope;
+use serde_json::json;
+
+use super::{below, counted, not_asked_for, reach, send};
+use crate::arguments::{Ended, Output, Prune};
+use crate::exit::Exit;
+use crate::owner::{Carried, Errand, PrunedRun};
+use crate::term;
+
+pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
+    let scope = match &arguments.project {
+        Some(project) => below(project).await?,
+        None => Scope::All,
+    };
+    let statuses = arguments.status.iter().map(|status| match status {
+        Ended::Completed => "completed".to_owned(),
+        Ended::Failed => "failed".to_owned(),
+        Ended::Cancelled => "cancelled".to_owned(),
+    });
+    let ended_before = Utc::now().checked_sub_signed(arguments.older_than).unwrap_or_default();
+    let dry_run = arguments.dry_run;
+    let access = reach(data_dir).await?;
+    let errand = Errand::Prune { scope, ended_before, statuses: statuses.collect(), dry_run };
+    let Carried::Pruned { runs, files, bytes, problem } = send(&access, errand).await? else {
+        return Err(not_asked_for());
+    };
+    match arguments.output {
+        Output::Json => {
+            let document = json!({
+                "schema": "longhaul.prune/1", "dry_run": dry_run, "runs": runs, "files": files, "bytes": bytes,
+            });
+            term::print(serde_json::to_string_pretty(&document)?);
+        }
+        Output::Table => show(&runs, dry_run),
+    }
+    let word = if dry_run { "would be pruned" } else { "pruned" };
+    let freed = if dry_run {
+        String::new()
+    } else {
+        format!("; {} and {bytes} bytes of large payloads removed", counted(files, "file"))
+    };
+    term::say(format!("{} {word}{freed}", counted(runs.len() as u64, "run")));
+    if let Some(problem) = problem {
+        term::say(format!("longhaul: {problem}"));
+        return Ok(Exit::Operational);
+    }
+    Ok(Exit::Ok)
+}
+
+fn show(runs: &[PrunedRun], dry_run: bool) {
+    for PrunedRun { run, status, ended_at, events } in runs {
+        let ended = ended_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true)).unwrap_or_default();
+        let gone = match events {
+            Some(events) if !dry_run => format!("{} gone", counted(*events, "event")),
+            _ => "would be pruned".to_owned(),
+        };
+        term::print(format!("{run}  {status} {ended}  {gone}"));
+    }
+}

@@ -1,0 +1,92 @@
+//! `longhaul restore`: a log of its own, made beside its place and moved there whole.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use longhaul_storage::bundle::{BundleError, Reader};
+use longhaul_storage::{Archive, SledStore};
+
+use super::counted;
+use crate::arguments::Restore;
+use crate::exit::{Exit, usage};
+use crate::term;
+
+pub(crate) async fn run(data_dir: &Path, arguments: &Restore) -> Result<Exit> {
+    refuse_if_used(data_dir)?;
+    let input: Box<dyn Read> = if arguments.file == Path::new("-") {
+        Box::new(std::io::stdin().lock())
+    } else {
+        let shown = arguments.file.display();
+        Box::new(File::open(&arguments.file).map_err(|error| usage(format!("cannot read {shown}: {error}")))?)
+    };
+    let making = Making::beside(data_dir)?;
+    let runs = fill(&making.0, input)
+        .await
+        .with_context(|| format!("{} cannot be restored; nothing was changed", arguments.file.display()))?;
+    refuse_if_used(data_dir)?;
+    making.place(data_dir)?;
+    term::say(format!("restored {} into {}", counted(runs, "run"), data_dir.display()));
+    term::say("projects go on where the backup was made; do not run both logs on the same checkouts");
+    Ok(Exit::Ok)
+}
+
+fn refuse_if_used(data_dir: &Path) -> Result<()> {
+    match std::fs::read_dir(data_dir).map(|mut entries| entries.next().is_some()) {
+        Ok(false) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Ok(true) => Err(usage(format!(
+            "{} is not empty: a backup is restored into an empty data directory only; name another one with --data-dir",
+            data_dir.display()
+        ))),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", data_dir.display())),
+    }
+}
+
+async fn fill(dir: &Path, input: Box<dyn Read>) -> Result<u64> {
+    let reader = Reader::new(input)?;
+    let backup = reader.header().backup;
+    let log = SledStore::open(dir)?;
+    let mut runs = 0;
+    for carried in reader {
+        log.import(carried.map_err(|error: BundleError| anyhow::anyhow!(error))?).await?;
+        runs += 1;
+    }
+    if let Some(backup) = backup {
+        log.follow_on(backup.epoch).await?;
+    }
+    tokio::task::spawn_blocking(move || log.close()).await?;
+    Ok(runs)
+}
+
+/// A data directory that is being made; it goes if it is not placed.
+struct Making(PathBuf);
+
+impl Making {
+    fn beside(data_dir: &Path) -> Result<Self> {
+        use std::os::unix::fs::DirBuilderExt;
+        let parent = data_dir.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+        let mut name = data_dir.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.restoring", uuid::Uuid::now_v7().simple()));
+        let dir = parent.join(name);
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&dir);
+        made.with_context(|| format!("cannot make {}", dir.display()))?;
+        Ok(Self(dir))
+    }
+
+    fn place(&self, data_dir: &Path) -> Result<()> {
+        // An empty directory gives way.
+        std::fs::rename(&self.0, data_dir)
+            .with_context(|| format!("cannot name the restored log {}", data_dir.display()))?;
+        let parent = data_dir.parent().unwrap_or(Path::new("/"));
+        File::open(parent).and_then(|dir| dir.sync_all()).with_context(|| format!("cannot sync {}", parent.display()))
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

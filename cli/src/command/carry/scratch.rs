@@ -1,0 +1,40 @@
+//! A file that is there for the length of a command: what goes to or comes from a pipe on its way to the owner of a log.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// A path for a file; what is there is removed at the end.
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// In the data directory, where whoever owns the log can write, and where there is room if there is any.
+    pub(super) fn in_dir(data_dir: &Path) -> Self {
+        Self(data_dir.join(format!("carried-{}.tmp", uuid::Uuid::now_v7().simple())))
+    }
+
+    /// The content of standard input.
+    pub(super) fn of_input(data_dir: &Path) -> Result<Self> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let scratch = Self::in_dir(data_dir);
+        let mut file = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&scratch.0)
+            .with_context(|| format!("cannot write {}", scratch.0.display()))?;
+        std::io::copy(&mut std::io::stdin().lock(), &mut file).context("cannot read standard input")?;
+        Ok(scratch)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

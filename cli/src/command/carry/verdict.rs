@@ -1,0 +1,120 @@
+//! What replaying a run came to, for people and for scripts.
+
+use longhaul_engine::{EventKind, RunId, Workflows, verify};
+use longhaul_storage::Carried;
+use serde::Serialize;
+
+use super::counted;
+use crate::exit::Exit;
+
+/// What became of one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub(super) enum Verdict {
+    /// It decides as it did.
+    Same,
+    /// It decides otherwise from here on.
+    Diverged { position: u64, recorded: String, asked: String },
+    /// There is nothing to replay: its history was pruned.
+    Pruned,
+    /// Its history cannot be read, or not be replayed by this program.
+    Unreadable { reason: String },
+}
+
+/// One line of the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Line {
+    /// The run; of a file that cannot be read it is not known.
+    pub(super) run: Option<RunId>,
+    /// The file that it comes from; of a run of the log there is none.
+    pub(super) file: Option<String>,
+    pub(super) events: u64,
+    #[serde(flatten)]
+    pub(super) verdict: Verdict,
+}
+
+/// The whole report.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    schema: &'static str,
+    same: usize,
+    diverged: usize,
+    pruned: usize,
+    unreadable: usize,
+    runs: Vec<Line>,
+}
+
+/// Makes the decisions of a run again.
+pub(super) fn of(workflows: &Workflows, carried: &Carried) -> Verdict {
+    // What a pruned run has left begins in the middle; if it was started again, that can be replayed.
+    let is_start = |kind: &EventKind| matches!(kind, EventKind::RunStarted { .. });
+    let Some(begin) = carried.events.iter().position(|event| is_start(&event.kind)) else { return Verdict::Pruned };
+    let events = &carried.events[begin..];
+    let verified = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| verify(workflows, &carried.run, events)));
+    match verified {
+        Ok(Ok(None)) => Verdict::Same,
+        Ok(Ok(Some(diverged))) => {
+            Verdict::Diverged { position: diverged.position, recorded: diverged.recorded, asked: diverged.asked }
+        }
+        Ok(Err(error)) => Verdict::Unreadable { reason: error.to_string() },
+        Err(_) => Verdict::Unreadable { reason: "the workflow panicked; this is a bug".into() },
+    }
+}
+
+impl Report {
+    pub(super) fn of(runs: Vec<Line>) -> Self {
+        let count = |is: fn(&Verdict) -> bool| runs.iter().filter(|line| is(&line.verdict)).count();
+        Self {
+            schema: "longhaul.replay/1",
+            same: count(|verdict| matches!(verdict, Verdict::Same)),
+            diverged: count(|verdict| matches!(verdict, Verdict::Diverged { .. })),
+            pruned: count(|verdict| matches!(verdict, Verdict::Pruned)),
+            unreadable: count(|verdict| matches!(verdict, Verdict::Unreadable { .. })),
+            runs,
+        }
+    }
+
+    /// A run that diverged is the finding that was looked for; it comes before what could not be read.
+    pub(super) fn exit(&self) -> Exit {
+        match (self.diverged, self.unreadable) {
+            (0, 0) => Exit::Ok,
+            (0, _) => Exit::Operational,
+            _ => Exit::Finding,
+        }
+    }
+
+    /// One line a run, both sides of each difference below it, and a line for the whole.
+    pub(super) fn text(&self) -> String {
+        let names: Vec<String> = self.runs.iter().map(Line::name).collect();
+        let width = names.iter().map(String::len).max().unwrap_or_default();
+        let mut text = String::new();
+        for (name, line) in names.iter().zip(&self.runs) {
+            let events = counted(line.events, "event");
+            text += &match &line.verdict {
+                Verdict::Same => format!("{name:width$}  same      {events}\n"),
+                Verdict::Pruned => format!("{name:width$}  pruned    nothing is left to replay\n"),
+                Verdict::Unreadable { reason } => format!("{name:width$}  unreadable  {reason}\n"),
+                Verdict::Diverged { position, recorded, asked } => format!(
+                    "{name:width$}  diverged  at event {position} of {}\n    recorded   {recorded}\n    asked now  {asked}\n",
+                    line.events
+                ),
+            };
+        }
+        let mut summary = vec![format!("{} same", self.same), format!("{} diverged", self.diverged)];
+        for (count, word) in [(self.pruned, "pruned"), (self.unreadable, "unreadable")] {
+            if count > 0 {
+                summary.push(format!("{count} {word}"));
+            }
+        }
+        text + &format!("{}: {}", counted(self.runs.len() as u64, "run"), summary.join(", "))
+    }
+}
+
+impl Line {
+    fn name(&self) -> String {
+        match (&self.run, &self.file) {
+            (Some(run), _) => run.to_string(),
+            (None, file) => file.clone().unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `longhaul graph`.
+
+mod layout;
+mod svg;
+mod text;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::page::Page;
+use crate::arguments::Output;
+use crate::arguments::look::{Form, Graph};
+use crate::exit::{Exit, usage};
+use crate::look::graph::{self, State};
+use crate::look::{Document, GraphDocument, Question};
+use crate::place::Project;
+use crate::term;
+
+pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
+    let document = document(data_dir, &Project::at(&arguments.dir).await?).await?;
+    if arguments.output == Output::Json {
+        term::print(serde_json::to_string_pretty(&document)?);
+        return Ok(Exit::Ok);
+    }
+    term::print(match arguments.form {
+        Form::Text => text::draw(Page::here(), &document),
+        Form::Dot => dot(&document),
+        Form::Mermaid => mermaid(&document),
+        Form::Svg => svg::draw(&document),
+    });
+    Ok(Exit::Ok)
+}
+
+/// The features as the list has them now, in the states that the log knows.
+async fn document(data_dir: &Path, project: &Project) -> Result<GraphDocument> {
+    let loaded = longhaul_activities::project::load(&project.root).await;
+    let known = match super::ask(data_dir, Question::Graph(project.id.clone())).await {
+        Ok(Some(Document::Graph(document))) => Some(document),
+        Ok(Some(other)) => return Err(super::unexpected(&other)),
+        Ok(None) => None,
+        Err(error) if super::is_usage(&error) => None,
+        Err(error) => return Err(error),
+    };
+    match (known, loaded) {
+        (Some(known), Ok(loaded)) => Ok(known.with_list(&project.id, &loaded.features)),
+        (Some(known), Err(_)) => Ok(known),
+        (None, loaded) => Ok(graph::of_list(&project.id, &loaded.map_err(usage)?.features)),
+    }
+}
+
+/// The colours of a state: of its box, and of its border.
+fn colours(state: State) -> (&'static str, &'static str) {
+    match state {
+        State::Passes => ("#d7f0d9", "#2e7d32"),
+        State::InProgress => ("#d6e6fb", "#1565c0"),
+        State::Pending => ("#ffffff", "#616161"),
+        State::Waiting => ("#f0f0f0", "#9e9e9e"),
+        State::Blocked => ("#fbdcdc", "#c62828"),
+    }
+}
+
+/// For Graphviz.
+fn dot(document: &GraphDocument) -> String {
+    let mut text = String::from("digraph features {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\"];\n");
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ");
+    for node in &document.features {
+        let (fill, border) = colours(node.state);
+        let label = format!("{}\\n{}", quoted(&node.id), node.state.words());
+        let tip = quoted(&node.name);
+        text += &format!(
+            "  \"{}\" [label=\"{label}\", tooltip=\"{tip}\", fillcolor=\"{fill}\", color=\"{border}\"];\n",
+            quoted(&node.id)
+        );
+    }
+    for (from, to) in edges(document) {
+        text += &format!("  \"{}\" -> \"{}\";\n", quoted(from), quoted(to));
+    }
+    text + "}"
+}
+
+/// For Mermaid, whose ids may hold letters and digits only.
+fn mermaid(document: &GraphDocument) -> String {
+    let mut text = String::from("graph LR\n");
+    let number = |id: &str| document.features.iter().position(|node| node.id == id);
+    for (index, node) in document.features.iter().enumerate() {
+        let label = node.id.replace('"', "#quot;");
+        text += &format!("  f{index}[\"{label}<br/>{}\"]:::{}\n", node.state.words(), class(node.state));
+    }
+    for (from, to) in edges(document) {
+        if let (Some(from), Some(to)) = (number(from), number(to)) {
+            text += &format!("  f{from} --> f{to}\n");
+        }
+    }
+    let states = [State::Passes, State::InProgress, State::Pending, State::Waiting, State::Blocked];
+    let classes = states.map(|state| {
+        let (fill, border) = colours(state);
+        format!("  classDef {} fill:{fill},stroke:{border}", class(state))
+    });
+    text + &classes.join("\n")
+}
+
+fn class(state: State) -> String {
+    state.words().replace(' ', "_")
+}
+
+/// What is needed, and what needs it.
+fn edges(document: &GraphDocument) -> impl Iterator<Item = (&str, &str)> {
+    document.features.iter().flat_map(|node| node.depends_on.iter().map(|need| (need.as_str(), node.id.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A graph of features with what they need.
+    pub(super) fn sample(features: &[(&str, State, &[&str])]) -> GraphDocument {
+        let node = |(id, state, needs): &(&str, State, &[&str])| graph::Node {
+            id: (*id).into(),
+            name: format!("<{id}> & \"more\""),
+            state: *state,
+            depends_on: needs.iter().map(|need| (*need).into()).collect(),
+        };
+        let features = features.iter().map(node).collect();
+        GraphDocument { schema: graph::SCHEMA.into(), project: "shop".into(), features }
+    }
+
+    #[test]
+    fn other_tools_get_quoted_text() {
+        let graph = sample(&[("a", State::Passes, &[]), ("b", State::InProgress, &["a"])]);
+        let dot = dot(&graph);
+        assert!(dot.contains(r#"tooltip="<a> & \"more\"""#) && dot.contains(r#"  "a" -> "b";"#), "{dot}");
+        let mermaid = mermaid(&graph);
+        assert!(
+            mermaid.contains("  f0 --> f1\n") && mermaid.contains("f1[\"b<br/>in progress\"]:::in_progress"),
+            "{mermaid}"
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! A graph for a terminal: each feature once, below the one of its needs that is furthest down; the others are named.
+
+use std::collections::BTreeMap;
+
+use super::super::page::{Page, colour};
+use super::super::tree::lines;
+use super::layout::ranks;
+use crate::look::GraphDocument;
+use crate::look::graph::State;
+
+pub(super) fn draw(page: Page, document: &GraphDocument) -> String {
+    if document.features.is_empty() {
+        return "no features".into();
+    }
+    let order = order(document);
+    let depths: Vec<usize> = order.iter().map(|row| row.depth).collect();
+    let leads = lines(&depths);
+    let wide =
+        |(lead, row): (&String, &Row)| lead.chars().count() + 2 + document.features[row.index].id.chars().count();
+    let column = leads.iter().zip(&order).map(wide).max().unwrap_or_default();
+    let column = if page.is_narrow() { 0 } else { column };
+    let drawn = leads.iter().zip(&order).map(|(lead, row)| line(page, document, lead, row, column));
+    drawn.collect::<Vec<_>>().join("\n")
+}
+
+/// A feature as a tree shows it.
+struct Row {
+    depth: usize,
+    index: usize,
+    /// The feature that it is drawn below.
+    above: Option<usize>,
+}
+
+fn line(page: Page, document: &GraphDocument, lead: &str, row: &Row, column: usize) -> String {
+    let node = &document.features[row.index];
+    let words = node.state.words();
+    let text = format!("{lead}{} {}", sign(node.state), node.id);
+    let gap = " ".repeat(column.saturating_sub(text.chars().count()) + 2);
+    let shown = format!("{lead}{} {}{gap}{}", page.paint(colour(words), sign(node.state)), node.id, page.state(words));
+    let above = row.above.map(|above| document.features[above].id.as_str());
+    let others = node.depends_on.iter().map(String::as_str).filter(|need| Some(*need) != above);
+    let others: Vec<&str> = others.collect();
+    if others.is_empty() {
+        return shown;
+    }
+    let others = format!("(also needs {})", others.join(", "));
+    if page.width.is_some_and(|width| text.chars().count() + gap.len() + words.len() + 2 + others.len() > width) {
+        return format!("{shown}\n{}", page.indented(lead.chars().count() + 4, &others));
+    }
+    format!("{shown}  {others}")
+}
+
+fn sign(state: State) -> &'static str {
+    match state {
+        State::Passes => "✓",
+        State::InProgress => "▶",
+        State::Pending => "○",
+        State::Waiting => "·",
+        State::Blocked => "✗",
+    }
+}
+
+/// The features in the order of the tree.
+fn order(document: &GraphDocument) -> Vec<Row> {
+    let ranks = ranks(document);
+    let places: BTreeMap<&str, usize> =
+        document.features.iter().enumerate().map(|(index, node)| (node.id.as_str(), index)).collect();
+    let mut families: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+    for (index, node) in document.features.iter().enumerate() {
+        // Of what it needs, the one that is furthest down.
+        let needs = node.depends_on.iter().filter_map(|need| places.get(need.as_str()).copied());
+        let needs = needs.filter(|need| ranks[*need] < ranks[index]);
+        let above = needs.max_by_key(|need| (ranks[*need], std::cmp::Reverse(*need)));
+        families.entry(above).or_default().push(index);
+    }
+    let mut order = Vec::new();
+    let row = |depth, above| move |index| Row { depth, index, above };
+    let mut open: Vec<Row> = families.remove(&None).into_iter().flatten().rev().map(row(0, None)).collect();
+    while let Some(next) = open.pop() {
+        let children = families.remove(&Some(next.index)).into_iter().flatten().rev();
+        open.extend(children.map(row(next.depth + 1, Some(next.index))));
+        order.push(next);
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample;
+    use super::*;
+
+    fn graph() -> GraphDocument {
+        sample(&[
+            ("parser", State::Passes, &[]),
+            ("table", State::InProgress, &["parser"]),
+            ("shell", State::Waiting, &["table", "parser"]),
+            ("manual", State::Blocked, &[]),
+        ])
+    }
+
+    #[test]
+    fn each_feature_is_below_what_it_needs() {
+        let drawn = draw(Page { width: None, is_coloured: false }, &graph());
+        let expected = "✓ parser     passes\n\
+                        └─▶ table    in progress\n  \
+                          └─· shell  waiting  (also needs parser)\n\
+                        ✗ manual     blocked";
+        assert_eq!(drawn, expected);
+    }
+
+    #[test]
+    fn a_narrow_page_is_not_left() {
+        let drawn = draw(Page { width: Some(30), is_coloured: false }, &graph());
+        assert!(drawn.lines().all(|line| line.chars().count() <= 30), "{drawn}");
+    }
+}

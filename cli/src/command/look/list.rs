@@ -1,0 +1,82 @@
+//! `longhaul list`.
+
+use std::path::Path;
+
+use anyhow::Result;
+use chrono::Utc;
+use longhaul_engine::RunId;
+
+use super::page::{self, Page};
+use crate::arguments::Output;
+use crate::arguments::look::List;
+use crate::exit::{Exit, usage};
+use crate::look::list::{Cursor, Query, RunLine, SCHEMA};
+use crate::look::{Document, ListDocument, Question};
+use crate::place::Project;
+use crate::term;
+
+pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
+    let output = arguments.output;
+    let document = match super::ask(data_dir, Question::List(query(arguments).await?)).await? {
+        Some(Document::List(list)) => list,
+        Some(other) => return Err(super::unexpected(&other)),
+        None => ListDocument { schema: SCHEMA.into(), is_running: false, runs: Vec::new(), fitting: 0, next: None },
+    };
+    match output {
+        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Table if document.runs.is_empty() => term::say(format!("no run fits in {}", data_dir.display())),
+        Output::Table => show(&document),
+    }
+    Ok(Exit::Ok)
+}
+
+async fn query(arguments: List) -> Result<Query> {
+    let project = match arguments.project {
+        Some(text) if Path::new(&text).is_dir() => Some(Project::at(Path::new(&text)).await?.id),
+        Some(text) => Some(RunId::new(text).map_err(usage)?),
+        None => None,
+    };
+    let unfit = || usage("--after takes the cursor that the last page gave");
+    let after = arguments.after.map(|text| Cursor::read(&text).ok_or_else(unfit)).transpose()?;
+    Ok(Query {
+        project,
+        status: arguments.status,
+        kind: arguments.kind,
+        feature: arguments.feature,
+        since: arguments.since,
+        until: arguments.until,
+        labels: arguments.label,
+        limit: arguments.limit as usize,
+        after,
+    })
+}
+
+fn show(document: &ListDocument) {
+    let page = Page::here();
+    let rows: Vec<Vec<String>> = document.runs.iter().map(|line| row(page, line)).collect();
+    term::print(page.table(&["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", ""], &rows));
+    super::say_if_idle(document.is_running, &document.runs);
+    if let Some(next) = &document.next {
+        let rest = document.fitting - document.runs.len();
+        term::say(format!("{rest} more: --after {next}"));
+    }
+}
+
+fn row(page: Page, line: &RunLine) -> Vec<String> {
+    let now = Utc::now();
+    let took = line.ended_at.map(|ended_at| page::span(ended_at - line.started_at)).unwrap_or_default();
+    let until = line.until.map(|until| format!("until {}", page::time(until)));
+    let remark = line.reason.as_deref().map(|reason| page::safe(first_line(reason))).or(until).unwrap_or_default();
+    vec![
+        line.run.to_string(),
+        line.workflow.clone(),
+        page.state(&line.status),
+        page::span(now - line.started_at),
+        took,
+        page::short(&remark, 100),
+    ]
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}

@@ -1,0 +1,133 @@
+//! `longhaul logs`: what the agent printed, from the files that its sessions leave.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use longhaul_activities::process::run_folder_name;
+
+use crate::arguments::look::Logs;
+use crate::exit::{Exit, usage};
+use crate::look::{DescribeDocument, Document, Name, Question, Session};
+use crate::term;
+
+/// How often a file that is followed is looked at.
+const AGAIN: Duration = Duration::from_millis(200);
+
+pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
+    let mut name = super::name(&arguments.run, &arguments.dir).await;
+    let mut last_shown = 0;
+    loop {
+        let document = describe(data_dir, &name).await?;
+        name.text = document.run.run.to_string();
+        if let Some(index) = chosen(&document, arguments, last_shown)? {
+            last_shown = index + 1;
+            term::say(format!("{}: session {}", name.text, document.sessions[index].number));
+            show(data_dir, &name, document, index, arguments.follow).await?;
+            if !arguments.follow || arguments.session.is_some() {
+                return Ok(Exit::Ok);
+            }
+            continue;
+        }
+        if document.run.ended_at.is_some() || !arguments.follow {
+            return Ok(Exit::Ok);
+        }
+        if !is_running(data_dir, &name).await? {
+            term::say(format!("{} is not over, but no process runs it: `longhaul run` goes on", name.text));
+            return Ok(Exit::Suspended);
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// Which session is to be shown now: the one that was asked for, else the latest, unless it was shown already.
+fn chosen(document: &DescribeDocument, arguments: &Logs, shown: usize) -> Result<Option<usize>> {
+    let sessions = &document.sessions;
+    if let Some(number) = arguments.session {
+        let found = sessions.iter().rposition(|session| session.number == number);
+        let unknown =
+            || usage(format!("{} has had {} sessions, and no session {number}", document.run.run, sessions.len()));
+        return found.map(Some).ok_or_else(unknown);
+    }
+    if shown > 0 {
+        return Ok((shown < sessions.len()).then_some(shown));
+    }
+    if sessions.is_empty() && !arguments.follow {
+        term::say(format!("{} has had no session yet", document.run.run));
+    }
+    Ok(sessions.len().checked_sub(1))
+}
+
+/// Shows a session; one that is at work and followed, until it is over.
+async fn show(
+    data_dir: &Path,
+    name: &Name,
+    mut document: Box<DescribeDocument>,
+    index: usize,
+    follow: bool,
+) -> Result<()> {
+    let mut file: Option<(PathBuf, File)> = None;
+    loop {
+        let session = document.sessions.get(index).context("the history of the run has become shorter")?;
+        let is_over = session.ended_at.is_some();
+        let path = log(data_dir, name, session);
+        // Another attempt writes another file.
+        if file.as_ref().map(|(open, _)| open) != path.as_ref() {
+            file = path.and_then(|path| File::open(&path).ok().map(|open| (path, open)));
+        }
+        match &mut file {
+            Some((_, open)) => copy(open)?,
+            None if is_over => term::say("its output is not here any more"),
+            None => {}
+        }
+        if is_over || !follow || !is_running(data_dir, name).await? {
+            return Ok(());
+        }
+        tokio::time::sleep(AGAIN).await;
+        document = describe(data_dir, name).await?;
+    }
+}
+
+/// What has come to a file since it was last looked at.
+fn copy(file: &mut File) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match io::copy(file, &mut out).and_then(|_| out.flush()) {
+        // Whoever listened has heard enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        copied => copied.context("cannot show the output of the session"),
+    }
+}
+
+/// The file with the output of a session: as its report says, or for one without a report the newest of its call.
+fn log(data_dir: &Path, name: &Name, session: &Session) -> Option<PathBuf> {
+    if let Some(log) = &session.log {
+        return Some(log.into());
+    }
+    let run = longhaul_engine::RunId::new(name.text.clone()).ok()?;
+    let begins = format!("{}-", session.call);
+    let files = fs::read_dir(data_dir.join("logs").join(run_folder_name(&run))).ok()?;
+    let of_call = |file: &fs::DirEntry| {
+        let file = file.file_name().to_string_lossy().into_owned();
+        file.strip_prefix(&begins).is_some_and(|rest| rest.contains("-session"))
+    };
+    let files = files.flatten().filter(of_call);
+    let newest = files.max_by_key(|file| file.metadata().and_then(|data| data.created()).ok());
+    newest.map(|file| file.path())
+}
+
+async fn describe(data_dir: &Path, name: &Name) -> Result<Box<DescribeDocument>> {
+    match super::ask_log(data_dir, Question::Describe(name.clone())).await? {
+        Document::Describe(document) => Ok(document),
+        other => Err(super::unexpected(&other)),
+    }
+}
+
+async fn is_running(data_dir: &Path, name: &Name) -> Result<bool> {
+    let query = crate::look::history::Query { name: name.clone(), from: u64::MAX, lines: false };
+    match super::ask_log(data_dir, Question::History(query)).await? {
+        Document::History(page) => Ok(page.is_running),
+        other => Err(super::unexpected(&other)),
+    }
+}

@@ -1,0 +1,80 @@
+//! `longhaul tree`.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::page::{self, Page};
+use crate::arguments::Output;
+use crate::arguments::look::Tree;
+use crate::exit::Exit;
+use crate::look::tree::Branch;
+use crate::look::{Document, Name, Question};
+use crate::place::Project;
+use crate::term;
+
+pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
+    let dir = Path::new(&arguments.target);
+    let name = if dir.is_dir() {
+        Name { text: Project::at(dir).await?.id.to_string(), project: None }
+    } else {
+        super::name(&arguments.target, Path::new(".")).await
+    };
+    let document = match super::ask_log(data_dir, Question::Tree(name)).await? {
+        Document::Tree(document) => document,
+        other => return Err(super::unexpected(&other)),
+    };
+    match arguments.output {
+        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Table => {
+            term::print(text(Page::here(), &document.runs));
+            super::say_if_idle(document.is_running, document.runs.iter().map(|branch| &branch.run));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn text(page: Page, runs: &[Branch]) -> String {
+    let depths: Vec<usize> = runs.iter().map(|run| run.depth).collect();
+    let lines = runs.iter().zip(lines(&depths)).map(|(run, lead)| {
+        let parent = run.run.parent.as_ref().filter(|_| run.depth > 0);
+        let id = run.run.run.as_str();
+        let id = parent.and_then(|parent| id.strip_prefix(parent.as_str())?.strip_prefix('/')).unwrap_or(id);
+        let room = page.width.map_or(usize::MAX, |width| width.saturating_sub(lead.chars().count() + 1));
+        let head = format!("{id}  {}", run.run.status);
+        let step = run.step.as_deref().map(|step| format!(": {}", page::safe(step))).unwrap_or_default();
+        let rest = page::short(&step, room.saturating_sub(head.chars().count()).max(2));
+        let rest = if page.is_narrow() && rest.chars().count() < 4 { String::new() } else { rest };
+        format!("{lead}{id}  {}{rest}", page.state(&run.run.status))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The lines that lead to the entries of a tree, given how deep each is.
+pub(super) fn lines(depths: &[usize]) -> Vec<String> {
+    let mut open: Vec<bool> = Vec::new();
+    let mut leads = vec![String::new(); depths.len()];
+    // From the end: whether another one follows at a depth is known when its line is drawn.
+    for (lead, depth) in leads.iter_mut().zip(depths).rev() {
+        open.resize(depth + 1, false);
+        for is_open in open.iter().take(*depth).skip(1) {
+            lead.push_str(if *is_open { "│ " } else { "  " });
+        }
+        if *depth > 0 {
+            lead.push_str(if open[*depth] { "├─" } else { "└─" });
+        }
+        open[*depth] = true;
+    }
+    leads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_lead_to_those_that_follow() {
+        let drawn = lines(&[0, 1, 2, 2, 1, 2, 0]);
+        assert_eq!(drawn, ["", "├─", "│ ├─", "│ └─", "└─", "  └─", ""]);
+    }
+}

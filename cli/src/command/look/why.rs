@@ -1,0 +1,74 @@
+//! `longhaul why`.
+
+use std::path::Path;
+
+use anyhow::Result;
+use chrono::Utc;
+
+use super::page::{self, Page};
+use crate::arguments::Output;
+use crate::arguments::look::Named;
+use crate::exit::{Exit, usage};
+use crate::look::why::{self, Reason};
+use crate::look::{Document, Question, WhyDocument, graph};
+use crate::place::Project;
+use crate::term;
+
+pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
+    let document = document(data_dir, arguments).await?;
+    match arguments.output {
+        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Table => term::print(text(Page::here(), &document)),
+    }
+    Ok(Exit::Ok)
+}
+
+/// By the log; a feature that no log knows yet by its list.
+async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
+    let name = super::name(&arguments.run, &arguments.dir).await;
+    let question = Question::Why(name);
+    let (error, has_run) = match super::ask(data_dir, question).await {
+        Ok(Some(Document::Why(document))) => return Ok(document),
+        Ok(Some(other)) => return Err(super::unexpected(&other)),
+        Ok(None) => (super::no_log(data_dir), false),
+        Err(error) => (error, true),
+    };
+    match of_list(arguments, has_run).await {
+        Some(document) if super::is_usage(&error) => Ok(document),
+        _ => Err(error),
+    }
+}
+
+async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
+    let project = Project::at(&arguments.dir).await.ok()?;
+    let loaded = longhaul_activities::project::load(&project.root).await.map_err(usage).ok()?;
+    let graph = graph::of_list(&project.id, &loaded.features);
+    let node = graph.features.iter().find(|node| node.id == arguments.run)?;
+    Some(why::of_list(&node.id, &project.id, node.state, has_run))
+}
+
+fn text(page: Page, document: &WhyDocument) -> String {
+    let run = document.run.as_ref().map(ToString::to_string).filter(|run| *run != document.about);
+    let run = run.map(|run| format!(" ({run})")).unwrap_or_default();
+    let mut lines = vec![page.indented(0, &format!("{}{run}: {}", document.about, page.state(&document.state)))];
+    for reason in &document.reasons {
+        lines.push(self::reason(page, reason));
+    }
+    lines.join("\n")
+}
+
+fn reason(page: Page, reason: &Reason) -> String {
+    let now = Utc::now();
+    let left = reason.until.filter(|until| *until > now).map(|until| format!(" (in {})", page::span(until - now)));
+    let text = format!("{}{}", page::safe(&reason.text), left.unwrap_or_default());
+    let mut lines = vec![page.indented(2, &text)];
+    let output = reason.output.iter().map(|line| {
+        let room = page.width.map_or(usize::MAX, |width| width.saturating_sub(6));
+        page.paint(page::Colour::Dim, format!("    | {}", page::short(&page::safe(line), room)).trim_end())
+    });
+    lines.extend(output);
+    if let Some(remedy) = &reason.remedy {
+        lines.push(page.indented(2, &format!("→ {remedy}")));
+    }
+    lines.join("\n")
+}

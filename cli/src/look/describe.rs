@@ -1,0 +1,157 @@
+//! Everything about one run.
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{MessageBody, RunId, StoreError};
+use longhaul_workflows::feature::FeatureOutcome;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::View;
+use super::facts::{Activity, Evidence, Facts, Segment, Session};
+use super::list::RunLine;
+
+/// The `schema` of [`DescribeDocument`].
+pub(crate) const SCHEMA: &str = "longhaul.describe/1";
+
+/// A run: where it stands, and what was done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct DescribeDocument {
+    pub(crate) schema: String,
+    /// Whether a process runs this log now.
+    pub(crate) is_running: bool,
+    #[serde(flatten)]
+    pub(crate) run: RunLine,
+    /// What is being done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) step: Option<String>,
+    /// Why it does not go on just now, in plain words; absent if nothing holds it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) waits_for: Vec<String>,
+    /// How many events its history has.
+    pub(crate) events: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_event_at: Option<DateTime<Utc>>,
+    /// Messages that it has not taken yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) mailbox: Vec<Waiting>,
+    /// How its history began, and began anew.
+    pub(crate) segments: Vec<Segment>,
+    /// The runs above it, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub(crate) ancestors: Vec<RunId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) children: Vec<RunLine>,
+    /// The commit that passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) commit: Option<String>,
+    pub(crate) activities: Vec<Activity>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sessions: Vec<Session>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) evidence: Vec<Evidence>,
+    pub(crate) cost: Cost,
+}
+
+/// A message in a mailbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Waiting {
+    pub(crate) at: DateTime<Utc>,
+    /// `pause`, `resume`, `cancel`, `reconcile`, `child_ended`, or the name of a signal.
+    pub(crate) what: String,
+}
+
+/// What a run has cost so far, as far as it is recorded.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Cost {
+    pub(crate) sessions: usize,
+    /// How long agents worked in sessions that are over.
+    pub(crate) session_seconds: f64,
+    /// US dollars; absent where no agent said anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) usd: Option<f64>,
+}
+
+impl View<'_> {
+    pub(super) async fn describe(&self, run: &RunId) -> Result<DescribeDocument, StoreError> {
+        let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let facts = Facts::of(&self.store.read(run, 0).await?);
+        let line = self.line(run.clone(), summary).await?;
+        let why = if line.ended_at.is_none() { self.why_run(run).await?.reasons } else { Vec::new() };
+        let mailbox = self.store.mailbox(run).await?.into_iter();
+        let outcome = facts.output.as_ref().and_then(|output| output.read::<FeatureOutcome>().ok());
+        let (commit, blocked) = match outcome {
+            Some(FeatureOutcome::Passed { commit, .. }) => (Some(commit), None),
+            Some(FeatureOutcome::Blocked { reason, .. }) => (None, Some(reason)),
+            None => (None, None),
+        };
+        let status = match (&commit, &blocked) {
+            (Some(_), _) => "passed".into(),
+            (_, Some(_)) => "blocked".into(),
+            _ => line.status.clone(),
+        };
+        Ok(DescribeDocument {
+            schema: SCHEMA.into(),
+            is_running: self.is_running,
+            step: facts.step.clone().filter(|_| line.ended_at.is_none()),
+            waits_for: why.into_iter().filter(|reason| reason.kind.holds()).map(|reason| reason.text).collect(),
+            events: facts.events,
+            last_event_at: facts.last_at,
+            mailbox: mailbox.map(|message| Waiting { at: message.at, what: what(&message.body).into() }).collect(),
+            ancestors: self.ancestors(line.parent.clone()).await?,
+            children: self.children(run).await?,
+            cost: cost(&facts.sessions),
+            run: RunLine { status, reason: line.reason.clone().or(blocked), ..line },
+            commit,
+            segments: facts.segments,
+            activities: facts.activities.into_values().collect(),
+            sessions: facts.sessions,
+            evidence: facts.evidence,
+        })
+    }
+
+    async fn ancestors(&self, mut above: Option<RunId>) -> Result<Vec<RunId>, StoreError> {
+        let mut ancestors = Vec::new();
+        while let Some(run) = above.filter(|run| !ancestors.contains(run)) {
+            above = self.store.summary(&run).await?.and_then(|summary| summary.parent);
+            ancestors.push(run);
+        }
+        Ok(ancestors)
+    }
+
+    /// The runs that this one started: their ids are below its own.
+    async fn children(&self, run: &RunId) -> Result<Vec<RunLine>, StoreError> {
+        let below = self.store.runs(&format!("{run}/")).await?;
+        let mut outcomes = super::list::Outcomes::default();
+        let mut children = Vec::new();
+        for (child, summary) in below {
+            if summary.parent.as_ref() == Some(run) {
+                let mut line = RunLine::of(child, summary);
+                outcomes.apply(self, &mut line).await?;
+                children.push(line);
+            }
+        }
+        children.sort_by(|one, other| one.started_at.cmp(&other.started_at).then_with(|| one.run.cmp(&other.run)));
+        Ok(children)
+    }
+}
+
+fn what(body: &MessageBody) -> &str {
+    match body {
+        MessageBody::Signal { name, .. } => name,
+        MessageBody::ChildEnded { .. } => "child_ended",
+        MessageBody::Pause(_) => "pause",
+        MessageBody::Resume(_) => "resume",
+        MessageBody::Cancel(_) => "cancel",
+        MessageBody::Reconcile { .. } => "reconcile",
+    }
+}
+
+fn cost(sessions: &[Session]) -> Cost {
+    let dollars: Vec<f64> = sessions.iter().filter_map(|session| session.cost_usd).collect();
+    Cost {
+        sessions: sessions.len(),
+        session_seconds: sessions.iter().filter_map(|session| session.seconds).fold(0.0, |sum, seconds| sum + seconds),
+        usd: (!dollars.is_empty()).then(|| dollars.iter().sum()),
+    }
+}

@@ -1,0 +1,62 @@
+//! What happened to a run, page by page.
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{Position, RunId, StoreError};
+use longhaul_storage::history_file;
+use serde::{Deserialize, Serialize};
+
+use super::{Name, View, words};
+
+/// How many events are on a page.
+const PAGE: usize = 1000;
+
+/// Which events of which run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Query {
+    pub(crate) name: Name,
+    /// The first event.
+    pub(crate) from: Position,
+    /// Whether the events are wanted as they are in a history file.
+    pub(crate) lines: bool,
+}
+
+/// Some of the events of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HistoryPage {
+    pub(crate) run: RunId,
+    pub(crate) events: Vec<Happened>,
+    /// Whether there are later events already.
+    pub(crate) more: bool,
+    /// Whether the run is over.
+    pub(crate) is_over: bool,
+    /// Whether a process runs this log.
+    pub(crate) is_running: bool,
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Happened {
+    pub(crate) position: Position,
+    pub(crate) at: DateTime<Utc>,
+    /// In plain words.
+    pub(crate) words: String,
+    /// As in a history file, if it was asked for.
+    pub(crate) line: Option<String>,
+}
+
+impl View<'_> {
+    pub(super) async fn history(&self, run: &RunId, query: &Query) -> Result<HistoryPage, StoreError> {
+        // Asked first: what is appended in between is on the next page, and not lost.
+        let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let events = self.store.read(run, query.from).await?;
+        let more = events.len() > PAGE;
+        let mut shown = Vec::new();
+        for event in events.iter().take(PAGE) {
+            let line = query.lines.then(|| history_file::event_line(event)).transpose();
+            let line = line.map_err(|error| StoreError::Unusable(format!("run {run}: {error}")))?;
+            shown.push(Happened { position: event.position, at: event.at, words: words::of(&event.kind), line });
+        }
+        let is_over = summary.status.is_terminal();
+        Ok(HistoryPage { run: run.clone(), events: shown, more, is_over, is_running: self.is_running })
+    }
+}

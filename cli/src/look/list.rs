@@ -1,0 +1,224 @@
+//! The runs of all projects, by their summaries alone: quick, however many there are.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use longhaul_engine::{RunId, Status, StoreError, Summary};
+use longhaul_workflows::backlog::FeatureStatus;
+use longhaul_workflows::project::FeatureView;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{View, belongs};
+
+/// The `schema` of [`ListDocument`].
+pub(crate) const SCHEMA: &str = "longhaul.list/1";
+
+/// Which runs, and how many of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Query {
+    pub(crate) project: Option<RunId>,
+    /// The states, as they are shown; none: all.
+    pub(crate) status: Vec<String>,
+    pub(crate) kind: Option<String>,
+    pub(crate) feature: Option<String>,
+    pub(crate) since: Option<DateTime<Utc>>,
+    pub(crate) until: Option<DateTime<Utc>>,
+    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) limit: usize,
+    pub(crate) after: Option<Cursor>,
+}
+
+/// The place of a run in the list; what began later does not move it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Cursor {
+    started_at: DateTime<Utc>,
+    run: RunId,
+}
+
+/// Runs, the newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ListDocument {
+    pub(crate) schema: String,
+    /// Whether a process runs this log now; without one, `running` says that there is something to do.
+    pub(crate) is_running: bool,
+    pub(crate) runs: Vec<RunLine>,
+    /// How many runs fit, on this page and on those behind it.
+    pub(crate) fitting: usize,
+    /// What `--after` takes to go on; absent on the last page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RunLine {
+    #[schemars(with = "String")]
+    pub(crate) run: RunId,
+    pub(crate) workflow: String,
+    /// The id of the project that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) project: Option<String>,
+    /// The feature that it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) feature: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) parent: Option<RunId>,
+    /// `running`, `waiting`, `paused`, `parked`, `completed`, `passed`, `blocked`, `failed` or `cancelled`.
+    pub(crate) status: String,
+    /// Why it is paused, parked or failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    /// When it goes on by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<DateTime<Utc>>,
+    pub(crate) started_at: DateTime<Utc>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ended_at: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) labels: BTreeMap<String, String>,
+}
+
+impl RunLine {
+    pub(super) fn of(run: RunId, summary: Summary) -> Self {
+        let (project, feature) = belongs(&run, &summary);
+        let (reason, until) = match &summary.status {
+            Status::Waiting { until } => (None, *until),
+            Status::Paused(request) if request.why.is_empty() => (Some(format!("by {}", request.by)), None),
+            Status::Paused(request) => (Some(format!("by {}: {}", request.by, request.why)), None),
+            Status::Parked(reason) | Status::Failed(reason) => (Some(reason.clone()), None),
+            _ => (None, None),
+        };
+        Self {
+            run,
+            workflow: summary.workflow,
+            project,
+            feature,
+            parent: summary.parent,
+            status: summary.status.name().into(),
+            reason,
+            until,
+            started_at: summary.started_at,
+            ended_at: summary.ended_at,
+            labels: summary.labels,
+        }
+    }
+
+    fn cursor(&self) -> Cursor {
+        Cursor { started_at: self.started_at, run: self.run.clone() }
+    }
+}
+
+impl Cursor {
+    /// Reads what `next` gave.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (time, run) = text.split_once('_')?;
+        let started_at = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
+        Some(Self { started_at, run: RunId::new(run).ok()? })
+    }
+
+    fn text(&self) -> String {
+        format!("{}_{}", self.started_at.to_rfc3339_opts(SecondsFormat::Micros, true), self.run)
+    }
+
+    /// Whether a run comes later in the list: it began earlier, or its id comes later.
+    fn is_before(&self, started_at: DateTime<Utc>, run: &RunId) -> bool {
+        started_at < self.started_at || (started_at == self.started_at && *run > self.run)
+    }
+}
+
+impl View<'_> {
+    pub(super) async fn list(&self, query: &Query) -> Result<ListDocument, StoreError> {
+        let prefix = query.project.as_ref().map_or("", |project| project.as_str());
+        let mut runs = self.store.runs(prefix).await?;
+        runs.retain(|(run, summary)| query.fits(run, summary));
+        runs.sort_unstable_by(|(a, one), (b, other)| other.started_at.cmp(&one.started_at).then_with(|| a.cmp(b)));
+        let mut outcomes = Outcomes::default();
+        let (mut lines, mut fitting) = (Vec::new(), 0);
+        for (run, summary) in runs {
+            let is_wanted = lines.len() < query.limit;
+            if !is_wanted && query.status.is_empty() {
+                fitting += 1;
+                continue;
+            }
+            let mut line = RunLine::of(run, summary);
+            // Only a completed feature has an outcome besides; to find it costs a look at its project.
+            if line.status == "completed" {
+                outcomes.apply(self, &mut line).await?;
+            }
+            if query.status.is_empty() || query.status.contains(&line.status) {
+                fitting += 1;
+                if is_wanted {
+                    lines.push(line);
+                }
+            }
+        }
+        let next = lines.last().filter(|_| fitting > lines.len()).map(|last: &RunLine| last.cursor().text());
+        Ok(ListDocument { schema: SCHEMA.into(), is_running: self.is_running, runs: lines, fitting, next })
+    }
+
+    /// A line with what the run of a feature came to.
+    pub(super) async fn line(&self, run: RunId, summary: Summary) -> Result<RunLine, StoreError> {
+        let mut line = RunLine::of(run, summary);
+        Outcomes::default().apply(self, &mut line).await?;
+        Ok(line)
+    }
+}
+
+impl Query {
+    fn fits(&self, run: &RunId, summary: &Summary) -> bool {
+        let is_of_project = |project: &RunId| {
+            let rest = run.as_str().strip_prefix(project.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let has = |(key, value): &(String, String)| summary.labels.get(key) == Some(value);
+        self.project.as_ref().is_none_or(is_of_project)
+            && self.after.as_ref().is_none_or(|cursor| cursor.is_before(summary.started_at, run))
+            && self.kind.as_ref().is_none_or(|kind| *kind == summary.workflow)
+            && self.since.is_none_or(|since| summary.started_at >= since)
+            && self.until.is_none_or(|until| summary.started_at < until)
+            && self.labels.iter().all(has)
+            && self.feature.as_ref().is_none_or(|id| belongs(run, summary).1.as_ref() == Some(id))
+            && self.may_stand(summary)
+    }
+
+    /// Whether a run may be shown in one of the states that are asked for.
+    fn may_stand(&self, summary: &Summary) -> bool {
+        let name = summary.status.name();
+        let is_asked =
+            |state: &String| state == name || (name == "completed" && (state == "passed" || state == "blocked"));
+        self.status.is_empty() || self.status.iter().any(is_asked)
+    }
+}
+
+/// What the runs of features came to, read once for each project.
+#[derive(Default)]
+pub(super) struct Outcomes(BTreeMap<String, BTreeMap<RunId, &'static str>>);
+
+impl Outcomes {
+    pub(super) async fn apply(&mut self, view: &View<'_>, line: &mut RunLine) -> Result<(), StoreError> {
+        let (Some(project), true) = (&line.project, line.feature.is_some() && line.status == "completed") else {
+            return Ok(());
+        };
+        if !self.0.contains_key(project) {
+            let Ok(id) = RunId::new(project.clone()) else { return Ok(()) };
+            let features = view.features(&id).await?;
+            let known = features.into_values().filter_map(|view| Some((view.run.clone()?, outcome(&view)?))).collect();
+            self.0.insert(project.clone(), known);
+        }
+        if let Some(outcome) = self.0[project].get(&line.run) {
+            line.status = (*outcome).into();
+        }
+        Ok(())
+    }
+}
+
+/// What the last run of a feature came to, as long as the project still says so.
+fn outcome(view: &FeatureView) -> Option<&'static str> {
+    match view.status {
+        _ if view.passes => Some("passed"),
+        FeatureStatus::Blocked => Some("blocked"),
+        _ => None,
+    }
+}

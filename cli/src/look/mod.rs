@@ -1,0 +1,142 @@
+//! Looking at runs: what can be asked, and the documents that answer, computed from the log alone. Showing them is the
+//! business of `command::look`.
+
+pub(crate) mod describe;
+mod facts;
+pub(crate) mod graph;
+pub(crate) mod history;
+mod lane;
+pub(crate) mod list;
+mod names;
+mod near;
+mod report;
+pub(crate) mod schema;
+#[cfg(test)]
+mod tests;
+pub(crate) mod tree;
+pub(crate) mod why;
+mod words;
+
+use std::collections::BTreeMap;
+
+use longhaul_engine::{EventStore, Payload, RunId, Stop, StoreError};
+use longhaul_workflows::project::FeatureView;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use describe::DescribeDocument;
+pub(crate) use facts::{Evidence, Session};
+pub(crate) use graph::GraphDocument;
+pub(crate) use history::HistoryPage;
+pub(crate) use list::ListDocument;
+use names::Found;
+pub(crate) use names::{Name, STATES, belongs};
+pub(crate) use tree::TreeDocument;
+pub(crate) use why::WhyDocument;
+
+/// Something that a person wants to see.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Question {
+    /// The runs that fit.
+    List(list::Query),
+    /// Everything about one run.
+    Describe(Name),
+    /// What happened to a run.
+    History(history::Query),
+    /// A run and all below it.
+    Tree(Name),
+    /// The features of a project.
+    Graph(RunId),
+    /// Why a run or a feature does not go on.
+    Why(Name),
+}
+
+/// What there is to see.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Document {
+    List(ListDocument),
+    Describe(Box<DescribeDocument>),
+    History(HistoryPage),
+    Tree(TreeDocument),
+    Graph(GraphDocument),
+    Why(WhyDocument),
+    /// No run is named so.
+    Unknown(Unknown),
+}
+
+/// A name that fits no run, or several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Unknown {
+    /// What was said.
+    pub(crate) name: String,
+    pub(crate) why: Nameless,
+    /// Those that may be meant.
+    pub(crate) meant: Vec<String>,
+}
+
+/// Why a name is not enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Nameless {
+    /// Nothing is called so.
+    Nothing,
+    /// Several are.
+    Several,
+    /// A feature that has had no run yet.
+    NoRun,
+}
+
+/// A log, as it is looked at.
+pub(crate) struct View<'a> {
+    pub(crate) store: &'a dyn EventStore,
+    /// The runs that cannot go on in the process that runs them.
+    pub(crate) stuck: &'a BTreeMap<RunId, Stop>,
+    /// Whether a process runs this log.
+    pub(crate) is_running: bool,
+}
+
+impl View<'_> {
+    /// Answers.
+    pub(crate) async fn answer(&self, question: Question) -> Result<Document, StoreError> {
+        Ok(match question {
+            Question::List(query) => Document::List(self.list(&query).await?),
+            Question::Graph(project) => Document::Graph(self.graph(&project).await?),
+            Question::Describe(name) => match self.run_of(&name).await? {
+                Ok(run) => Document::Describe(Box::new(self.describe(&run).await?)),
+                Err(unknown) => Document::Unknown(unknown),
+            },
+            Question::History(query) => match self.run_of(&query.name).await? {
+                Ok(run) => Document::History(self.history(&run, &query).await?),
+                Err(unknown) => Document::Unknown(unknown),
+            },
+            Question::Tree(name) => match self.run_of(&name).await? {
+                Ok(run) => Document::Tree(self.tree(&run).await?),
+                Err(unknown) => Document::Unknown(unknown),
+            },
+            Question::Why(name) => match self.find(&name).await? {
+                Ok(Found::Run(run)) => Document::Why(self.why_run(&run).await?),
+                Ok(Found::Feature { project, feature }) => Document::Why(self.why_feature(&project, &feature).await?),
+                Err(unknown) => Document::Unknown(unknown),
+            },
+        })
+    }
+
+    /// What a project says of its features, by their ids.
+    async fn features(&self, project: &RunId) -> Result<BTreeMap<String, FeatureView>, StoreError> {
+        let published = self.store.published(project).await?;
+        Ok(features(&published))
+    }
+}
+
+fn features(published: &BTreeMap<String, Payload>) -> BTreeMap<String, FeatureView> {
+    let view = |(key, value): (&String, &Payload)| {
+        Some((key.strip_prefix(FeatureView::PREFIX)?.to_owned(), value.read::<FeatureView>().ok()?))
+    };
+    published.iter().filter_map(view).collect()
+}
+
+/// A value that a run has published, if it is there and readable.
+fn published<T: serde::de::DeserializeOwned>(published: &BTreeMap<String, Payload>, key: &str) -> Option<T> {
+    published.get(key).and_then(|value| value.read().ok())
+}

@@ -1,0 +1,58 @@
+//! Names that look like a name that does not exist.
+
+/// The few of these that look most like a name, the likeliest first.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+    const FEW: usize = 5;
+    let close = |candidate: &'a str| {
+        let distance = distance(name, candidate).min(distance(name, last(candidate)));
+        let contains = !name.is_empty() && candidate.contains(name);
+        let enough = contains || distance <= 1 + name.len() / 3;
+        enough.then_some((if contains { 0 } else { distance }, candidate))
+    };
+    let mut close: Vec<_> = known.filter_map(close).collect();
+    close.sort_unstable();
+    close.dedup();
+    close.into_iter().take(FEW).map(|(_, candidate)| candidate.to_owned()).collect()
+}
+
+/// The feature and the number of a run, without its project.
+fn last(run: &str) -> &str {
+    let start = run.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
+    &run[start..]
+}
+
+/// How many letters have to be changed, left out or added.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = at + 1;
+        for (column, there) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *there);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        for (one, other, expected) in [("", "", 0), ("abc", "abc", 0), ("", "ab", 2), ("kitten", "sitting", 3)] {
+            assert_eq!(distance(one, other), expected, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn what_is_likeliest_comes_first() {
+        let known = ["shop-1/login/1", "shop-1/logout/1", "shop-1/table/12", "other-2/login/1"];
+        assert_eq!(nearest("login/2", known.into_iter()), ["other-2/login/1", "shop-1/login/1"]);
+        assert_eq!(nearest("tabel/12", known.into_iter()), ["shop-1/table/12"]);
+        assert_eq!(nearest("nothing-like-it", known.into_iter()), Vec::<String>::new());
+    }
+}

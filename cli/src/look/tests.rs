@@ -1,0 +1,220 @@
+//! What a log says, in words: runs in every state, made by hand.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use longhaul_engine::event::Cause;
+use longhaul_engine::store::{Birth, Commit, Delivery};
+use longhaul_engine::{
+    Event, EventKind, EventStore, Failure, MessageBody, Payload, Request, RunId, Slot, Stop, Summary,
+};
+use longhaul_storage::MemoryStore;
+use longhaul_workflows::feature::{FeatureProgress, Turn};
+use serde_json::json;
+
+use super::{Document, Name, Question, View, list};
+
+fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::seconds(seconds)
+}
+
+fn id(text: &str) -> RunId {
+    RunId::new(text).unwrap()
+}
+
+fn request(why: &str) -> Request {
+    Request { by: "ada".into(), why: why.into() }
+}
+
+/// A log that a test writes.
+#[derive(Default)]
+struct Log {
+    store: MemoryStore,
+    stuck: BTreeMap<RunId, Stop>,
+}
+
+impl Log {
+    async fn begin(&self, run: &str, workflow: &str, parent: Option<&str>) {
+        let labels = BTreeMap::from([("team".to_owned(), run[..1].to_owned())]);
+        let kind = EventKind::RunStarted {
+            workflow: workflow.into(),
+            input: Payload::null(),
+            parent: parent.map(id),
+            labels,
+            cause: Cause::Started,
+        };
+        let event = Event { position: 0, at: at(0), kind };
+        let summary = Summary::begin(&event).unwrap();
+        let mut commit = Commit::of(id(run), Vec::new());
+        commit.births.push(Birth { run: id(run), event, summary });
+        self.store.commit(commit).await.unwrap();
+    }
+
+    async fn add(&self, run: &str, kinds: Vec<EventKind>) {
+        let run = id(run);
+        let mut summary = self.store.summary(&run).await.unwrap().unwrap();
+        let end = self.store.read(&run, 0).await.unwrap().len() as u64;
+        let published = kinds.iter().filter_map(|kind| match kind {
+            EventKind::StatusPublished { key, value, .. } => Some((key.clone(), Some(value.clone()))),
+            _ => None,
+        });
+        let published = published.collect();
+        let seconds = i64::try_from(end).unwrap();
+        let events = kinds.into_iter().zip(0..);
+        let events: Vec<Event> = events
+            .map(|(kind, nth)| Event { position: end + nth, at: at(seconds + i64::try_from(nth).unwrap()), kind })
+            .collect();
+        for event in &events {
+            summary.apply(event);
+        }
+        let commit = Commit { summary: Some(summary), published, ..Commit::of(run, events) };
+        self.store.commit(commit).await.unwrap();
+    }
+
+    async fn ask(&self, question: Question) -> Document {
+        let view = View { store: &self.store, stuck: &self.stuck, is_running: true };
+        view.answer(question).await.unwrap()
+    }
+
+    /// The reasons why a run does not go on: kind and text.
+    async fn why(&self, run: &str) -> Vec<String> {
+        let name = Name { text: run.into(), project: None };
+        match self.ask(Question::Why(name)).await {
+            Document::Why(why) => why
+                .reasons
+                .iter()
+                .map(|reason| format!("{}: {}", json!(reason.kind).as_str().unwrap(), reason.text))
+                .collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn check_why(&self, run: &str, expected: &[&str]) {
+        assert_eq!(self.why(run).await, expected, "{run}");
+    }
+}
+
+fn step(step: &str) -> EventKind {
+    let progress = FeatureProgress { step: step.into(), ..FeatureProgress::default() };
+    EventKind::StatusPublished { command: 0, key: FeatureProgress::KEY.into(), value: Payload::of(&progress) }
+}
+
+fn failed(failure: Failure, retry_at: Option<DateTime<Utc>>) -> EventKind {
+    let slot = Slot { command: 1, call: 0 };
+    EventKind::ActivityFailed {
+        slot,
+        name: "run_session".into(),
+        input: Payload::null(),
+        attempt: 2,
+        failure,
+        retry_at,
+    }
+}
+
+async fn with(kinds: Vec<EventKind>) -> Log {
+    let log = Log::default();
+    log.begin("p", "project", None).await;
+    log.begin("p/f/1", "feature", Some("p")).await;
+    log.add("p/f/1", kinds).await;
+    log
+}
+
+#[tokio::test]
+async fn retries_limits_and_timers_say_when_they_end() {
+    let log = with(vec![failed(Failure::retryable("no network."), Some(at(90)))]).await;
+    let text = "retry: Attempt 2 of run session failed: no network. The next one is due at 2024-10-04 00:01:30 UTC.";
+    log.check_why("p/f/1", &[text]).await;
+    let log = with(vec![failed(Failure::rate_limited(at(3600), "5-hour limit"), Some(at(3600)))]).await;
+    log.check_why("p/f/1", &["rate_limited: run session is limited until 2024-10-04 01:00:00 UTC: 5-hour limit"]).await;
+    let log = with(vec![EventKind::TimerStarted { command: 1, fire_at: at(60) }]).await;
+    log.check_why("p/f/1", &["timer: It waits until 2024-10-04 00:01:00 UTC."]).await;
+    let log = with(vec![EventKind::RunFailed { failure: Failure::terminal("no such agent") }]).await;
+    log.check_why("p/f/1", &["failed: It failed: no such agent"]).await;
+}
+
+#[tokio::test]
+async fn people_are_named_with_their_reasons() {
+    let log = with(vec![EventKind::RunPaused(request("lunch"))]).await;
+    log.check_why("p/f/1", &["paused: It was paused by ada: lunch."]).await;
+
+    let log = with(vec![step("session 1")]).await;
+    let delivery = Delivery { to: id("p/f/1"), at: at(9), body: MessageBody::Pause(request("")) };
+    log.store.deliver(delivery).await.unwrap();
+    let reasons = log.why("p/f/1").await;
+    assert_eq!(reasons[0], "paused: It stops before its next step: paused by ada.");
+
+    let delivered = EventKind::CancelDelivered { command: 1, asked: "call".into(), request: request("too dear") };
+    let log = with(vec![delivered, EventKind::RunCancelled]).await;
+    log.check_why("p/f/1", &["cancelled: It was cancelled by ada: too dear."]).await;
+
+    let slot = Slot { command: 1, call: 0 };
+    let log = with(vec![EventKind::RunParked { slot, reason: "land: no answer".into() }]).await;
+    log.check_why("p/f/1", &["parked: Nobody knows what became of an effect: land: no answer"]).await;
+}
+
+#[tokio::test]
+async fn places_and_turns_name_those_who_have_them() {
+    let log = with(vec![step("session 1")]).await;
+    log.begin("p/g/1", "feature", Some("p")).await;
+    let slot = Slot { command: 1, call: 0 };
+    let name = "run_session".into();
+    log.add("p/g/1", vec![EventKind::ActivityStarted { slot, name, input: Payload::null(), attempt: 1 }]).await;
+    log.check_why("p/f/1", &["pool: It waits for a free place among the agents: 1 at work."]).await;
+
+    let waits = EventKind::MessageAwaited { command: 1, deadline: None };
+    let log = with(vec![step("waiting to merge"), waits]).await;
+    let given =
+        EventKind::SignalSent { command: 1, to: id("p/g/1"), name: Turn::GIVEN.into(), payload: Payload::null() };
+    log.add("p", vec![given]).await;
+    log.check_why("p/f/1", &["turn: It waits for its turn to merge: g has it."]).await;
+}
+
+#[tokio::test]
+async fn what_is_stuck_says_so_first() {
+    let mut log = with(vec![step("gates")]).await;
+    log.stuck.insert(id("p/f/1"), Stop::Failed(Failure::terminal("the disk is full")));
+    log.check_why("p/f/1", &["stuck: It cannot go on in the process that runs it: the disk is full"]).await;
+}
+
+#[tokio::test]
+async fn pages_of_a_list_are_stable() {
+    let log = Log::default();
+    for number in 0..25 {
+        log.begin(&format!("p/f{number:02}/1"), "feature", Some("p")).await;
+    }
+    let mut seen = Vec::new();
+    let mut after = None;
+    loop {
+        let query = list::Query { limit: 10, after: after.clone(), ..list::Query::default() };
+        let Document::List(page) = log.ask(Question::List(query)).await else { panic!("a list was asked for") };
+        seen.extend(page.runs.iter().map(|line| line.run.to_string()));
+        // What begins while somebody turns the pages does not move them.
+        log.begin(&format!("a/new/{}", seen.len()), "feature", None).await;
+        match page.next {
+            Some(next) => after = list::Cursor::read(&next),
+            None => break,
+        }
+    }
+    seen.retain(|run| run.starts_with("p/"));
+    let expected: Vec<String> = (0..25).map(|number| format!("p/f{number:02}/1")).collect();
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test]
+async fn a_list_is_filtered() {
+    let log = with(vec![EventKind::RunPaused(request("lunch"))]).await;
+    log.begin("q", "project", None).await;
+    let runs = async |query: list::Query| match log.ask(Question::List(list::Query { limit: 9, ..query })).await {
+        Document::List(page) => page.runs.iter().map(|line| line.run.to_string()).collect::<Vec<_>>().join(" "),
+        other => panic!("{other:?}"),
+    };
+    let all = list::Query::default();
+    assert_eq!(runs(all.clone()).await, "p p/f/1 q");
+    assert_eq!(runs(list::Query { project: Some(id("p")), ..all.clone() }).await, "p p/f/1");
+    assert_eq!(runs(list::Query { status: vec!["paused".into()], ..all.clone() }).await, "p/f/1");
+    assert_eq!(runs(list::Query { kind: Some("project".into()), ..all.clone() }).await, "p q");
+    assert_eq!(runs(list::Query { feature: Some("f".into()), ..all.clone() }).await, "p/f/1");
+    assert_eq!(runs(list::Query { labels: vec![("team".into(), "q".into())], ..all.clone() }).await, "q");
+    assert_eq!(runs(list::Query { since: Some(at(1)), ..all.clone() }).await, "");
+    assert_eq!(runs(list::Query { until: Some(at(1)), ..all }).await, "p p/f/1 q");
+}

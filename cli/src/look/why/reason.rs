@@ -1,0 +1,100 @@
+//! Reasons, as sentences.
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{FailureKind, Request};
+
+use super::super::facts::{Evidence, Waits};
+use super::super::report::short;
+use super::super::words::{by, clock};
+use super::{Kind, Reason};
+
+/// How many lines of the output of a check are shown.
+const LINES: usize = 12;
+
+impl Reason {
+    pub(super) fn of(kind: Kind, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { kind, text, remedy: None, until: None, by: None, features: Vec::new(), output: Vec::new() }
+    }
+
+    pub(super) fn with_remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+
+    pub(super) fn until(self, until: DateTime<Utc>) -> Self {
+        Self { until: Some(until), ..self }
+    }
+
+    pub(super) fn with_features(self, features: Vec<String>) -> Self {
+        Self { features, ..self }
+    }
+
+    fn asked_by(self, request: &Request) -> Self {
+        Self { by: Some(request.clone()), ..self }
+    }
+
+    pub(super) fn not_running() -> Self {
+        Self::of(Kind::NotRunning, "No process runs it now.").with_remedy("`longhaul run` goes on with it")
+    }
+
+    pub(super) fn paused(what: &str, target: &str, request: &Request) -> Self {
+        Self::of(Kind::Paused, format!("{what} paused {}.", by(request)))
+            .asked_by(request)
+            .with_remedy(format!("`longhaul resume {target}` lets it go on"))
+    }
+
+    pub(super) fn halted(request: &Request) -> Self {
+        Self::of(Kind::Halted, format!("The project was cancelled {}.", by(request)))
+            .asked_by(request)
+            .with_remedy("`longhaul run` goes on with it")
+    }
+
+    pub(super) fn cancelled(request: Option<&Request>) -> Self {
+        let Some(request) = request else { return Self::of(Kind::Cancelled, "It was cancelled.") };
+        Self::of(Kind::Cancelled, format!("It was cancelled {}.", by(request))).asked_by(request)
+    }
+
+    /// What a run waits for, by its history.
+    pub(super) fn waits(waits: &Waits) -> Self {
+        match waits {
+            Waits::Retry { name, failure, at, .. } if matches!(failure.kind, FailureKind::RateLimited { .. }) => {
+                let text = format!("{} is limited until {}: {}", words(name), clock(*at), failure.message);
+                Self::of(Kind::RateLimited, text).until(*at)
+            }
+            Waits::Retry { name, attempt, failure, at } => {
+                let name = words(name);
+                let text = format!(
+                    "Attempt {attempt} of {name} failed: {}. The next one is due at {}.",
+                    failure.message.trim_end_matches('.'),
+                    clock(*at)
+                );
+                Self::of(Kind::Retry, text).until(*at)
+            }
+            Waits::Timer { at } => Self::of(Kind::Timer, format!("It waits until {}.", clock(*at))).until(*at),
+            Waits::Message { deadline: Some(at) } => {
+                Self::of(Kind::Message, format!("It waits for a message until {}.", clock(*at))).until(*at)
+            }
+            Waits::Message { deadline: None } => Self::of(Kind::Message, "It waits for a message."),
+            Waits::Call { name, .. } => Self::of(Kind::Working, format!("It is working: {}.", words(name))),
+        }
+    }
+
+    /// A check that failed, with the end of its output.
+    pub(super) fn gate(evidence: &Evidence) -> Self {
+        let text = format!(
+            "The check `{}` failed on {} ({}): {}.",
+            evidence.command,
+            short(&evidence.commit),
+            evidence.step,
+            evidence.ending()
+        );
+        let lines: Vec<&str> = evidence.output_tail.trim_end().lines().collect();
+        let from = lines.len().saturating_sub(LINES);
+        Self { output: lines[from..].iter().map(|line| (*line).to_owned()).collect(), ..Self::of(Kind::Gate, text) }
+    }
+}
+
+/// The name of an activity, for people.
+fn words(name: &str) -> String {
+    name.replace('_', " ")
+}

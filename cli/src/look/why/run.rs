@@ -1,0 +1,148 @@
+//! Why a run does not go on, or what it came to.
+
+use longhaul_engine::{EventKind, MessageBody, RunId, Status, StoreError, Summary};
+use longhaul_workflows::feature::FeatureWorkflow;
+use longhaul_workflows::project::ProjectWorkflow;
+
+use super::super::View;
+use super::super::facts::{Facts, NAME_OF_SESSION, Waits};
+use super::super::lane::Lane;
+use super::super::list::RunLine;
+use super::super::words::clock;
+use super::outcome::over;
+use super::{Kind, Reason, SCHEMA, WhyDocument};
+
+/// The step in which a feature waits for its turn.
+const WAITING_TO_MERGE: &str = "waiting to merge";
+
+impl View<'_> {
+    pub(in super::super) async fn why_run(&self, run: &RunId) -> Result<WhyDocument, StoreError> {
+        let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let line = self.line(run.clone(), summary.clone()).await?;
+        let reasons = self.reasons(&line, &summary).await?;
+        Ok(WhyDocument {
+            schema: SCHEMA.into(),
+            about: run.to_string(),
+            project: line.project,
+            feature: line.feature,
+            run: Some(run.clone()),
+            state: line.status,
+            reasons,
+        })
+    }
+
+    async fn reasons(&self, line: &RunLine, summary: &Summary) -> Result<Vec<Reason>, StoreError> {
+        let run = &line.run;
+        let events = self.store.read(run, summary.origin).await?;
+        let facts = Facts::of(&events);
+        if summary.status.is_terminal() {
+            return Ok(over(line, &summary.status, &facts));
+        }
+        let mut reasons = Vec::new();
+        if let Some(stop) = self.stuck.get(run) {
+            let reason = Reason::of(Kind::Stuck, format!("It cannot go on in the process that runs it: {stop}"));
+            reasons.push(reason.with_remedy("`longhaul history` shows what was recorded"));
+        }
+        reasons.extend(self.orders(run, &summary.status).await?);
+        if let Status::Parked(reason) = &summary.status {
+            let settle = format!("`longhaul reconcile {run} --landed` or `--not-landed` says what became of it");
+            let text = format!("Nobody knows what became of an effect: {reason}");
+            reasons.push(Reason::of(Kind::Parked, text).with_remedy(settle));
+        }
+        let is_held =
+            reasons.iter().any(|reason| reason.kind != Kind::Paused || matches!(summary.status, Status::Paused(_)));
+        if line.workflow == ProjectWorkflow::NAME {
+            reasons.extend(self.project_reasons(run).await?);
+        } else if !is_held {
+            reasons.push(self.doing(line, &facts).await?);
+        }
+        reasons.extend(facts.failed_check().map(Reason::gate));
+        let is_told =
+            |reason: &Reason| matches!(reason.kind, Kind::Done | Kind::Blocked | Kind::Halted | Kind::NotRunning);
+        if !self.is_running && !reasons.iter().any(is_told) {
+            reasons.push(Reason::not_running());
+        }
+        Ok(reasons)
+    }
+
+    /// Who has paused or cancelled it, orders that it has not taken yet included.
+    async fn orders(&self, run: &RunId, status: &Status) -> Result<Vec<Reason>, StoreError> {
+        let (mut paused, mut cancelled) = (None, None);
+        if let Status::Paused(request) = status {
+            paused = Some((request.clone(), "It was"));
+        }
+        for message in self.store.mailbox(run).await? {
+            match message.body {
+                MessageBody::Pause(request) => paused = Some((request, "It stops before its next step:")),
+                MessageBody::Resume(_) => paused = None,
+                MessageBody::Cancel(request) => cancelled = Some(request),
+                _ => {}
+            }
+        }
+        let paused = paused.map(|(request, what)| Reason::paused(what, run.as_str(), &request));
+        Ok(paused.into_iter().chain(cancelled.as_ref().map(|request| Reason::cancelled(Some(request)))).collect())
+    }
+
+    /// What it does, or waits for.
+    async fn doing(&self, line: &RunLine, facts: &Facts) -> Result<Reason, StoreError> {
+        let is_feature = line.workflow == FeatureWorkflow::NAME;
+        let step = facts.step.as_deref().unwrap_or_default();
+        match &facts.waits {
+            Some(Waits::Message { .. }) if is_feature && step == WAITING_TO_MERGE => self.turn(line).await,
+            Some(Waits::Call { since, .. }) if !step.is_empty() => {
+                Ok(self.working(&format!("{step}, since {}", clock(*since))))
+            }
+            Some(Waits::Call { name, since, .. }) => {
+                Ok(self.working(&format!("{}, since {}", name.replace('_', " "), clock(*since))))
+            }
+            Some(waits) => Ok(Reason::waits(waits)),
+            None if is_feature && step.starts_with("session") && self.is_running => self.pool().await,
+            None if step.is_empty() => Ok(self.working("what its history shows last")),
+            None => Ok(self.working(step)),
+        }
+    }
+
+    /// It does something, if a process runs it.
+    fn working(&self, what: &str) -> Reason {
+        if self.is_running {
+            return Reason::of(Kind::Working, format!("It is working: {what}."));
+        }
+        Reason { text: format!("No process runs it now; it was at: {what}."), ..Reason::not_running() }
+    }
+
+    /// Who merges, while this one waits to.
+    async fn turn(&self, line: &RunLine) -> Result<Reason, StoreError> {
+        let lane = match line.project.as_ref().and_then(|project| RunId::new(project.clone()).ok()) {
+            Some(project) => self.lane(&project).await?,
+            None => Lane::default(),
+        };
+        let before: Vec<String> =
+            lane.waiting.iter().take_while(|id| Some(*id) != line.feature.as_ref()).cloned().collect();
+        let holder = match &lane.holder {
+            Some(holder) if Some(holder) == line.feature.as_ref() => "it has just been given".to_owned(),
+            Some(holder) => format!("{holder} has it"),
+            None => "nobody has it".to_owned(),
+        };
+        let queue = if before.is_empty() { String::new() } else { format!("; before it: {}", before.join(", ")) };
+        let reason = Reason::of(Kind::Turn, format!("It waits for its turn to merge: {holder}{queue}."));
+        Ok(reason.with_features(lane.holder.into_iter().chain(before).collect()))
+    }
+
+    /// A session that has not begun waits for a place among the agents: those that have one.
+    async fn pool(&self) -> Result<Reason, StoreError> {
+        let mut at_work = Vec::new();
+        for (run, summary) in self.store.runs("").await? {
+            if summary.workflow != FeatureWorkflow::NAME || summary.status != Status::Running {
+                continue;
+            }
+            let events = self.store.read(&run, summary.origin).await?;
+            let last = events.iter().rev().find(|event| event.kind.command().is_some()).map(|event| &event.kind);
+            if matches!(last, Some(EventKind::ActivityStarted { name, .. }) if name == NAME_OF_SESSION) {
+                at_work.push(run.to_string());
+            }
+        }
+        let text = format!("It waits for a free place among the agents: {} at work.", at_work.len());
+        let reason = Reason::of(Kind::Pool, text).with_features(at_work);
+        Ok(reason.with_remedy("`longhaul run --max-agents` says how many there are"))
+    }
+}

@@ -1,0 +1,137 @@
+//! Events in plain words, one line each.
+
+use longhaul_engine::event::{Cause, Message};
+use longhaul_engine::{EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, Request};
+use longhaul_workflows::feature::{FeatureProgress, Ready, Turn};
+use longhaul_workflows::project::signal::{HALT, SYNC};
+
+use super::report;
+
+/// The most letters that a payload of no known shape is shown with.
+const PREVIEW: usize = 80;
+
+/// What happened, in one line.
+pub(super) fn of(kind: &EventKind) -> String {
+    match kind {
+        EventKind::RunStarted { workflow, parent, cause, .. } => started(workflow, parent.as_ref(), cause),
+        EventKind::ActivityStarted { name, attempt, input, .. } => {
+            format!("{} begins{}", report::asked(name, input), nth(*attempt))
+        }
+        EventKind::ActivityProgressed { slot, details } => {
+            format!("call {slot} is further: {}", details.preview(PREVIEW))
+        }
+        EventKind::ActivityFailed { name, input, attempt, failure, retry_at, .. } => {
+            let again = retry_at.map_or_else(|| "not tried again".into(), |at| format!("tried again at {}", clock(at)));
+            format!("{} failed{}: {}; {again}", report::asked(name, input), nth(*attempt), failed(failure))
+        }
+        EventKind::ActivityCompleted { name, input, output, attempt, .. } => {
+            format!("{}{}", report::given(name, input, output), nth(*attempt))
+        }
+        EventKind::ChildStarted { run, workflow, .. } => format!("started the run {run} of {workflow}"),
+        EventKind::MessageAwaited { deadline: None, .. } => "waits for a message".into(),
+        EventKind::MessageAwaited { deadline: Some(at), .. } => format!("waits for a message until {}", clock(*at)),
+        EventKind::MessageReceived { message: None, .. } => "there was no message".into(),
+        EventKind::MessageReceived { message: Some(message), .. } => received(message),
+        EventKind::SignalSent { to, name, payload, .. } => format!("told {to}: {}", signal(name, payload)),
+        EventKind::TimerStarted { fire_at, .. } => format!("waits until {}", clock(*fire_at)),
+        EventKind::TimerFired { .. } => "the time has come".into(),
+        EventKind::TimeRead { .. } => "read the clock".into(),
+        EventKind::UuidDrawn { uuid, .. } => format!("drew the id {uuid}"),
+        EventKind::VersionMarked { change, version, .. } => format!("follows version {version} of {change}"),
+        EventKind::StatusPublished { key, value, .. } => said(key, value),
+        EventKind::CancelDelivered { request, .. } => format!("told to end {}", by(request)),
+        EventKind::RunPaused(request) => format!("paused {}", by(request)),
+        EventKind::RunResumed(request) => format!("resumed {}", by(request)),
+        EventKind::RunParked { reason, .. } => format!("parked: {reason}"),
+        EventKind::RunReconciled { landed: true, request, .. } => {
+            format!("settled: it happened, says {}", who(request))
+        }
+        EventKind::RunReconciled { request, .. } => format!("settled: it did not happen, says {}", who(request)),
+        EventKind::RunCompleted { output } => format!("over: {}", report::outcome(output)),
+        EventKind::RunFailed { failure } => format!("over: failed: {}", failure.message),
+        EventKind::RunCancelled => "over: cancelled".into(),
+    }
+}
+
+fn started(workflow: &str, parent: Option<&longhaul_engine::RunId>, cause: &Cause) -> String {
+    let by = parent.map(|parent| format!(" by {parent}")).unwrap_or_default();
+    match cause {
+        Cause::Started => format!("started: {workflow}{by}"),
+        Cause::ContinuedAsNew => format!("goes on as new: {workflow}"),
+        Cause::Restarted => format!("started again: {workflow}"),
+    }
+}
+
+fn received(message: &Message) -> String {
+    match &message.body {
+        MessageBody::Signal { name, payload, from } => {
+            let from = from.as_ref().map(|run| format!(" from {run}")).unwrap_or_default();
+            format!("heard{from}: {}", signal(name, payload))
+        }
+        MessageBody::ChildEnded { run, outcome } => match outcome {
+            Outcome::Completed(output) => format!("{run} is over: {}", report::outcome(output)),
+            Outcome::Failed(failure) => format!("{run} is over: failed: {}", failure.message),
+            Outcome::Cancelled => format!("{run} is over: cancelled"),
+        },
+        MessageBody::Pause(request) => format!("to pause {}", by(request)),
+        MessageBody::Resume(request) => format!("to go on {}", by(request)),
+        MessageBody::Cancel(request) => format!("to end {}", by(request)),
+        MessageBody::Reconcile { landed, request, .. } => {
+            format!("an effect {}, says {}", if *landed { "happened" } else { "did not happen" }, who(request))
+        }
+    }
+}
+
+/// What a signal says; one that is not known, as it is.
+fn signal(name: &str, payload: &Payload) -> String {
+    let known = match name {
+        Ready::SIGNAL => payload.read::<Ready>().ok().map(|ready| format!("{} is ready to merge", ready.feature)),
+        Turn::GIVEN => payload.read::<Turn>().ok().map(|turn| match turn.regression.len() {
+            0 => "it may merge now".into(),
+            1 => "it may merge now, 1 more check".into(),
+            count => format!("it may merge now, {count} more checks"),
+        }),
+        Turn::GIVEN_BACK => {
+            payload.read::<String>().ok().map(|feature| format!("{feature} gives its turn to merge back"))
+        }
+        SYNC => Some("read the list again".into()),
+        HALT => payload.read::<Request>().ok().map(|request| format!("stop, {}", by(&request))),
+        _ => None,
+    };
+    known.unwrap_or_else(|| format!("{name} {}", payload.preview(PREVIEW)))
+}
+
+fn said(key: &str, value: &Payload) -> String {
+    if key == FeatureProgress::KEY
+        && let Ok(progress) = value.read::<FeatureProgress>()
+    {
+        return format!("step: {}", progress.step);
+    }
+    format!("says {key}: {}", value.preview(PREVIEW))
+}
+
+fn failed(failure: &Failure) -> String {
+    match failure.kind {
+        FailureKind::RateLimited { until } => format!("limited until {}: {}", clock(until), failure.message),
+        _ => failure.message.clone(),
+    }
+}
+
+/// Who asked, and why.
+pub(super) fn by(request: &Request) -> String {
+    format!("by {}", who(request))
+}
+
+fn who(request: &Request) -> String {
+    let name = if request.by.is_empty() { "somebody" } else { &request.by };
+    if request.why.is_empty() { name.to_owned() } else { format!("{name}: {}", request.why) }
+}
+
+fn nth(attempt: u32) -> String {
+    if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() }
+}
+
+/// A time, to the second.
+pub(super) fn clock(at: chrono::DateTime<chrono::Utc>) -> String {
+    at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}

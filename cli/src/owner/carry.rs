@@ -1,0 +1,92 @@
+//! Errands with whole runs, done by whoever has the log open: files are written and read here, not sent through a socket.
+
+mod export;
+mod import;
+mod prune;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{RunId, StoreError};
+use longhaul_storage::{CheckReport, Scope};
+use serde::{Deserialize, Serialize};
+
+use super::desk::{Answer, Desk};
+
+/// Something to do with whole runs. Paths are absolute.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "errand", rename_all = "snake_case")]
+pub(crate) enum Errand {
+    /// Write runs to a file, as a backup or as an export.
+    Export { scope: Scope, file: PathBuf, compress: bool, backup: bool },
+    /// Take in the runs of a file.
+    Import { file: PathBuf, dry_run: bool },
+    /// Look through the log.
+    Check { repair: bool },
+    /// Let go of histories of runs that ended before a time.
+    Prune { scope: Scope, ended_before: DateTime<Utc>, statuses: Vec<String>, dry_run: bool },
+    /// List the runs that are not over.
+    Unfinished,
+}
+
+/// What an errand came to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "done", rename_all = "snake_case")]
+pub(crate) enum Carried {
+    /// How much was written, and what could not be read.
+    Exported { runs: u64, events: u64, damaged: Vec<(RunId, String)> },
+    /// What was, or would be, taken in.
+    Imported(Imported),
+    /// What was found.
+    Checked(CheckReport),
+    /// What was, or would be, pruned.
+    Pruned { runs: Vec<PrunedRun>, files: u64, bytes: u64, problem: Option<String> },
+    /// The runs that are not over.
+    Unfinished { runs: Vec<RunId> },
+}
+
+/// What a file means for a log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Imported {
+    /// Runs that the log did not have.
+    pub(crate) new: Vec<RunId>,
+    /// Runs that it has, exactly so.
+    pub(crate) same: Vec<RunId>,
+    /// Runs that it has otherwise, and how. If there is one, nothing is taken in.
+    pub(crate) differ: Vec<(RunId, String)>,
+    /// What is wrong with the file. If anything is, nothing is taken in.
+    pub(crate) unreadable: Option<String>,
+}
+
+/// A run whose history was, or would be, let go of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PrunedRun {
+    pub(crate) run: RunId,
+    pub(crate) status: String,
+    pub(crate) ended_at: Option<DateTime<Utc>>,
+    /// How many events; not known before it is done.
+    pub(crate) events: Option<u64>,
+}
+
+/// Does an errand.
+pub(super) async fn answer(desk: &Arc<Desk>, errand: Errand) -> Result<Answer, StoreError> {
+    let carried = match errand {
+        Errand::Export { scope, file, compress, backup } => export::run(desk, scope, &file, compress, backup).await?,
+        Errand::Import { file, dry_run } => Carried::Imported(import::run(desk, file, dry_run).await?),
+        Errand::Check { repair: true } if desk.engine.is_some() => {
+            let reason = "a log is mended at rest only: stop the `longhaul run` that uses it, then check again";
+            return Ok(Answer::Refused { reason: reason.into() });
+        }
+        Errand::Check { repair } => Carried::Checked(desk.log.check(repair).await?),
+        Errand::Prune { scope, ended_before, statuses, dry_run } => {
+            prune::run(desk, &scope, ended_before, &statuses, dry_run).await?
+        }
+        Errand::Unfinished => {
+            let runs = desk.store.runs("").await?;
+            let going = runs.into_iter().filter(|(_, summary)| !summary.status.is_terminal());
+            Carried::Unfinished { runs: going.map(|(run, _)| run).collect() }
+        }
+    };
+    Ok(Answer::Carried { what: Box::new(carried) })
+}

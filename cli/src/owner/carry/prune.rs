@@ -1,0 +1,51 @@
+//! Letting go of the histories of runs that ended long ago, with what nothing else needs of them.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use longhaul_activities::process::run_folder_name;
+use longhaul_engine::{RunId, StoreError, Summary};
+use longhaul_storage::{Archive, PRUNED_LABEL, Scope};
+use longhaul_workflows::project::ProjectWorkflow;
+
+use super::{Carried, Desk, PrunedRun};
+
+pub(super) async fn run(
+    desk: &Arc<Desk>,
+    scope: &Scope,
+    ended_before: DateTime<Utc>,
+    statuses: &[String],
+    dry_run: bool,
+) -> Result<Carried, StoreError> {
+    let is_meant = |run: &RunId, summary: &Summary| {
+        let old = summary.ended_at.is_some_and(|ended| ended <= ended_before);
+        let ended_so = summary.status.is_terminal() && statuses.iter().any(|status| status == summary.status.name());
+        let is_project = summary.workflow == ProjectWorkflow::NAME;
+        scope.has(run) && old && ended_so && !is_project && !summary.labels.contains_key(PRUNED_LABEL)
+    };
+    let all = desk.store.runs("").await?;
+    let meant = all.into_iter().filter(|(run, summary)| is_meant(run, summary));
+    let mut runs = Vec::new();
+    for (run, summary) in meant {
+        let mut events = None;
+        if !dry_run {
+            events = Some(desk.log.prune(&run, Utc::now()).await?);
+            let logs = desk.log.directory().join("logs").join(run_folder_name(&run));
+            if let Err(error) = std::fs::remove_dir_all(&logs)
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                tracing::warn!("cannot remove {}: {error}", logs.display());
+            }
+        }
+        let status = summary.status.name().to_owned();
+        runs.push(PrunedRun { run, status, ended_at: summary.ended_at, events });
+    }
+    if dry_run {
+        return Ok(Carried::Pruned { runs, files: 0, bytes: 0, problem: None });
+    }
+    let (swept, problem) = match desk.log.sweep().await {
+        Ok(swept) => (swept, None),
+        Err(error) => (longhaul_storage::Swept::default(), Some(format!("large payloads were kept: {error}"))),
+    };
+    Ok(Carried::Pruned { runs, files: swept.files, bytes: swept.bytes, problem })
+}

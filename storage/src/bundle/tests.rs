@@ -1,0 +1,152 @@
+//! Tests of files of runs: a frozen text, what it means, and every kind of damage.
+//!
+//! `LONGHAUL_RECORD=1 cargo test -p longhaul-storage bundle` writes the frozen text anew, for the next run of the tests.
+//! To change a line of it is to break the files that people have.
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::event::Cause;
+use longhaul_engine::{Event, EventKind, Message, MessageBody, Payload, Request, RunId};
+
+use super::{Backup, BundleError, Header, Reader, Writer};
+use crate::carried::{self, Carried};
+
+const GOLDEN: &str = include_str!("golden.jsonl");
+
+fn at(second: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_767_225_600 + second, 0).unwrap()
+}
+
+fn history(id: &str) -> Carried {
+    let started = EventKind::RunStarted {
+        workflow: "feature".into(),
+        input: Payload::from_bytes(&br#"{"name":"Gr\u00fc\u00dfe"}"#[..]),
+        parent: None,
+        labels: [("team".to_owned(), "a".to_owned())].into(),
+        cause: Cause::Started,
+    };
+    let published = EventKind::StatusPublished { command: 0, key: "plan".into(), value: Payload::of(&[1, 2]) };
+    let completed = EventKind::RunCompleted { output: Payload::of("\n") };
+    let event = |(position, kind)| Event { position, at: at(position.cast_signed()), kind };
+    let events = (0..).zip([started, published, completed]).map(event).collect();
+    Carried::of_history(RunId::new(id).unwrap(), events).unwrap()
+}
+
+/// A whole run that has ended, a pruned one, and one with messages that it has not taken.
+fn runs() -> Vec<Carried> {
+    let mut pruned = history("shop/b");
+    pruned.events.drain(..2);
+    pruned.summary = carried::pruned(pruned.summary, 2, at(9));
+    let mut going = history("shop/c");
+    going.events.pop();
+    going = Carried::of_history(going.run, going.events).unwrap();
+    going.published.insert("text".into(), Payload::from_bytes(&b" {\n}"[..]));
+    let signal = MessageBody::Signal { name: "go".into(), payload: Payload::of(&1), from: None };
+    let pause = MessageBody::Pause(Request { by: "ann".into(), why: "lunch".into() });
+    going.mailbox =
+        [signal, pause].into_iter().zip(1 << 32..).map(|(body, seq)| Message { seq, at: at(5), body }).collect();
+    vec![history("shop/a"), pruned, going]
+}
+
+const HEADER: Header = Header { backup: None };
+
+fn written(header: Header, runs: &[Carried]) -> String {
+    let mut writer = Writer::new(Vec::new(), header).unwrap();
+    for run in runs {
+        writer.write(run).unwrap();
+    }
+    String::from_utf8(writer.finish().unwrap()).unwrap()
+}
+
+fn read(text: &[u8]) -> Result<Vec<Carried>, BundleError> {
+    Reader::new(text)?.collect()
+}
+
+/// The frozen text with one thing replaced, and footers that fit.
+#[track_caller]
+fn edited(from: &str, to: &str) -> String {
+    let (content, _) = GOLDEN.rsplit_once("{\"end\"").unwrap();
+    let changed = content.replacen(from, to, 1);
+    assert!(changed != content, "{from} is in the frozen text");
+    let blake3 = blake3::hash(changed.as_bytes()).to_hex();
+    format!("{changed}{{\"end\":true,\"runs\":3,\"blake3\":\"{blake3}\"}}\n")
+}
+
+#[track_caller]
+fn check_refused(text: &str, expected: &str) {
+    let error = read(text.as_bytes()).expect_err(expected).to_string();
+    assert!(error.contains(expected), "{error:?} does not say {expected:?}");
+}
+
+#[test]
+fn runs_are_written_as_they_always_were() {
+    let text = written(HEADER, &runs());
+    if std::env::var_os("LONGHAUL_RECORD").is_some() {
+        return std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bundle/golden.jsonl"), text).unwrap();
+    }
+    for (written, golden) in text.lines().zip(GOLDEN.lines()) {
+        assert_eq!(written, golden);
+    }
+    assert_eq!(text, GOLDEN);
+}
+
+#[test]
+fn what_is_read_is_what_was_written() {
+    assert_eq!(read(GOLDEN.as_bytes()).unwrap(), runs());
+    let without_end = GOLDEN.strip_suffix('\n').unwrap();
+    assert_eq!(read(without_end.as_bytes()).unwrap(), runs(), "the last line end may be missing");
+    let mut encoder = super::compressed(Vec::new()).unwrap();
+    std::io::Write::write_all(&mut encoder, GOLDEN.as_bytes()).unwrap();
+    assert_eq!(read(&encoder.finish().unwrap()).unwrap(), runs());
+}
+
+#[test]
+fn a_backup_says_of_what() {
+    let header = Header { backup: Some(Backup { epoch: 7, at: at(1) }) };
+    let text = written(header, &runs());
+    assert!(text.starts_with(
+        "{\"schema\":\"longhaul.export/1\",\"backup\":{\"epoch\":7,\"at\":\"2026-01-01T00:00:01.000000Z\"}}\n"
+    ));
+    assert_eq!(Reader::new(text.as_bytes()).unwrap().header(), header);
+}
+
+#[test]
+fn every_cut_and_every_flipped_bit_is_noticed() {
+    for length in 0..GOLDEN.len() - 1 {
+        assert!(read(&GOLDEN.as_bytes()[..length]).is_err(), "cut at {length}");
+    }
+    for at in 0..GOLDEN.len() - 1 {
+        let mut bad = GOLDEN.as_bytes().to_vec();
+        bad[at] ^= 1 << (at % 8);
+        assert!(read(&bad).is_err(), "byte {at}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    check_refused("", "it is empty");
+    check_refused("PK\u{3}\u{4}", "neither an export nor the history of a run: it says `PK");
+    check_refused(&GOLDEN.replacen("export/1", "export/2", 1), "read it with a newer longhaul");
+    check_refused(&GOLDEN.replacen("export/1", "export/01", 1), "its schema is `longhaul.export/01`");
+    check_refused(&format!("{GOLDEN}{{}}\n"), "something follows after the end");
+    check_refused(&GOLDEN.replacen("shop/b", "shop/x", 1), "the file is damaged or was edited");
+    check_refused(&edited("\"run\":\"shop/a\"", "\"run\":\"shop/x\""), "the history is of run shop/a");
+    check_refused(&edited("\"lines\":5", "\"lines\":4"), "the history that begins at line 3");
+    check_refused(&edited("\"mail\":2", "\"mail\": 2"), "line 12: the first line of a run is written otherwise");
+    check_refused(&edited("\"mail\":2", "\"mail\":3"), "line 19");
+    check_refused(&edited("\"seq\":4294967296", "\"seq\":4294967299"), "not in order");
+    check_refused(&edited("{\"name\":\"text\"", "{\"name\":\"aaaa\""), "published values are not in order");
+    check_refused(&edited("\"origin\":2", "\"origin\":2,\"more\":1"), "unknown field `more`");
+    check_refused(&edited("2 events on", "3 events on"), "its summary is not that of its events");
+    check_refused(&edited("\"status\":\"completed\"", "\"status\":\"odd\""), "unknown variant `odd`");
+}
+
+#[test]
+fn histories_one_after_the_other_are_read_and_one_that_is_damaged_does_not_hide_the_next() {
+    let one = |id| crate::history_file::write(&RunId::new(id).unwrap(), &history(id).events).unwrap();
+    let text = [one("a"), one("b").replacen("plan", "plot", 1), one("c")].concat();
+    let found: Vec<_> = Reader::new(text.as_bytes()).unwrap().collect();
+    assert_eq!(found.len(), 3);
+    assert_eq!(found[0].as_ref().unwrap(), &history("a"));
+    assert!(found[1].as_ref().unwrap_err().to_string().starts_with("the history that begins at line 6"));
+    assert_eq!(found[2].as_ref().unwrap(), &history("c"));
+}

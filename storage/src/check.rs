@@ -1,0 +1,146 @@
+//! Looking through a whole log: every record, every blob, and what is derived from histories; and mending what can be.
+
+mod look;
+mod mend;
+mod quarantine;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use longhaul_engine::{Event, Payload, RunId, StoreError, Summary};
+use sled::IVec;
+
+use crate::blob::Source;
+use crate::sled_store::{SledStore, blocking, guarded, unnamed};
+use crate::snapshot::{Records, Scope, take};
+use crate::sweep::Names;
+
+/// What was found in a log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CheckReport {
+    /// How many runs were looked at.
+    pub runs: u64,
+    /// How many records, of all kinds.
+    pub records: u64,
+    /// How many blobs.
+    pub blobs: u64,
+    /// What is damaged, run by run.
+    pub damages: Vec<Damage>,
+    /// The files into which damaged records were moved.
+    pub quarantined: Vec<PathBuf>,
+}
+
+/// One damage.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Damage {
+    /// Which record or file.
+    pub record: String,
+    /// What is wrong with it.
+    pub what: String,
+    /// What repairing it means.
+    pub repair: String,
+    /// Whether that was done.
+    pub mended: bool,
+}
+
+/// Something wrong, and what can be done about it.
+#[derive(Debug)]
+struct Finding {
+    record: String,
+    what: String,
+    remedy: Remedy,
+}
+
+/// What can be done.
+#[derive(Debug)]
+enum Remedy {
+    /// Write the summary that the history amounts to.
+    Summarise(RunId, Summary),
+    /// Write the values that the history has published.
+    Publish(RunId, BTreeMap<String, Payload>),
+    /// Move the run with all its records into a file.
+    MoveRun(RunId, Vec<Event>),
+    /// Move one record into a file.
+    MoveRecord(RunId, (IVec, IVec)),
+    /// Remove a blob.
+    RemoveBlob([u8; 32], PathBuf),
+    /// Remove a directory that a dead process half made.
+    RemoveDirectory(PathBuf),
+    /// Nothing.
+    Leave,
+}
+
+impl Remedy {
+    fn words(&self) -> &'static str {
+        match self {
+            Self::Summarise(..) => "write the summary anew from the history",
+            Self::Publish(..) => "write the published values anew from the history",
+            Self::MoveRun(..) => "move the run into a file in quarantine/, with the events that can be read",
+            Self::MoveRecord(..) => "move the record into a file in quarantine/",
+            Self::RemoveBlob(..) => "remove the file: no record names it",
+            Self::RemoveDirectory(_) => "remove the directory: the log was made in another one",
+            Self::Leave => "leave it: this version does not know what it is",
+        }
+    }
+}
+
+/// All that was found.
+#[derive(Debug, Default)]
+struct Findings {
+    report: CheckReport,
+    found: Vec<Finding>,
+}
+
+impl SledStore {
+    /// Looks through the whole log, and mends what it finds if that is asked. Commits with large payloads wait until the
+    /// records are taken down.
+    ///
+    /// # Errors
+    /// If the log cannot be looked through at all, or not be mended. What is found is no error.
+    pub async fn check(&self, repair: bool) -> Result<CheckReport, StoreError> {
+        let (findings, records) = self.findings().await?;
+        let Findings { mut report, found } = findings;
+        let mut mended = Vec::new();
+        for finding in &found {
+            mended.push(repair && self.mend(&finding.remedy, &records, &mut report.quarantined).await?);
+        }
+        let damages = found.into_iter().zip(mended);
+        report.damages = damages
+            .map(|(finding, mended)| Damage {
+                repair: finding.remedy.words().into(),
+                record: finding.record,
+                what: finding.what,
+                mended,
+            })
+            .collect();
+        Ok(report)
+    }
+
+    async fn findings(&self) -> Result<(Findings, BTreeMap<RunId, Records>), StoreError> {
+        let alone = self.shared.blobs_in_use.write().await;
+        let shared = Arc::clone(&self.shared);
+        let taken = blocking(move || {
+            let there = shared.reader.blobs.all()?;
+            let snapshot = guarded(|| take(&shared, &Scope::All)).map_err(unnamed)?;
+            Ok((there, snapshot))
+        });
+        let (there, snapshot) = taken.await?;
+        drop(alone);
+        let shared = Arc::clone(&self.shared);
+        blocking(move || {
+            let mut findings = Findings::default();
+            findings.report.blobs = there.len() as u64;
+            let names = RefCell::new(Names::new());
+            let source = Source::Noting { store: &shared.reader.blobs, names: &names, payloads: true };
+            for (run, records) in &snapshot.runs {
+                findings.look_at(run, records, source);
+            }
+            findings.strays(&snapshot.strays);
+            findings.files(&shared.directory, there, &names.into_inner());
+            Ok((findings, snapshot.runs))
+        })
+        .await
+    }
+}

@@ -1,0 +1,165 @@
+//! Finding what is wrong: each record by itself, then what is derived from the history against the history.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::{Event, EventKind, Position, RunId, Summary};
+use sled::IVec;
+
+use super::{Finding, Findings, Remedy};
+use crate::blob::Source;
+use crate::carried;
+use crate::flaw::{Flaw, words_of};
+use crate::key;
+use crate::read::decode;
+use crate::snapshot::{Records, name_of};
+use crate::sweep::Names;
+use crate::wire::unpack::Unpacker;
+
+/// What is wrong with one record.
+fn what(flaw: Flaw) -> String {
+    match flaw.in_record(String::new) {
+        longhaul_engine::StoreError::Damaged { reason, .. } => reason,
+        error => error.to_string(),
+    }
+}
+
+/// The value of a record, or what is wrong with it; a panic is one more way of being damaged.
+fn sound<T>(read: impl FnOnce() -> Result<T, Flaw>) -> Result<T, String> {
+    let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
+    read.unwrap_or_else(|panic| Err(Flaw::Damaged(words_of(&*panic)))).map_err(what)
+}
+
+impl Findings {
+    fn add(&mut self, key: &[u8], what: impl Into<String>, remedy: Remedy) {
+        self.found.push(Finding { record: key::describe(key), what: what.into(), remedy });
+    }
+
+    pub(super) fn look_at(&mut self, run: &RunId, records: &Records, source: Source<'_>) {
+        let Records { events, mail, published, summary } = records;
+        self.report.runs += 1;
+        self.report.records += (events.len() + mail.len() + published.len() + usize::from(summary.is_some())) as u64;
+        for (key, value) in mail {
+            let seq = key::number_of(key).unwrap_or_default();
+            if let Err(what) = sound(|| decode(key, value, source, |unpacker, message| unpacker.message(seq, message)))
+            {
+                self.add(key, what, Remedy::MoveRecord(run.clone(), (key.clone(), value.clone())));
+            }
+        }
+        let stored = summary.as_ref().map(|_| sound(|| records.summary(source).transpose()));
+        let stored: Option<Result<Summary, String>> = match stored {
+            Some(Ok(summary)) => summary.map(Ok),
+            Some(Err(what)) => Some(Err(what)),
+            None => None,
+        };
+        match Self::history(run, records, stored.as_ref(), source) {
+            // Whatever else is wrong with it goes with it.
+            Err((key, what, readable)) => self.add(&key, what, Remedy::MoveRun(run.clone(), readable)),
+            Ok(events) => {
+                self.summary(run, stored, &events);
+                self.published(run, records, &events, source);
+            }
+        }
+    }
+
+    /// The events, or the first record that is wrong, how, and the events that can be read all the same.
+    fn history(
+        run: &RunId,
+        records: &Records,
+        stored: Option<&Result<Summary, String>>,
+        source: Source<'_>,
+    ) -> Result<Vec<Event>, (Vec<u8>, String, Vec<Event>)> {
+        let kept = stored.and_then(|stored| carried::kept_from(stored.as_ref().ok()?));
+        let there = records.events.first().and_then(|(key, _)| key::number_of(key));
+        let begin = if there.is_some_and(|there| there > 0 && Some(there) == kept) { there.unwrap_or(0) } else { 0 };
+        let mut wrong: Option<(Vec<u8>, String)> = None;
+        let mut expected: Position = begin;
+        let mut events = Vec::new();
+        for (key, value) in &records.events {
+            let position = key::number_of(key).unwrap_or_default();
+            if position != expected {
+                wrong.get_or_insert((key::event(run, expected), "it is missing, and later ones are there".into()));
+            }
+            expected = position.saturating_add(1);
+            match sound(|| decode(key, value, source, |unpacker, event| unpacker.event(position, event))) {
+                Ok(event) => events.push(event),
+                Err(what) => drop(wrong.get_or_insert((key.to_vec(), what))),
+            }
+        }
+        if records.events.is_empty() {
+            wrong = Some((key::event(run, 0), "it is missing: nothing is left of the history".into()));
+        }
+        let is_start = |event: &Event| matches!(event.kind, EventKind::RunStarted { .. });
+        if wrong.is_none() && begin == 0 && !events.first().is_some_and(is_start) {
+            wrong = Some((key::event(run, 0), "it is not the start of a run".into()));
+        }
+        match wrong {
+            Some((key, what)) => Err((key, what, events)),
+            None => Ok(events),
+        }
+    }
+
+    fn summary(&mut self, run: &RunId, stored: Option<Result<Summary, String>>, events: &[Event]) {
+        // That of a pruned run cannot be told from what is left; it was read to know that it is one.
+        let Some(folded) = carried::fold(events) else { return };
+        let what = match stored {
+            Some(Ok(summary)) if summary == folded => return,
+            Some(Ok(summary)) if summary.status != folded.status => {
+                let (said, is) = (summary.status.name(), folded.status.name());
+                format!("it says that the run is {said}, and the history that it is {is}")
+            }
+            Some(Ok(_)) => "it is not what the history amounts to".into(),
+            Some(Err(what)) => what,
+            None => "it is missing".into(),
+        };
+        self.add(&key::summary(run), what, Remedy::Summarise(run.clone(), folded));
+    }
+
+    fn published(&mut self, run: &RunId, records: &Records, events: &[Event], source: Source<'_>) {
+        let is_whole = events.first().is_some_and(|event| event.position == 0);
+        let mut expected = carried::published_by(events);
+        for (key, value) in &records.published {
+            let name = name_of(run, key);
+            let stored = sound(|| decode(key, value, source, Unpacker::payload));
+            let what = match (stored, expected.remove(&name)) {
+                (Err(what), _) => what,
+                (Ok(stored), Some(published)) if stored != published => {
+                    "it is not what the history published last".into()
+                }
+                _ => continue,
+            };
+            let remedy = match carried::published_by(events).remove(&name) {
+                Some(value) => Remedy::Publish(run.clone(), [(name, value)].into()),
+                None => Remedy::MoveRecord(run.clone(), (key.clone(), value.clone())),
+            };
+            self.add(key, what, remedy);
+        }
+        if is_whole {
+            for (name, value) in expected {
+                let key = key::published(run, &name);
+                self.add(&key, "it is missing", Remedy::Publish(run.clone(), [(name, value)].into()));
+            }
+        }
+    }
+
+    pub(super) fn strays(&mut self, keys: &[IVec]) {
+        self.report.records += keys.len() as u64;
+        for key in keys {
+            let record = format!("`{}`", key.escape_ascii());
+            self.found.push(Finding { record, what: "its key names no run".into(), remedy: Remedy::Leave });
+        }
+    }
+
+    pub(super) fn files(&mut self, directory: &Path, blobs: Vec<([u8; 32], PathBuf)>, named: &Names) {
+        for (hash, path) in blobs.into_iter().filter(|(hash, _)| !named.contains(hash)) {
+            let record = format!("blob {}", path.display());
+            let what = "no record names it".into();
+            self.found.push(Finding { record, what, remedy: Remedy::RemoveBlob(hash, path) });
+        }
+        let half = directory.join("log.new");
+        if half.exists() {
+            let record = format!("directory {}", half.display());
+            let what = "a process died while it made the log".into();
+            self.found.push(Finding { record, what, remedy: Remedy::RemoveDirectory(half) });
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Keeping what is taken out of a log, so that nothing is thrown away: JSON lines, what can be read and every record as
+//! it was.
+//!
+//! ```text
+//! {"schema":"longhaul.quarantine/1","run":"shop/login/1","events":2,"records":3}
+//! {"position":0,…}
+//! {"position":2,…}
+//! {"key":"6573…","value":"01…"}
+//! ```
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use chrono::Utc;
+use longhaul_engine::{Event, RunId, StoreError};
+
+use crate::files;
+use crate::flaw::io;
+use crate::history_file;
+use crate::snapshot::Entry;
+
+/// Writes records of a run into a file of their own, durably.
+pub(super) fn keep(directory: &Path, run: &RunId, events: &[Event], records: &[Entry]) -> Result<PathBuf, StoreError> {
+    let folder = directory.join("quarantine");
+    files::create_directory(&folder)?;
+    // `~` cannot be in the id of a run, so that two runs never meet.
+    let name = run.as_str().replace('/', "~");
+    let stem = format!("run-{name}-{}", Utc::now().format("%Y%m%dT%H%M%S%.6f"));
+    let path = folder.join(format!("{stem}.jsonl"));
+    let text = text(run, events, records);
+    let write = || {
+        let mut file = File::create_new(&path)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(|error| io("writing", &path, &error))?;
+    files::sync_directory(&folder)?;
+    Ok(path)
+}
+
+fn text(run: &RunId, events: &[Event], records: &[Entry]) -> String {
+    let lines: Vec<String> = events.iter().filter_map(|event| history_file::event_line(event).ok()).collect();
+    let (schema, count) = ("longhaul.quarantine/1", lines.len());
+    let mut text =
+        format!("{{\"schema\":\"{schema}\",\"run\":\"{run}\",\"events\":{count},\"records\":{}}}\n", records.len());
+    for line in lines {
+        text += &line;
+        text.push('\n');
+    }
+    for (key, value) in records {
+        text += &format!("{{\"key\":\"{}\",\"value\":\"{}\"}}\n", hex(key), hex(value));
+    }
+    text
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}

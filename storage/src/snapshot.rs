@@ -1,0 +1,185 @@
+//! A picture of runs as they were at one moment, between two commits: what is copied from a log that is in use.
+//!
+//! The records are taken while nothing is written, which takes about a second for a million of them; they are checked
+//! and decoded afterwards, while the log goes on.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+use longhaul_engine::{RunId, StoreError};
+use sled::IVec;
+
+use crate::blob::{BlobStore, Source};
+use crate::carried::{self, Carried};
+use crate::flaw::Flaw;
+use crate::key;
+use crate::read::{broken, decode};
+use crate::sled_store::{Shared, SledStore, blocking, guarded, unnamed};
+use crate::wire::unpack::{self, Unpacker};
+
+/// Which runs are meant.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Every run.
+    All,
+    /// One run.
+    Run(RunId),
+    /// A run and all that are below it (`id/…`).
+    Below(RunId),
+}
+
+impl Scope {
+    /// Whether a run is meant.
+    pub fn has(&self, run: &RunId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Run(one) => run == one,
+            Self::Below(top) => {
+                let rest = run.as_str().strip_prefix(top.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            }
+        }
+    }
+
+    /// What the keys of such runs begin with.
+    fn prefixes(&self, kind: u8) -> Vec<Vec<u8>> {
+        match self {
+            Self::All => vec![vec![kind]],
+            Self::Run(run) => vec![key::of_run(kind, run)],
+            Self::Below(run) => vec![key::of_run(kind, run), [&[kind], run.as_str().as_bytes(), b"/"].concat()],
+        }
+    }
+}
+
+/// A record as it is stored.
+pub(crate) type Entry = (IVec, IVec);
+
+/// The records of one run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Records {
+    pub(crate) events: Vec<Entry>,
+    pub(crate) mail: Vec<Entry>,
+    pub(crate) published: Vec<Entry>,
+    pub(crate) summary: Option<Entry>,
+}
+
+/// Runs as they were at one moment. While it is kept, what it names in blobs must not be pruned.
+#[derive(Debug)]
+pub struct Snapshot {
+    blobs: Arc<BlobStore>,
+    epoch: u64,
+    pub(crate) runs: BTreeMap<RunId, Records>,
+    /// Keys that name no run.
+    pub(crate) strays: Vec<IVec>,
+}
+
+impl SledStore {
+    /// Takes a picture of runs. Nothing is written meanwhile.
+    pub async fn snapshot(&self, scope: Scope) -> Result<Snapshot, StoreError> {
+        let shared = Arc::clone(&self.shared);
+        blocking(move || guarded(|| take(&shared, &scope)).map_err(unnamed)).await
+    }
+}
+
+pub(crate) fn take(shared: &Shared, scope: &Scope) -> Result<Snapshot, Flaw> {
+    let _still = shared.still.lock().unwrap_or_else(PoisonError::into_inner);
+    let blobs = Arc::clone(&shared.reader.blobs);
+    let mut snapshot = Snapshot { blobs, epoch: shared.epoch, runs: BTreeMap::new(), strays: Vec::new() };
+    for kind in [key::EVENT, key::MESSAGE, key::PUBLISHED, key::SUMMARY] {
+        for prefix in scope.prefixes(kind) {
+            for entry in shared.reader.db.scan_prefix(prefix) {
+                snapshot.add(kind, entry.map_err(broken)?);
+            }
+        }
+    }
+    Ok(snapshot)
+}
+
+impl Snapshot {
+    fn add(&mut self, kind: u8, entry: Entry) {
+        let Some(run) = key::run_of(&entry.0) else {
+            self.strays.push(entry.0);
+            return;
+        };
+        // Keys come in the order of ids, so that looking the run up again is seldom needed; it is cheap all the same.
+        let records = self.runs.entry(run).or_default();
+        match kind {
+            key::EVENT => records.events.push(entry),
+            key::MESSAGE => records.mail.push(entry),
+            key::PUBLISHED => records.published.push(entry),
+            _ => records.summary = Some(entry),
+        }
+    }
+
+    /// The number of the ownership in which it was taken.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// How many runs there are.
+    pub fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// The runs in the order of their ids, each decoded when it is asked for. One that is damaged is an error that names
+    /// the record, and does not end the list.
+    pub fn iter(&self) -> impl Iterator<Item = (&RunId, Result<Carried, StoreError>)> {
+        self.runs
+            .iter()
+            .map(|(run, records)| (run, guarded(|| records.carried(run, Source::Store(&self.blobs))).map_err(unnamed)))
+    }
+}
+
+impl Records {
+    pub(crate) fn carried(&self, run: &RunId, source: Source<'_>) -> Result<Carried, Flaw> {
+        let missing = |what: Vec<u8>| Flaw::Damaged("it is missing".into()).named(|| key::describe(&what));
+        let first = self.events.first().and_then(|(key, _)| key::number_of(key));
+        let first = first.ok_or_else(|| missing(key::event(run, 0)))?;
+        let mut events = Vec::with_capacity(self.events.len());
+        for ((key, value), position) in self.events.iter().zip(first..) {
+            if **key != *key::event(run, position) {
+                return Err(missing(key::event(run, position)));
+            }
+            events.push(decode(key, value, source, |unpacker, event| unpacker.event(position, event))?);
+        }
+        let summary = if first == 0 {
+            carried::fold(&events).ok_or_else(|| {
+                Flaw::Damaged("it is not the start of a run".into()).named(|| key::describe(&key::event(run, 0)))
+            })?
+        } else {
+            let summary = self.summary(source).transpose()?.ok_or_else(|| missing(key::summary(run)))?;
+            if carried::kept_from(&summary) != Some(first) {
+                return Err(missing(key::event(run, first - 1)));
+            }
+            summary
+        };
+        let mailbox = self.mail.iter().map(|(key, value)| {
+            let seq = key::number_of(key).unwrap_or_default();
+            decode(key, value, source, |unpacker, message| unpacker.message(seq, message))
+        });
+        let published = self
+            .published
+            .iter()
+            .map(|(key, value)| Ok((name_of(run, key), decode(key, value, source, Unpacker::payload)?)));
+        let (mailbox, published) = (mailbox.collect::<Result<_, Flaw>>()?, published.collect::<Result<_, Flaw>>()?);
+        Ok(Carried { run: run.clone(), events, summary, mailbox, published })
+    }
+
+    /// The summary that is stored, if there is one.
+    pub(crate) fn summary(&self, source: Source<'_>) -> Option<Result<longhaul_engine::Summary, Flaw>> {
+        let (key, value) = self.summary.as_ref()?;
+        Some(decode(key, value, source, |_, summary| unpack::summary(summary)))
+    }
+}
+
+/// The name of a published value, from its key.
+pub(crate) fn name_of(run: &RunId, key: &[u8]) -> String {
+    let prefix = key::of_run(key::PUBLISHED, run).len();
+    String::from_utf8_lossy(key.get(prefix..).unwrap_or_default()).into_owned()
+}

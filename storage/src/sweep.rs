@@ -1,0 +1,75 @@
+//! Removing blobs that no record names any more.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use longhaul_engine::StoreError;
+
+use crate::blob::Source;
+use crate::flaw::Flaw;
+use crate::read::decode;
+use crate::sled_store::{SledStore, blocking, guarded, unnamed};
+use crate::snapshot::{Records, Scope, Snapshot, take};
+use crate::wire::unpack::{self, Unpacker};
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Files.
+    pub files: u64,
+    /// Their bytes on the disk.
+    pub bytes: u64,
+}
+
+/// The hashes of blobs.
+pub(crate) type Names = HashSet<[u8; 32]>;
+
+impl SledStore {
+    /// Removes the blobs that no record names. Commits with large payloads wait meanwhile. In a damaged log nothing is
+    /// removed: what a record names that cannot be read is not known.
+    ///
+    /// Snapshots that were taken before a run was pruned cannot be relied on any more.
+    pub async fn sweep(&self) -> Result<Swept, StoreError> {
+        let _alone = self.shared.blobs_in_use.write().await;
+        let shared = Arc::clone(&self.shared);
+        blocking(move || {
+            let blobs = &shared.reader.blobs;
+            let there = blobs.all()?;
+            let named = guarded(|| named(&take(&shared, &Scope::All)?, blobs)).map_err(unnamed)?;
+            let mut swept = Swept::default();
+            for (hash, path) in there.iter().filter(|(hash, _)| !named.contains(hash)) {
+                swept.bytes += blobs.remove(hash, path)?;
+                swept.files += 1;
+            }
+            Ok(swept)
+        })
+        .await
+    }
+}
+
+/// The blobs that records name. Payloads are not read for that.
+fn named(snapshot: &Snapshot, store: &crate::blob::BlobStore) -> Result<Names, Flaw> {
+    let names = RefCell::new(Names::new());
+    let source = Source::Noting { store, names: &names, payloads: false };
+    for records in snapshot.runs.values() {
+        look_through(records, source)?;
+    }
+    Ok(names.into_inner())
+}
+
+fn look_through(records: &Records, source: Source<'_>) -> Result<(), Flaw> {
+    for (key, value) in &records.events {
+        decode(key, value, source, |unpacker, event| unpacker.event(0, event).map(drop))?;
+    }
+    for (key, value) in &records.mail {
+        decode(key, value, source, |unpacker, message| unpacker.message(0, message).map(drop))?;
+    }
+    for (key, value) in &records.published {
+        decode(key, value, source, Unpacker::payload)?;
+    }
+    if let Some((key, value)) = &records.summary {
+        decode(key, value, source, |_, summary| unpack::summary(summary))?;
+    }
+    Ok(())
+}

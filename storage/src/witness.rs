@@ -1,0 +1,63 @@
+//! A word beside the log about how far it went: sled takes damage near the end of its file for the end, and says nothing.
+//!
+//! The file `witness` holds the epoch of the last owner, and whether that one closed the log in order. It is written after
+//! what it vouches for is durable in the log: the record of the owner, or its record of having closed. So a log that does
+//! not have these any more has lost its end, and with it histories that somebody paid for.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use longhaul_engine::StoreError;
+
+use crate::files;
+use crate::flaw::io;
+use crate::key;
+use crate::ledger::unreadable;
+
+const NAME: &str = "witness";
+
+/// What the file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Witness {
+    pub(crate) epoch: u64,
+    pub(crate) closed: bool,
+}
+
+impl Witness {
+    /// Writes the file, durably.
+    pub(crate) fn write(self, directory: &Path) -> Result<(), StoreError> {
+        let (new, path) = (directory.join("witness.new"), directory.join(NAME));
+        let word = if self.closed { "closed" } else { "open" };
+        let write = || {
+            let mut file = File::create(&new)?;
+            writeln!(file, "{} {word}", self.epoch)?;
+            file.sync_all()?;
+            std::fs::rename(&new, &path)
+        };
+        write().map_err(|error| io("writing", &path, &error))?;
+        files::sync_directory(directory)
+    }
+
+    /// What was written last; nothing if that cannot be read: it is no reason to refuse a log that can.
+    fn read(directory: &Path) -> Option<Self> {
+        let text = std::fs::read_to_string(directory.join(NAME)).ok()?;
+        let (epoch, word) = text.trim_end().split_once(' ')?;
+        Some(Self { epoch: epoch.parse().ok()?, closed: word == "closed" })
+    }
+}
+
+/// Refuses a log that has lost its end.
+pub(crate) fn check(db: &sled::Db, directory: &Path, last_epoch: u64) -> Result<(), StoreError> {
+    let Some(witness) = Witness::read(directory) else { return Ok(()) };
+    let is_closed = || db.contains_key(key::closed(witness.epoch)).map_err(|error| unreadable(&error));
+    if witness.epoch <= last_epoch && (!witness.closed || is_closed()?) {
+        return Ok(());
+    }
+    let directory = directory.display();
+    Err(StoreError::Unusable(format!(
+        "the log in {directory} is damaged: it has lost its end, what owner {} wrote, and maybe more; restore it from a \
+         backup, or remove {directory}/{NAME} to go on with what is left",
+        witness.epoch
+    )))
+}

@@ -1,0 +1,210 @@
+//! Looking through a log: each damage is named, what can be mended is, and nothing is lost that could be read.
+
+use std::path::Path;
+
+use longhaul_engine::store::Commit;
+use longhaul_engine::{EventStore, Payload, Status};
+use longhaul_storage::{CheckReport, SledStore};
+
+use crate::common::{append, completed, large, run, signal, start, started, summary_of};
+use crate::damage::{change_value, event_key, forge, summary_key, tamper, the_blob};
+
+/// A log with runs of every kind, each with what its history says.
+async fn sample(directory: &Path) {
+    let store = SledStore::open(directory).unwrap();
+    for id in ["good", "hurt", "big"] {
+        store.commit(start(id)).await.unwrap();
+    }
+    for position in 1..5 {
+        for id in ["good", "hurt"] {
+            let value = Payload::of(&position);
+            let published = vec![("value".into(), Some(value.clone()))];
+            store.commit(Commit { published, ..append(id, position, &value) }).await.unwrap();
+        }
+    }
+    let value = large(1, 20_000);
+    let published = vec![("value".into(), Some(value.clone()))];
+    store.commit(Commit { published, ..append("big", 1, &value) }).await.unwrap();
+    store.deliver(signal("hurt", "unread")).await.unwrap();
+    store.commit(start("over")).await.unwrap();
+    let summary = summary_of(&[started(), completed(1)]);
+    store.commit(Commit { summary: Some(summary), ..Commit::of(run("over"), vec![completed(1)]) }).await.unwrap();
+}
+
+/// What a check says, a line for each damage.
+async fn said(directory: &Path, repair: bool) -> (Vec<String>, CheckReport) {
+    let store = SledStore::open(directory).unwrap();
+    let report = store.check(repair).await.unwrap();
+    let lines = report.damages.iter().map(|damage| format!("{}: {}", damage.record, damage.what));
+    (lines.collect(), report)
+}
+
+/// Damages a log, and checks what is said, that repair mends it, and that the log is whole afterwards.
+async fn check(change: impl FnOnce(&sled::Db), expected: &[&str], mended: bool) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    sample(directory.path()).await;
+    assert_eq!(said(directory.path(), false).await.0, Vec::<String>::new(), "it is whole before");
+    tamper(directory.path(), change);
+    let (before, _) = said(directory.path(), false).await;
+    assert_eq!(before.len(), expected.len(), "{before:?}");
+    for (line, expected) in before.iter().zip(expected) {
+        assert!(line.starts_with(expected), "{line:?} does not begin with {expected:?}");
+    }
+    let (_, report) = said(directory.path(), true).await;
+    assert!(report.damages.iter().all(|damage| damage.mended == mended), "{report:?}");
+    let (after, _) = said(directory.path(), false).await;
+    assert_eq!(after.is_empty(), mended, "{after:?}");
+    directory
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_is_written_anew() {
+    let says_paused = |db: &sled::Db| {
+        // The summary of a run that goes on, under the key of one that is over, with a checksum that fits.
+        let value = db.get(summary_key("good")).unwrap().unwrap().to_vec();
+        forge(db, &summary_key("over"), &value[..value.len() - 4]);
+        change_value(db, &summary_key("good"), |value| value[7] ^= 1);
+        db.remove(summary_key("hurt")).unwrap();
+    };
+    let expected = [
+        "summary of run good: its checksum does not match",
+        "summary of run hurt: it is missing",
+        "summary of run over: it says that the run is running, and the history that it is completed",
+    ];
+    let directory = check(says_paused, &expected, true).await;
+    let store = SledStore::open(directory.path()).unwrap();
+    assert_eq!(store.summary(&run("over")).await.unwrap().unwrap().status, Status::Completed);
+    assert_eq!(store.runs("").await.unwrap().len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn published_values_are_written_anew() {
+    let key = |id: &str| [b"p", id.as_bytes(), b"\0value"].concat();
+    let change = |db: &sled::Db| {
+        db.remove(key("good")).unwrap();
+        change_value(db, &key("hurt"), |value| value[8] ^= 1);
+    };
+    let expected = [
+        "published value `value` of run good: it is missing",
+        "published value `value` of run hurt: its checksum does not match",
+    ];
+    let directory = check(change, &expected, true).await;
+    let store = SledStore::open(directory.path()).unwrap();
+    for id in ["good", "hurt"] {
+        assert_eq!(store.published(&run(id)).await.unwrap()["value"], Payload::of(&4));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreadable_run_is_moved_aside_with_all_that_it_has() {
+    let change = |db: &sled::Db| {
+        change_value(db, &event_key("hurt", 2), |value| value[8] ^= 4);
+        db.remove(event_key("good", 0)).unwrap();
+    };
+    let expected = [
+        "event 0 of run good: it is missing, and later ones are there",
+        "event 2 of run hurt: its checksum does not match",
+    ];
+    let directory = check(change, &expected, true).await;
+    let store = SledStore::open(directory.path()).unwrap();
+    let left: Vec<_> = store.runs("").await.unwrap().into_iter().map(|(run, _)| run.to_string()).collect();
+    assert_eq!(left, ["big", "over"]);
+    // The same process can begin them again.
+    store.commit(start("hurt")).await.unwrap();
+    let kept = kept(directory.path());
+    assert_eq!(kept.len(), 2);
+    assert!(
+        kept[1].starts_with(r#"{"schema":"longhaul.quarantine/1","run":"hurt","events":4,"records":8}"#),
+        "{kept:?}"
+    );
+    assert!(kept[1].contains(r#"{"position":3,"#) && !kept[1].contains(r#"{"position":2,"#));
+    assert_eq!(kept[1].lines().count(), 1 + 4 + 8);
+}
+
+/// The files of what was moved aside, in the order of their names.
+fn kept(directory: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(directory.join("quarantine")).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    files.sort_unstable();
+    files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_message_is_moved_aside_and_its_run_goes_on() {
+    let change = |db: &sled::Db| {
+        let key = db.scan_prefix(b"mhurt").keys().next().unwrap().unwrap();
+        change_value(db, &key, |value| value.truncate(9));
+    };
+    let directory = check(change, &["message 4294967296 of run hurt: it has only 9 bytes"], true).await;
+    let store = SledStore::open(directory.path()).unwrap();
+    assert!(store.mailbox(&run("hurt")).await.unwrap().is_empty());
+    assert_eq!(store.read(&run("hurt"), 0).await.unwrap().len(), 5);
+    assert_eq!(kept(directory.path()).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_known_is_left_alone() {
+    let change = |db: &sled::Db| drop(db.insert(b"e what is this?", b"who knows").unwrap());
+    check(change, &["`e what is this?`: its key names no run"], false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blobs_are_looked_at_too() {
+    let directory = tempfile::tempdir().unwrap();
+    sample(directory.path()).await;
+    let blob = the_blob(directory.path());
+    let orphan = directory.path().join("blobs/00").join("0".repeat(64));
+    std::fs::create_dir_all(orphan.parent().unwrap()).unwrap();
+    std::fs::copy(&blob, &orphan).unwrap();
+    std::fs::create_dir(directory.path().join("log.new")).unwrap();
+    let (found, report) = said(directory.path(), false).await;
+    assert_eq!(report.blobs, 2);
+    assert!(found[0].starts_with("blob ") && found[0].ends_with("no record names it"), "{found:?}");
+    assert!(found[1].starts_with("directory ") && found.len() == 2, "{found:?}");
+    said(directory.path(), true).await;
+    assert!(!orphan.exists() && blob.exists() && said(directory.path(), false).await.0.is_empty());
+
+    std::fs::remove_file(&blob).unwrap();
+    let (found, _) = said(directory.path(), false).await;
+    assert!(found[0].starts_with("event 1 of run big: its blob ") && found[0].ends_with("missing"), "{found:?}");
+    said(directory.path(), true).await;
+    assert!(said(directory.path(), false).await.0.is_empty());
+}
+
+/// Puts the files of a directory where those of another are.
+fn put_back(from: &Path, to: &Path) {
+    std::fs::remove_dir_all(to).unwrap();
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_has_lost_its_end_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (log, earlier) = (directory.path().join("log"), directory.path().join("earlier"));
+    sample(directory.path()).await;
+    std::fs::create_dir(&earlier).unwrap();
+    let store = SledStore::open(directory.path()).unwrap();
+    let last = store.epoch();
+    // As it is while an owner is at work: this one has not closed it.
+    put_back(&log, &earlier);
+    store.commit(start("later")).await.unwrap();
+    store.close();
+    SledStore::open(directory.path()).unwrap().close();
+
+    put_back(&earlier, &log);
+    let error = SledStore::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains(&format!("it has lost its end, what owner {} wrote", last + 1)), "{error}");
+    std::fs::write(directory.path().join("witness"), format!("{last} closed\n")).unwrap();
+    let error = SledStore::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("it has lost its end"), "{error}");
+    // A person may go on with what is left.
+    std::fs::remove_file(directory.path().join("witness")).unwrap();
+    let store = SledStore::open(directory.path()).unwrap();
+    assert_eq!(store.runs("").await.unwrap().len(), 4);
+}

@@ -1,0 +1,145 @@
+//! The commands that prove and carry, as a person or a script uses them: on a log at rest, on one in use, and without any.
+
+mod doctor;
+mod fuzz;
+mod hurt;
+mod replay;
+mod world;
+
+use longhaul_tests::project::plain;
+
+use world::{World, last_line};
+
+#[test]
+fn a_log_is_carried_over_and_is_the_same_to_the_byte() {
+    let world = World::finished();
+    world.longhaul.call(&["pause", &world.root]).exits(0);
+    let file = world.exported(&world.longhaul, "one.jsonl");
+    assert!(file.contains("\"Pause\":{"), "the message that nobody has read is in it");
+    let other = world.elsewhere("other");
+    let (one, dry) = (world.text("one.jsonl"), ["import", "--dry-run", &world.text("one.jsonl")]);
+    other.call(&dry).exits(0).says("would be imported").says("3 runs");
+    other.call(&["export", "--all"]).exits(0).says("wrote 0 runs");
+    other.call(&["import", &one]).exits(0).says("3 runs imported, 0 skipped");
+    assert!(world.exported(&other, "two.jsonl") == file, "what was carried over is carried on the same");
+    other.call(&["import", &one]).exits(0).says("skipped: the log has it already, exactly so");
+    other.call(&["check"]).exits(0).says("whole");
+    other.call(&["replay", "--all"]).exits(0).says("3 runs: 3 same, 0 diverged");
+
+    // Of the parts of a log, the same log.
+    let third = world.elsewhere("third");
+    let runs = file.lines().filter_map(|line| line.strip_prefix("{\"run\":\"")?.split('"').next());
+    for (number, run) in runs.enumerate() {
+        let part = world.text(&format!("part-{number}.jsonl.zst"));
+        world.longhaul.call(&["export", run, "-O", &part]).exits(0).says("wrote 1 run");
+        third.call(&["import", &part]).exits(0);
+    }
+    assert!(world.exported(&third, "three.jsonl") == file);
+    world.longhaul.call(&["export", "--project", &world.id]).exits(0).says(last_line_of(&file));
+    world.longhaul.call(&["export", "nobody/1"]).exits(2).says("nobody/1");
+}
+
+fn last_line_of(file: &str) -> &str {
+    file.lines().last().unwrap_or_default()
+}
+
+#[test]
+fn a_run_that_exists_otherwise_is_refused_and_nothing_else_is_taken_in() {
+    let world = World::finished();
+    let file = world.exported(&world.longhaul, "one.jsonl");
+    world.longhaul.call(&["pause", &world.root]).exits(0);
+    let other = world.elsewhere("other");
+    let project = world.text("project.jsonl");
+    world.longhaul.call(&["export", &world.id, "-O", &project]).exits(0);
+    other.call(&["import", &project]).exits(0);
+    let said = other.call(&["import", &world.text("one.jsonl"), "-o", "json"]);
+    let report = said.exits(1).json();
+    assert_eq!(report["imported"], false, "{report:#}");
+    assert_eq!(report["new"].as_array().unwrap().len(), 2, "{report:#}");
+    assert!(report["differ"][0]["how"].as_str().unwrap().contains("messages"), "{report:#}");
+    other.call(&["replay", "--all"]).exits(0).says("1 run: 1 same");
+
+    std::fs::write(world.path("cut.jsonl"), &file[..file.len() / 2]).unwrap();
+    let fourth = world.elsewhere("fourth");
+    fourth.call(&["import", &world.text("cut.jsonl")]).exits(4).says("nothing was imported");
+    fourth.call(&["replay", "--all"]).exits(0).says("0 runs");
+    fourth.call(&["import", &world.text("no-such-file")]).exits(2);
+}
+
+#[test]
+fn a_log_in_use_is_read_backed_up_and_filled() {
+    let mut world = World::new(&[plain("parser", &[], 40), plain("table", &["parser"], 1)], 0.15);
+    let mut run = world.at_work("parser");
+    let backup = world.text("all.backup.zst");
+    let said = world.longhaul.call(&["backup", "-O", &backup]);
+    assert_eq!(said.exits(0).says("wrote 2 runs").out.trim(), backup);
+    world.longhaul.call(&["replay", "--all"]).exits(0).says("2 runs: 2 same");
+    world.longhaul.call(&["replay", &backup]).exits(0).says("2 runs: 2 same");
+    world.longhaul.call(&["check"]).exits(0).says("whole");
+    world.longhaul.call(&["check", "--repair"]).exits(2).says("at rest only");
+    let other = World::finished();
+    let file = other.text("other.jsonl");
+    other.longhaul.call(&["export", "--project", &other.id, "-O", &file]).exits(0);
+    world.longhaul.call(&["import", &file]).exits(0).says("3 runs imported");
+    world.longhaul.call(&["import", "-"]).exits(4).says("it is empty");
+    world.longhaul.call(&["prune", "--older-than", "0s", "--project", &other.id]).exits(0).says("2 runs pruned");
+    world.longhaul.call(&["prune", "--older-than", "0s"]).exits(0).says("0 runs pruned");
+    run.exits(0);
+
+    let restored = world.elsewhere("restored");
+    restored.call(&["restore", &backup]).exits(0).says("restored 2 runs");
+    restored.call(&["restore", &backup]).exits(2).says("is not empty");
+    restored.call(&["check"]).exits(0).says("2 runs").says("whole");
+    restored.call(&["replay", "--all"]).exits(0).says("2 runs: 2 same");
+    world.longhaul.call(&["check"]).exits(0).says("whole");
+    let names: Vec<_> = std::fs::read_dir(world.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().contains("restoring")), "{names:?}");
+}
+
+#[test]
+fn histories_are_let_go_of_and_their_runs_stay_known() {
+    let world = World::finished();
+    let run = format!("{}/parser/1", world.id);
+    let logs = world.longhaul.home().join("logs").join(run.replace('/', "~"));
+    assert!(logs.is_dir(), "{}", logs.display());
+    world.longhaul.call(&["prune", "--older-than", "30d"]).exits(0).says("0 runs pruned");
+    world.longhaul.call(&["prune", "--older-than", "0s", "--status", "failed"]).exits(0).says("0 runs pruned");
+    world
+        .longhaul
+        .call(&["prune", "--older-than", "0s", "--dry-run"])
+        .exits(0)
+        .says("2 runs would be pruned")
+        .says(&run);
+    world.longhaul.call(&["replay", &run]).exits(0).says("1 same");
+    let list = world.project.list("main");
+    world.longhaul.call(&["prune", "--older-than", "0s"]).exits(0).says("2 runs pruned").says("events gone");
+    assert!(!logs.exists());
+    assert_eq!(last_line(&world.longhaul.call(&["replay", "--all"])), "3 runs: 1 same, 0 diverged, 2 pruned");
+    world.longhaul.call(&["check"]).exits(0).says("whole");
+    world.longhaul.call(&["prune", "--older-than", "0s"]).exits(0).says("0 runs pruned");
+    world.longhaul.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
+    assert_eq!(world.project.marks().len(), 2, "nothing was done again");
+    assert_eq!(world.project.list("main"), list);
+
+    let file = world.exported(&world.longhaul, "pruned.jsonl");
+    assert!(file.contains("\"pruned\":{\"workflow\":\"feature\""));
+    let other = world.elsewhere("other");
+    other.call(&["import", &world.text("pruned.jsonl")]).exits(0);
+    assert!(world.exported(&other, "again.jsonl") == file);
+    world.longhaul.call(&["prune", "--older-than", "soon"]).exits(2).says("30d");
+}
+
+#[test]
+fn two_commands_at_once_wait_for_each_other() {
+    let world = World::finished();
+    let file = world.text("one.jsonl");
+    world.longhaul.call(&["export", "--all", "-O", &file]).exits(0);
+    let other = world.elsewhere("other");
+    let at_once: Vec<_> =
+        (0..4).map(|number| other.begin(&["import", &file], &world.path(&format!("said-{number}")))).collect();
+    for mut import in at_once {
+        import.exits(0);
+    }
+    other.call(&["check"]).exits(0).says("3 runs").says("whole");
+    assert!(world.exported(&other, "two.jsonl") == std::fs::read_to_string(&file).unwrap());
+}

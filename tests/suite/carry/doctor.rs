@@ -1,0 +1,112 @@
+//! The doctor: what a dead owner left, what is missing, and what can be put right.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, SystemTime};
+
+use longhaul_storage::SledStore;
+use longhaul_tests::project::plain;
+use serde_json::Value;
+
+use super::world::{World, until};
+
+/// The findings about one matter: how bad, and what.
+fn about(report: &Value, subject: &str) -> Vec<(String, String)> {
+    let findings = report["findings"].as_array().unwrap().iter().filter(|finding| finding["subject"] == subject);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    findings.map(|finding| (text(&finding["state"]), text(&finding["what"]))).collect()
+}
+
+#[test]
+fn a_healthy_place_is_fine() {
+    let world = World::finished();
+    let said = world.longhaul.call(&["doctor", &world.root]);
+    said.exits(0).says("0 problems, 0 warnings").says("`./agent.sh` is there").says("is yours alone");
+    let report = world.longhaul.call(&["doctor", &world.root, "-o", "json"]).exits(0).json();
+    assert_eq!(report["schema"], "longhaul.doctor/1");
+    let never = world.elsewhere("never");
+    never.call(&["doctor", "/"]).exits(0).says("is not there yet").says("none was looked at");
+    assert!(!never.home().exists(), "looking makes nothing");
+}
+
+#[test]
+fn what_a_killed_owner_left_is_found_and_put_right() {
+    let mut world = World::new(&[plain("parser", &[], 50)], 0.1);
+    let mut run = world.at_work("parser");
+    let report = world.longhaul.call(&["doctor", &world.root, "-o", "json"]).exits(0).json();
+    assert!(about(&report, "owner")[0].1.contains("runs this log"), "{report:#}");
+    assert!(run.kill());
+    let home = world.longhaul.home();
+    assert!(home.join("owner.sock").exists());
+    fs::set_permissions(home, Permissions::from_mode(0o755)).unwrap();
+    let lock = world.project.root().join(".git/worktrees/parser/index.lock");
+    old_file(&lock);
+    let own = world.project.root().join(".git/index.lock");
+    old_file(&own);
+    until("the agent is gone", || world.longhaul.left_over().is_empty());
+    let left = std::process::Command::new("sleep")
+        .arg("600")
+        .env("LONGHAUL_OWNER", longhaul_activities::process::owner_id(home))
+        .spawn()
+        .unwrap();
+    let mut left = scopeguard(left);
+
+    let said = world.longhaul.call(&["doctor", &world.root]);
+    said.exits(0).says("owner.sock was left by an owner that was killed").says("chmod 700").says("`sleep 600`");
+    said.says("index.lock has been there for").says("--fix");
+    let fixed = world.longhaul.call(&["doctor", &world.root, "--fix", "-o", "json"]).exits(0).json();
+    for subject in ["data directory", "socket", "process"] {
+        assert!(about(&fixed, subject).iter().all(|(state, _)| state == "ok"), "{fixed:#}");
+    }
+    assert!(left.0.try_wait().unwrap().is_some(), "it was ended");
+    assert!(!home.join("owner.sock").exists() && !lock.exists());
+    assert!(own.exists(), "what may be the user's is left alone");
+    assert_eq!(fs::metadata(home).unwrap().permissions().mode() & 0o777, 0o700);
+    let again = world.longhaul.call(&["doctor", &world.root, "-o", "json"]).exits(0).json();
+    let bad = again["findings"].as_array().unwrap().iter().filter(|finding| finding["state"] != "ok");
+    assert_eq!(bad.count(), 1, "{again:#}");
+}
+
+/// A process that is killed with its test.
+struct Left(std::process::Child);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn scopeguard(child: std::process::Child) -> Left {
+    Left(child)
+}
+
+/// A file that has been there for an hour.
+fn old_file(path: &std::path::Path) {
+    let file = File::create(path).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_hours(1)).unwrap();
+}
+
+#[test]
+fn what_keeps_a_project_from_running_is_a_problem() {
+    let world = World::finished();
+    world.project.write("longhaul.toml", "[agent]\ncommand = [\"no-such-agent\"]\n");
+    world.longhaul.call(&["doctor", &world.root]).exits(1).says("`no-such-agent` is not there").says("install it");
+    world.project.write("longhaul.toml", "[agent\n");
+    world.longhaul.call(&["doctor", &world.root]).exits(1).says("longhaul.toml");
+    let tree = world.longhaul.home().join("worktrees").join(&world.id).join("forgotten");
+    fs::create_dir_all(&tree).unwrap();
+    world.longhaul.call(&["doctor", &world.root]).exits(1).says("forgotten belongs to no run that goes on");
+    assert!(tree.exists());
+}
+
+#[test]
+fn an_owner_that_does_not_answer_is_named() {
+    let world = World::finished();
+    let held = SledStore::open(world.longhaul.home()).unwrap();
+    let pid = std::process::id().to_string();
+    world.longhaul.call(&["doctor", "/"]).exits(1).says(&format!("process {pid} has the log open and does not answer"));
+    world.longhaul.call(&["check"]).exits(4).says("does not answer");
+    held.close();
+    world.longhaul.call(&["check"]).exits(0);
+}

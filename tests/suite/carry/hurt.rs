@@ -1,0 +1,99 @@
+//! Checking logs that are damaged: each damage is named, nothing panics, and what can be mended is.
+
+use std::fs;
+use std::path::PathBuf;
+
+use longhaul_engine::event::Cause;
+use longhaul_engine::{Event, EventKind, Payload, RunId};
+use longhaul_storage::Carried;
+use longhaul_storage::bundle::{Header, Writer};
+
+use super::world::World;
+
+/// A run whose input is too large for a record.
+fn large() -> Carried {
+    let kind = EventKind::RunStarted {
+        workflow: "feature".into(),
+        input: Payload::of(&"x".repeat(100_000)),
+        parent: None,
+        labels: [].into(),
+        cause: Cause::Started,
+    };
+    let event = Event { position: 0, at: chrono::DateTime::UNIX_EPOCH, kind };
+    Carried::of_history(RunId::new("large/1").unwrap(), vec![event]).unwrap()
+}
+
+/// The blobs of a log.
+fn blobs(home: &std::path::Path) -> Vec<PathBuf> {
+    let shards = fs::read_dir(home.join("blobs")).unwrap();
+    let files = shards.flat_map(|shard| fs::read_dir(shard.unwrap().path()).unwrap());
+    files.map(|file| file.unwrap().path()).collect()
+}
+
+#[test]
+fn a_lost_payload_is_named_and_the_rest_goes_on() {
+    let world = World::finished();
+    let before = blobs(world.longhaul.home());
+    let mut writer = Writer::new(Vec::new(), Header::default()).unwrap();
+    writer.write(&large()).unwrap();
+    let file = world.text("large.jsonl");
+    fs::write(&file, writer.finish().unwrap()).unwrap();
+    world.longhaul.call(&["import", &file]).exits(0);
+    let new: Vec<_> = blobs(world.longhaul.home()).into_iter().filter(|blob| !before.contains(blob)).collect();
+    assert_eq!(new.len(), 1);
+    fs::remove_file(&new[0]).unwrap();
+
+    let said = world.longhaul.call(&["check"]);
+    said.exits(4).says("event 0 of run large/1: its blob").says("the file is missing").says("move the run into a file");
+    world.longhaul.call(&["backup", "-O", &world.text("part.jsonl")]).exits(5).says("run large/1 is left out");
+    world.longhaul.call(&["replay", "--all"]).exits(4).says("3 same").says("1 unreadable");
+    world.longhaul.call(&["import", &file]).exits(1).says("refused: the log has a damaged record");
+    let report = world.longhaul.call(&["check", "--repair", "-o", "json"]).exits(0).json();
+    assert_eq!(report["schema"], "longhaul.check/1");
+    assert_eq!((&report["damages"][0]["mended"], report["quarantined"].as_array().unwrap().len()), (&true.into(), 1));
+    world.longhaul.call(&["check"]).exits(0).says("3 runs").says("whole");
+    world.longhaul.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
+    world.longhaul.call(&["import", &file]).exits(0).says("1 run imported");
+}
+
+#[test]
+fn a_hurt_log_never_passes_for_whole_and_nothing_panics() {
+    let world = World::finished();
+    let healthy = world.longhaul.call(&["check"]).exits(0).out.clone();
+    let whole = fs::read(world.longhaul.home().join("log/db")).unwrap();
+    let used = whole.iter().rposition(|byte| *byte != 0).unwrap_or(0);
+    let mut refused = 0;
+    for round in 0..16 {
+        let home = world.path(&format!("hurt-{round}"));
+        copy(world.longhaul.home(), &home);
+        let mut bytes = whole.clone();
+        if round % 4 == 0 {
+            bytes.truncate(used * (round + 1) / 16);
+        } else {
+            bytes[used * round / 16 + round] ^= 1 << (round % 8);
+        }
+        fs::write(home.join("log/db"), bytes).unwrap();
+        let longhaul = super::world::longhaul(&home);
+        for command in [&["check"][..], &["replay", "--all"], &["doctor", "/"], &["check", "--repair"]] {
+            let said = longhaul.call(command);
+            assert!(!said.talk.contains("RUST_BACKTRACE"), "{command:?}: {}", said.talk);
+            let passes = said.out.ends_with("whole\n");
+            assert!(!passes || said.out == healthy, "round {round}: what was lost passes for whole: {}", said.out);
+            refused += usize::from(said.talk.contains("restore it from a backup"));
+        }
+    }
+    assert!(refused > 0, "no damage was noticed at all");
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let place = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &place);
+        } else if path.is_file() {
+            fs::copy(&path, &place).unwrap();
+        }
+    }
+}

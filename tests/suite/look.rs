@@ -1,0 +1,271 @@
+//! The commands that look: the same on a log in use and at rest, readable when it is narrow, and in the shapes that their
+//! schemas promise.
+
+mod plain;
+mod schema;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use longhaul_tests::command::{Longhaul, Running, Said};
+use longhaul_tests::project::{Habit, Plan, Project, plain};
+use serde_json::Value;
+
+use plain::Plain;
+
+/// A project and the command.
+struct World {
+    project: Project,
+    longhaul: Longhaul,
+    root: String,
+}
+
+impl World {
+    /// A project with these features, one worked on at a time.
+    fn new(plans: &[Plan], pause: f32) -> Self {
+        let settings = "[project]\nparallel = 1\n[limits]\nfailed_gates = 2\n";
+        let project = Project::with_settings(plans, pause, settings);
+        let longhaul = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), project.home());
+        let root = project.root().to_string_lossy().into_owned();
+        Self { project, longhaul, root }
+    }
+
+    fn run(&self) -> Said {
+        self.longhaul.call(&["run", &self.root])
+    }
+
+    fn begin(&self) -> Running {
+        self.longhaul.begin(&["run", &self.root], &self.project.place().join("said"))
+    }
+
+    /// A command, its words parted by blanks; `.` stands for the project.
+    fn call(&self, command: &str) -> Said {
+        self.call_with(&self.longhaul, command)
+    }
+
+    fn call_with(&self, longhaul: &Longhaul, command: &str) -> Said {
+        let words = command.split(' ').map(|word| if word == "." { self.root.as_str() } else { word });
+        let mut words: Vec<&str> = words.collect();
+        if ["describe", "history", "logs", "why"].contains(&words[0]) {
+            words.extend(["--dir", &self.root]);
+        }
+        longhaul.call(&words)
+    }
+
+    fn json(&self, command: &str) -> Value {
+        self.call(&format!("{command} -o json")).exits(0).json()
+    }
+
+    fn project_id(&self) -> String {
+        self.project.git(&["config", "longhaul.id"])
+    }
+
+    /// What a command gives, without what differs between two runs of the same project.
+    #[track_caller]
+    fn plain(&self, command: &str) -> String {
+        let said = self.call(command);
+        let plain = Plain::of(&self.project_id(), &self.project.place().to_string_lossy());
+        plain.text(&said.exits(0).out)
+    }
+
+    /// What a command gives is what was recorded.
+    #[track_caller]
+    fn check(&self, name: &str, command: &str) {
+        let text = format!("$ longhaul {command}\n{}", self.plain(command));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/look").join(format!("{name}.txt"));
+        if std::env::var_os("LONGHAUL_RECORD").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let recorded = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            text == recorded,
+            "{} differs; LONGHAUL_RECORD=1 records it anew\n--- recorded\n{recorded}\n--- now\n{text}",
+            path.display()
+        );
+    }
+
+    fn until_at_work(&self, feature: &str) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let branch = format!("longhaul/{feature}");
+        let is_at_work = || {
+            let log = longhaul_tests::project::git(Path::new(&self.root), &["log", "--format=%s", &branch]);
+            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
+        };
+        while !is_at_work() {
+            assert!(Instant::now() < deadline, "nobody works on {feature}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+const NEVER: Plan = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
+const REPAIRS: Plan = Plan { id: "manual", needs: &[], steps: 1, habit: Habit::Repairs };
+
+#[test]
+fn everything_is_shown_as_it_was() {
+    let plans = [NEVER, plain("table", &["parser"], 1), REPAIRS, plain("shell", &["table", "manual"], 1)];
+    let world = World::new(&plans, 0.0);
+    world.check("graph-new", "graph .");
+    world.run().exits(1);
+
+    world.check("list", "list");
+    world.check("list-json", "list --status blocked -o json");
+    world.check("describe", "describe parser");
+    world.check("describe-json", "describe manual -o json");
+    world.check("history", "history manual");
+    world.check("logs", "logs parser --session 1");
+    world.call("history parser --full").exits(0).says("\"workflow\": \"feature\"");
+    world.check("tree", "tree .");
+    world.check("tree-json", "tree . -o json");
+    world.check("graph", "graph .");
+    world.check("graph-json", "graph . -o json");
+    world.check("graph-dot", "graph . --as dot");
+    world.check("graph-mermaid", "graph . --as mermaid");
+    world.check("graph-svg", "graph . --as svg");
+    world.check("why-blocked", "why parser");
+    world.check("why-blocked-json", "why parser -o json");
+    world.check("why-waiting", "why shell");
+    world.check("why-done", "why manual");
+    world.check("why-project", "why p-");
+    schema::check_all(&world);
+    names_are_found_or_suggested(&world);
+    narrow_pages_stay_readable(&world);
+    histories_are_those_of_a_file(&world);
+}
+
+fn names_are_found_or_suggested(world: &World) {
+    let run = format!("{}/parser/1", world.project_id());
+    for name in [run.as_str(), "parser", "parser/1", &run[..run.len() - 2], &format!("{run}/")] {
+        assert_eq!(world.json(&format!("describe {name}"))["run"], run, "{name}");
+    }
+    assert_eq!(world.json(&format!("describe {}", &world.project_id()[..3]))["workflow"], "project");
+    world.call("describe pasrer").exits(2).says("did you mean").says("parser");
+    world.call("history table").exits(2).says("`longhaul why table`");
+    world.call("why nothing-like-it").exits(2).says("`longhaul list`");
+    world.call("describe 1").exits(2).says("several runs").says("manual/1");
+    world.call("logs parser --session 9").exits(2).says("2 sessions");
+    world.call("tree no-such-run").exits(2);
+    world.call("list --status asleep").exits(2).says("blocked");
+    world.call("list --after nonsense").exits(2).says("--after");
+    world.call("list --since yesterday").exits(2).says("RFC 3339");
+    world.call("schema nothing").exits(2).says("describe");
+    assert_eq!(world.json("list --limit 1")["runs"].as_array().map(Vec::len), Some(1));
+    assert_eq!(world.json("list --project . --kind project")["fitting"], 1);
+    assert_eq!(world.json("list --since 1d --feature manual")["fitting"], 1);
+    assert_eq!(world.json("list --until 1d")["fitting"], 0);
+    assert_eq!(world.json("list --label a=b")["fitting"], 0);
+    let next = world.json("list --limit 1")["next"].as_str().map(str::to_owned).unwrap_or_default();
+    assert_eq!(world.json(&format!("list --after {next}"))["fitting"], 2);
+}
+
+fn narrow_pages_stay_readable(world: &World) {
+    let narrow = world.longhaul.clone().with("COLUMNS", "40");
+    for command in ["list", "graph .", "tree .", "describe manual", "why shell", "why parser", "history parser"] {
+        let wide = world.call(command).out;
+        let said = world.call_with(&narrow, command);
+        said.exits(0);
+        let long: Vec<&str> = said.out.lines().filter(|line| line.chars().count() > 40).collect();
+        assert!(long.is_empty(), "{command}: {long:#?}\n{}\n{wide}", said.out);
+        assert!(!said.out.contains('\x1b'), "no colours in a pipe");
+    }
+}
+
+/// What `history -o json` gives are lines of a history file.
+fn histories_are_those_of_a_file(world: &World) {
+    let said = world.call("history manual -o json");
+    let lines: Vec<&str> = said.exits(0).out.lines().collect();
+    let run = format!("{}/manual/1", world.project_id());
+    let header = format!(r#"{{"schema":"longhaul.history/1","run":"{run}","events":{}}}"#, lines.len());
+    let text = format!("{header}\n{}", said.out);
+    let footer = format!(r#"{{"end":true,"blake3":"{}"}}"#, hash(&text));
+    let (read, events) = longhaul_storage::history_file::read(&(text + &footer)).unwrap();
+    assert_eq!((read.as_str(), events.len()), (run.as_str(), lines.len()));
+}
+
+fn hash(text: &str) -> String {
+    let computed = longhaul_storage::history_file::read(&format!("{text}{{\"end\":true,\"blake3\":\"\"}}"));
+    match computed {
+        Err(longhaul_storage::history_file::HistoryFileError::Checksum { computed, .. }) => computed,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_log_in_use_and_one_at_rest_look_the_same() {
+    let world = World::new(&[NEVER, plain("table", &["parser"], 1), plain("manual", &[], 200)], 0.1);
+    let mut run = world.begin();
+    world.until_at_work("manual");
+    let commands = [
+        "list",
+        "tree .",
+        "graph .",
+        "graph . -o json",
+        "describe parser",
+        "describe manual",
+        "history parser",
+        "history manual",
+        "history manual -o json",
+        "why parser",
+        "why table",
+        "logs parser",
+    ];
+    let in_use = commands.map(|command| world.plain(command));
+    world.call("why manual").exits(0).says("It is working: session 1, since");
+    assert_eq!(world.json("list")["is_running"], true);
+    let mut follow = world
+        .longhaul
+        .begin(&["history", "manual", "-f", "--dir", &world.root], &world.project.place().join("followed"));
+    let mut logs =
+        world.longhaul.begin(&["logs", "manual", "-f", "--dir", &world.root], &world.project.place().join("logs"));
+    until("the agent is heard", || logs.said().contains("step 2 of 200"));
+
+    run.terminate();
+    run.exits(3);
+    follow.exits(3);
+    logs.exits(3);
+    assert!(follow.said().contains("session 1 (start) begins"), "{}", follow.said());
+    assert!(follow.said().contains("no process runs it"), "{}", follow.said());
+    let at_rest = commands.map(|command| world.plain(command));
+    for ((command, in_use), at_rest) in commands.iter().zip(&in_use).zip(&at_rest) {
+        assert_eq!(in_use, at_rest, "{command}");
+    }
+    world.call("why manual").exits(0).says("No process runs it now; it was at: session 1");
+    world.call("list").exits(0).says("no process runs this log now");
+    assert_eq!(world.json("list")["is_running"], false);
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited half a minute in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn what_has_never_run_says_so() {
+    let world = World::new(&[plain("table", &["parser"], 1), plain("parser", &[], 1)], 0.0);
+    world.call("list").exits(0).says("no run fits");
+    assert_eq!(world.json("list")["runs"], serde_json::json!([]));
+    world.call("tree .").exits(2).says("nothing has run yet");
+    world.call("describe parser").exits(2).says("nothing has run yet");
+    world.call("why parser").exits(0).says("never run");
+    world.call("why nothing").exits(2);
+    world.call("graph .").exits(0).says("○ parser");
+    assert_eq!(world.call("schema").exits(0).out.lines().count(), 6);
+}
+
+#[test]
+fn people_who_paused_are_named() {
+    let world = World::new(&[plain("parser", &[], 200), plain("table", &[], 1)], 0.1);
+    let mut run = world.begin();
+    world.until_at_work("parser");
+    world.call("why table").exits(0).says("The project works on 1 at once").says("parser");
+    world.call("pause . --reason lunch").exits(0);
+    world.call("why table").exits(0).says("The project was paused by tester: lunch");
+    world.call("why parser").exits(0).says("It stops before its next step: paused by tester: lunch");
+    world.call("describe parser").exits(0).says("pause");
+    world.call("cancel . --reason dear").exits(0);
+    run.exits(3);
+    world.call("why table").exits(0).says("The project was cancelled by tester: dear");
+}

@@ -1,0 +1,104 @@
+//! Texts without what differs between two runs of the same project: times, hashes, durations, ids, paths.
+
+/// What is to be replaced.
+pub(super) struct Plain {
+    project: String,
+    place: String,
+}
+
+impl Plain {
+    pub(super) fn of(project: &str, place: &str) -> Self {
+        Self { project: project.to_owned(), place: place.to_owned() }
+    }
+
+    pub(super) fn text(&self, text: &str) -> String {
+        let text = text.replace(&self.place, "<place>").replace(&self.project, "<project>");
+        text.lines().map(|line| spaced(&tokens(&measured(line))) + "\n").collect()
+    }
+}
+
+/// A line of JSON whose number is a measurement.
+fn measured(line: &str) -> String {
+    for name in ["duration_ms", "seconds", "session_seconds"] {
+        let mark = format!("\"{name}\":");
+        let Some((before, after)) = line.split_once(&mark) else { continue };
+        let number = after.trim_start().find(|letter: char| !letter.is_ascii_digit() && letter != '.');
+        let rest = number.map_or("", |end| &after.trim_start()[end..]);
+        return format!("{before}{mark} <n>{}", measured(rest));
+    }
+    line.to_owned()
+}
+
+/// The text with each word that differs replaced by what it is.
+fn tokens(line: &str) -> String {
+    let (mut plain, mut word) = (String::new(), String::new());
+    for letter in line.chars().chain(['\n']) {
+        if letter.is_ascii_alphanumeric() || ".:-".contains(letter) {
+            word.push(letter);
+            continue;
+        }
+        plain.push_str(&named(&word));
+        word.clear();
+        plain.push(letter);
+    }
+    plain.trim_end().to_owned()
+}
+
+fn named(word: &str) -> String {
+    let bare = word.trim_end_matches(['.', ':']);
+    let end = &word[bare.len()..];
+    let is = |shape: &str| {
+        let fits =
+            |(letter, wanted): (char, char)| if wanted == '0' { letter.is_ascii_digit() } else { letter == wanted };
+        bare.len() >= shape.len() && bare.chars().zip(shape.chars()).all(fits)
+    };
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let name = if is("0000-00-00T00:00:00") {
+        "<time>"
+    } else if is("0000-00-00") && bare.len() == 10 {
+        "<date>"
+    } else if is("00:00:00") && bare.len() == 8 {
+        "<clock>"
+    } else if bare.len() >= 10 && is_hex(bare) && !number(bare) {
+        "<hash>"
+    } else if bare.split_once('.').is_some_and(|(whole, part)| number(whole) && number(part)) {
+        "<n>"
+    } else if is_span(bare) {
+        "<span>"
+    } else {
+        return word.to_owned();
+    };
+    format!("{name}{end}")
+}
+
+/// `3s`, `1m02s`
+fn is_span(word: &str) -> bool {
+    let parts: Vec<&str> = word.split_inclusive(|letter: char| !letter.is_ascii_digit()).collect();
+    let part = |part: &&str| part.len() > 1 && part.ends_with(['s', 'm', 'h', 'd']);
+    !parts.is_empty() && parts.len() <= 2 && parts.iter().all(part)
+}
+
+/// Columns are as wide as what is in them: more than two blanks inside of a line are two.
+fn spaced(line: &str) -> String {
+    let body = line.trim_start();
+    let (mut spaced, mut blanks) = (line[..line.len() - body.len()].to_owned(), 0);
+    for letter in body.chars() {
+        blanks = if letter == ' ' { blanks + 1 } else { 0 };
+        if blanks <= 2 {
+            spaced.push(letter);
+        }
+    }
+    spaced
+}
+
+#[test]
+fn what_differs_is_replaced() {
+    let plain = Plain::of("p-47aa6b", "/tmp/x");
+    let check = |text: &str, expected: &str| assert_eq!(plain.text(text), format!("{expected}\n"));
+    check("p-47aa6b/a/1 at 2a44a221bd, 0.1 s.", "<project>/a/1 at <hash>, <n> s.");
+    check("since 2026-11-21 17:29:45 UTC.", "since <date> <clock> UTC.");
+    check("  0  2026-11-21T17:29:45Z  took 1m02s", "  0  <time>  took <span>");
+    check(r#"  "duration_ms": 12, "x": 2"#, r#"  "duration_ms": <n>, "x": 2"#);
+    check("/tmp/x/p      10 of 12, exit code 1", "<place>/p  10 of 12, exit code 1");
+}
