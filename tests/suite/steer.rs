@@ -184,9 +184,9 @@ fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() 
     world.longhaul.call(&["terminate", &world.root, "--why", "enough"]).exits(0).says("terminated");
     run.exits(3);
     until("its agent is gone", || world.longhaul.left_over().is_empty());
-    world.project.write("plan/parser", "steps=1 pause=0\n");
-    world.project.commit("Less to do");
-    world.run().exits(0);
+    let third = world.begin("third");
+    until("it is tried again", || world.line("parser")["step"] == "session 1");
+    third.terminate();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use longhaul_engine::{Engine, NewRun, Payload, RunId, Share, Started, Status, StoreError};
+use longhaul_engine::{Engine, Message, MessageBody, NewRun, Payload, RunId, Share, Started, Status, StoreError};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::{
     BatchInput, BatchView, BatchWorkflow, Entry, Now, Overrides, Plan, ProjectState, Submit,
@@ -91,6 +91,7 @@ impl Desk {
             return Ok(Answer::Refused { reason: format!("batch `{batch}`: {error}") });
         }
         engine.adopt(run.as_str()).await?;
+        self.let_end(&run).await?;
         let input = Payload::of(&BatchInput::default());
         let new = NewRun { run: run.clone(), workflow: BatchWorkflow::NAME.into(), input, labels: BTreeMap::new() };
         if engine.start(new.clone()).await? == Started::Over {
@@ -103,6 +104,19 @@ impl Desk {
             tokio::spawn(carry_on(Arc::clone(self), run));
         }
         Ok(Answer::Submitted { submission, known: before.map(|before| before.view.plan.projects.len()) })
+    }
+
+    /// Waits for a run that was told to end, so that it can be started again.
+    async fn let_end(&self, run: &RunId) -> Result<(), StoreError> {
+        let ends =
+            |message: &Message| matches!(message.body, MessageBody::Cancel(_)) || message.body.as_terminate().is_some();
+        for _ in 0..100 {
+            if !self.store.mailbox(run).await?.iter().any(ends) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
     }
 
     pub(super) async fn batch(&self, batch: &str) -> Result<Answer, StoreError> {
