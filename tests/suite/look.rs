@@ -177,10 +177,13 @@ fn what_has_never_run_says_so() {
     let world = World::new(&[plain("table", &["parser"], 1), plain("parser", &[], 1)], 0.0);
     world.call("list").exits(0).says("no run fits");
     assert_eq!(world.json("list")["runs"], serde_json::json!([]));
-    world.call("tree .").exits(2).says("nothing has run yet");
+    world.call("tree .").exits(2).says("has ever run");
     world.call("describe parser").exits(2).says("nothing has run yet");
     world.call("why parser").exits(0).says("never run");
     world.call("why nothing").exits(2);
+    let elsewhere = World::new(&[], 0.0);
+    elsewhere.call("why parser").exits(2);
+    assert!(!elsewhere.project.git(&["config", "--list"]).contains("longhaul.id"), "looking leaves no trace");
     world.call("graph .").exits(0).says("○ parser");
     assert_eq!(world.call("schema").exits(0).out.lines().count(), 6);
 }
