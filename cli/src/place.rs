@@ -39,6 +39,13 @@ impl Project {
         Ok(Self { id: RunId::new(id).map_err(usage)?, root })
     }
 
+    /// The project that a directory is in, if it has an id already; changes nothing.
+    pub(crate) async fn known_at(dir: &Path) -> Option<Self> {
+        let root = git::Checkout::containing(dir).await.ok()?.top;
+        let id = git::known_project_id(&root).await.ok()??;
+        Some(Self { id: RunId::new(id).ok()?, root })
+    }
+
     /// As workflows know it.
     pub(crate) fn reference(&self) -> ProjectRef {
         ProjectRef { id: self.id.to_string(), root: self.root.to_string_lossy().into_owned() }

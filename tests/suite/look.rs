@@ -3,100 +3,11 @@
 
 mod plain;
 mod schema;
+mod world;
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+use longhaul_tests::project::{Habit, Plan, plain};
 
-use longhaul_tests::command::{Longhaul, Running, Said};
-use longhaul_tests::project::{Habit, Plan, Project, plain};
-use serde_json::Value;
-
-use plain::Plain;
-
-/// A project and the command.
-struct World {
-    project: Project,
-    longhaul: Longhaul,
-    root: String,
-}
-
-impl World {
-    /// A project with these features, one worked on at a time.
-    fn new(plans: &[Plan], pause: f32) -> Self {
-        let settings = "[project]\nparallel = 1\n[limits]\nfailed_gates = 2\n";
-        let project = Project::with_settings(plans, pause, settings);
-        let longhaul = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), project.home());
-        let root = project.root().to_string_lossy().into_owned();
-        Self { project, longhaul, root }
-    }
-
-    fn run(&self) -> Said {
-        self.longhaul.call(&["run", &self.root])
-    }
-
-    fn begin(&self) -> Running {
-        self.longhaul.begin(&["run", &self.root], &self.project.place().join("said"))
-    }
-
-    /// A command, its words parted by blanks; `.` stands for the project.
-    fn call(&self, command: &str) -> Said {
-        self.call_with(&self.longhaul, command)
-    }
-
-    fn call_with(&self, longhaul: &Longhaul, command: &str) -> Said {
-        let words = command.split(' ').map(|word| if word == "." { self.root.as_str() } else { word });
-        let mut words: Vec<&str> = words.collect();
-        if ["describe", "history", "logs", "why"].contains(&words[0]) {
-            words.extend(["--dir", &self.root]);
-        }
-        longhaul.call(&words)
-    }
-
-    fn json(&self, command: &str) -> Value {
-        self.call(&format!("{command} -o json")).exits(0).json()
-    }
-
-    fn project_id(&self) -> String {
-        self.project.git(&["config", "longhaul.id"])
-    }
-
-    /// What a command gives, without what differs between two runs of the same project.
-    #[track_caller]
-    fn plain(&self, command: &str) -> String {
-        let said = self.call(command);
-        let plain = Plain::of(&self.project_id(), &self.project.place().to_string_lossy());
-        plain.text(&said.exits(0).out)
-    }
-
-    /// What a command gives is what was recorded.
-    #[track_caller]
-    fn check(&self, name: &str, command: &str) {
-        let text = format!("$ longhaul {command}\n{}", self.plain(command));
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/look").join(format!("{name}.txt"));
-        if std::env::var_os("LONGHAUL_RECORD").is_some() {
-            std::fs::write(&path, &text).unwrap();
-        }
-        let recorded = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            text == recorded,
-            "{} differs; LONGHAUL_RECORD=1 records it anew\n--- recorded\n{recorded}\n--- now\n{text}",
-            path.display()
-        );
-    }
-
-    fn until_at_work(&self, feature: &str) {
-        let deadline = Instant::now() + Duration::from_secs(30);
-        let branch = format!("longhaul/{feature}");
-        let is_at_work = || {
-            let log = longhaul_tests::project::git(Path::new(&self.root), &["log", "--format=%s", &branch]);
-            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
-        };
-        while !is_at_work() {
-            assert!(Instant::now() < deadline, "nobody works on {feature}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
+use world::{World, until};
 
 const NEVER: Plan = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
 const REPAIRS: Plan = Plan { id: "manual", needs: &[], steps: 1, habit: Habit::Repairs };
@@ -154,6 +65,9 @@ fn names_are_found_or_suggested(world: &World) {
     assert_eq!(world.json("list --since 1d --feature manual")["fitting"], 1);
     assert_eq!(world.json("list --until 1d")["fitting"], 0);
     assert_eq!(world.json("list --label a=b")["fitting"], 0);
+    let ids = world.call("list --kind feature -o ids").exits(0).out.clone();
+    assert_eq!(ids, format!("{0}/manual/1\n{0}/parser/1\n", world.project_id()));
+    assert_eq!(world.call("list -o jsonl").exits(0).out.lines().count(), 3);
     let next = world.json("list --limit 1")["next"].as_str().map(str::to_owned).unwrap_or_default();
     assert_eq!(world.json(&format!("list --after {next}"))["fitting"], 2);
 }
@@ -234,12 +148,28 @@ fn a_log_in_use_and_one_at_rest_look_the_same() {
     assert_eq!(world.json("list")["is_running"], false);
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited half a minute in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+#[test]
+fn what_is_followed_ends_with_its_run() {
+    let world = World::new(&[Plan { id: "parser", needs: &[], steps: 6, habit: Habit::Fills }], 0.1);
+    let mut run = world.begin();
+    world.until_at_work("parser");
+    let follow = |command: &str| {
+        let args = [command, "parser", "--follow", "--dir", &world.root];
+        world.longhaul.begin(&args, &world.project.place().join(command))
+    };
+    let (mut history, mut logs) = (follow("history"), follow("logs"));
+    run.exits(0);
+    // Who runs the log may be gone before the end is asked for; then it is read from the log at rest.
+    history.exits(0);
+    logs.exits(0);
+    let said = history.said();
+    let positions: Vec<&str> = said.lines().filter_map(|line| line.trim_start().split(' ').next()).collect();
+    assert_eq!(positions, (0..positions.len()).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert!(said.contains("over: passed"), "{said}");
+    // The first session ends after one step; whichever was there first, what follows is shown once.
+    let said = logs.said();
+    let count = |step| said.matches(&format!("step {step} of 6")).count();
+    assert!((1..6).all(|step| count(step) <= 1) && count(6) == 1, "{said}");
 }
 
 #[test]
@@ -247,10 +177,13 @@ fn what_has_never_run_says_so() {
     let world = World::new(&[plain("table", &["parser"], 1), plain("parser", &[], 1)], 0.0);
     world.call("list").exits(0).says("no run fits");
     assert_eq!(world.json("list")["runs"], serde_json::json!([]));
-    world.call("tree .").exits(2).says("nothing has run yet");
+    world.call("tree .").exits(2).says("has ever run");
     world.call("describe parser").exits(2).says("nothing has run yet");
     world.call("why parser").exits(0).says("never run");
     world.call("why nothing").exits(2);
+    let elsewhere = World::new(&[], 0.0);
+    elsewhere.call("why parser").exits(2);
+    assert!(!elsewhere.project.git(&["config", "--list"]).contains("longhaul.id"), "looking leaves no trace");
     world.call("graph .").exits(0).says("○ parser");
     assert_eq!(world.call("schema").exits(0).out.lines().count(), 6);
 }

@@ -46,7 +46,7 @@ pub(crate) use command::Git;
 pub use found::{commit_files, has_commit, make_repository};
 pub use locks::{LockFile, lock_files};
 use refs::Repository;
-pub use repository::{Checkout, branch_of, check_git, exclude_own_files, project_id};
+pub use repository::{Checkout, branch_of, check_git, exclude_own_files, known_project_id, project_id};
 
 /// The handlers of all git contracts. Clones share the locks that keep one repository's commands apart.
 #[derive(Debug, Clone)]

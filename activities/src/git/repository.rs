@@ -85,9 +85,14 @@ pub async fn branch_of(checkout: &Path) -> Result<String, Failure> {
     })
 }
 
+/// The id of a project that has one already; changes nothing.
+pub async fn known_project_id(root: &Path) -> Result<Option<String>, Failure> {
+    Git::at(root).args(["config", "--local", "--get", "longhaul.id"]).find().await
+}
+
 /// The id of the project in this repository, from its own configuration; made the first time.
 pub async fn project_id(root: &Path) -> Result<String, Failure> {
-    if let Some(id) = Git::at(root).args(["config", "--local", "--get", "longhaul.id"]).find().await? {
+    if let Some(id) = known_project_id(root).await? {
         return Ok(id);
     }
     let common = common_dir(root).await?;

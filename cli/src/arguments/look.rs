@@ -18,6 +18,7 @@ pub(crate) enum Look {
     #[command(visible_alias = "get")]
     Describe(Named),
     /// Show what happened to a run, event by event
+    #[command(visible_alias = "show")]
     History(History),
     /// Show what the agent of a run printed
     Logs(Logs),
@@ -62,7 +63,21 @@ pub(crate) struct List {
     pub(crate) after: Option<String>,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) output: Output,
+    pub(crate) output: Listed,
+}
+
+/// How a list is written to standard output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listed {
+    /// For people
+    #[default]
+    Table,
+    /// One JSON document with a `schema`
+    Json,
+    /// One JSON object for each run, each a line
+    Jsonl,
+    /// The ids alone, each a line
+    Ids,
 }
 
 #[derive(Debug, clap::Args)]

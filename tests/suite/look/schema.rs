@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::World;
+use super::world::World;
 
 /// Every document that has a schema fits it.
 pub(super) fn check_all(world: &World) {

@@ -7,8 +7,7 @@ use chrono::Utc;
 use longhaul_engine::RunId;
 
 use super::page::{self, Page};
-use crate::arguments::Output;
-use crate::arguments::look::List;
+use crate::arguments::look::{List, Listed};
 use crate::exit::{Exit, usage};
 use crate::look::list::{Cursor, Query, RunLine, SCHEMA};
 use crate::look::{Document, ListDocument, Question};
@@ -23,9 +22,22 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
         None => ListDocument { schema: SCHEMA.into(), is_running: false, runs: Vec::new(), fitting: 0, next: None },
     };
     match output {
-        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
-        Output::Table if document.runs.is_empty() => term::say(format!("no run fits in {}", data_dir.display())),
-        Output::Table => show(&document),
+        Listed::Json => {
+            term::print(serde_json::to_string_pretty(&document)?);
+            return Ok(Exit::Ok);
+        }
+        Listed::Table if document.runs.is_empty() => term::say(format!("no run fits in {}", data_dir.display())),
+        Listed::Table => show(&document),
+        Listed::Jsonl => {
+            for line in &document.runs {
+                term::print(serde_json::to_string(line)?);
+            }
+        }
+        Listed::Ids => document.runs.iter().for_each(|line| term::print(&line.run)),
+    }
+    if let Some(next) = &document.next {
+        let rest = document.fitting - document.runs.len();
+        term::say(format!("{rest} more: --after {next}"));
     }
     Ok(Exit::Ok)
 }
@@ -56,10 +68,6 @@ fn show(document: &ListDocument) {
     let rows: Vec<Vec<String>> = document.runs.iter().map(|line| row(page, line)).collect();
     term::print(page.table(&["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", ""], &rows));
     super::say_if_idle(document.is_running, &document.runs);
-    if let Some(next) = &document.next {
-        let rest = document.fitting - document.runs.len();
-        term::say(format!("{rest} more: --after {next}"));
-    }
 }
 
 fn row(page: Page, line: &RunLine) -> Vec<String> {

@@ -68,7 +68,7 @@ fn unexpected(answer: &impl std::fmt::Debug) -> anyhow::Error {
 
 /// A run or a feature as a person names it. Outside of a project only runs can be named.
 async fn name(text: &str, dir: &Path) -> Name {
-    let project = Project::at(dir).await.ok().map(|project| project.id);
+    let project = Project::known_at(dir).await.map(|project| project.id);
     Name { text: text.to_owned(), project }
 }
 

@@ -34,7 +34,7 @@ impl Page {
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self {
-            width: told.or_else(|| Table::new().width().map(usize::from)),
+            width: told.or_else(|| Table::new().width().map(usize::from).filter(|width| *width > 0)),
             is_coloured: std::io::stdout().is_terminal() && !is_plain,
         }
     }

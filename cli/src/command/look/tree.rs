@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
+use longhaul_activities::git;
 
 use super::page::{self, Page};
 use crate::arguments::Output;
 use crate::arguments::look::Tree;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::look::tree::Branch;
 use crate::look::{Document, Name, Question};
 use crate::place::Project;
@@ -16,7 +17,10 @@ use crate::term;
 pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
     let dir = Path::new(&arguments.target);
     let name = if dir.is_dir() {
-        Name { text: Project::at(dir).await?.id.to_string(), project: None }
+        let never = || usage(format!("no project in {} has ever run", dir.display()));
+        git::Checkout::containing(dir).await.map_err(usage)?;
+        let project = Project::known_at(dir).await.ok_or_else(never)?;
+        Name { text: project.id.to_string(), project: None }
     } else {
         super::name(&arguments.target, Path::new(".")).await
     };

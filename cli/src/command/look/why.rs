@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use chrono::Utc;
+use longhaul_activities::{git, project};
 
 use super::page::{self, Page};
 use crate::arguments::Output;
 use crate::arguments::look::Named;
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::look::why::{self, Reason};
 use crate::look::{Document, Question, WhyDocument, graph};
 use crate::place::Project;
@@ -40,10 +41,12 @@ async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
 }
 
 async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
-    let project = Project::at(&arguments.dir).await.ok()?;
-    let loaded = longhaul_activities::project::load(&project.root).await.map_err(usage).ok()?;
+    let root = git::Checkout::containing(&arguments.dir).await.ok()?.top;
+    let loaded = project::load(&root).await.ok()?;
+    let feature = loaded.features.iter().find(|feature| feature.id.as_str() == arguments.run)?;
+    let project = Project::at(&root).await.ok()?;
     let graph = graph::of_list(&project.id, &loaded.features);
-    let node = graph.features.iter().find(|node| node.id == arguments.run)?;
+    let node = graph.features.iter().find(|node| node.id == feature.id.as_str())?;
     Some(why::of_list(&node.id, &project.id, node.state, has_run))
 }
 

@@ -94,7 +94,7 @@ impl View<'_> {
             reasons.push(self.why_workable(project, feature, standing).await?);
         }
         // Where a person is needed, running it again does nothing.
-        let needs_person = |reason: &Reason| reason.remedy.is_some();
+        let needs_person = |reason: &Reason| reason.remedy.is_some() || reason.kind == Kind::List;
         if !self.is_running && !reasons.iter().any(needs_person) {
             reasons.push(Reason::not_running());
         }

@@ -24,7 +24,7 @@ impl View<'_> {
         let mut reasons: Vec<Reason> = halted.iter().map(Reason::halted).collect();
         if let Some(problem) = &view.problem {
             let text = format!("The list or the settings are wrong; those before are in force: {problem}");
-            reasons.push(Reason::of(Kind::List, text).with_remedy(format!("correct them in {}", view.root)));
+            reasons.push(Reason::of(Kind::List, text));
         }
         if let Some(reason) = &view.waits_on_next {
             let text = format!("Finished work waits on longhaul/next: {reason}");

@@ -45,7 +45,12 @@ fn line(page: Page, document: &GraphDocument, lead: &str, row: &Row, column: usi
     }
     let others = format!("(also needs {})", others.join(", "));
     if page.width.is_some_and(|width| text.chars().count() + gap.len() + words.len() + 2 + others.len() > width) {
-        return format!("{shown}\n{}", page.indented(lead.chars().count() + 4, &others));
+        // The lines of the tree go on beside it.
+        let beside = lead.replace("├─", "│ ").replace("└─", "  ");
+        let by = beside.chars().count() + 2;
+        let lines = page.indented(by, &others);
+        let lines: Vec<String> = lines.lines().map(|line| format!("{beside}  {}", &line[by..])).collect();
+        return format!("{shown}\n{}", lines.join("\n"));
     }
     format!("{shown}  {others}")
 }
@@ -112,5 +117,6 @@ mod tests {
     fn a_narrow_page_is_not_left() {
         let drawn = draw(Page { width: Some(30), is_coloured: false }, &graph());
         assert!(drawn.lines().all(|line| line.chars().count() <= 30), "{drawn}");
+        assert!(drawn.contains("\n  └─· shell  waiting\n      (also needs parser)\n"), "{drawn}");
     }
 }
