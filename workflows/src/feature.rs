@@ -4,6 +4,7 @@
 //! a crash this function runs again from the top, is answered from the log, and goes on where the log ends.
 
 mod outcome;
+mod steps;
 mod turn;
 mod work;
 
@@ -16,7 +17,8 @@ use crate::contracts::{
 };
 
 pub use outcome::{Brief, FeatureOutcome, FeatureProgress};
-pub use turn::{Ready, Turn};
+pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, checkpoints, prefix};
+pub use turn::{NOTE, Ready, Turn};
 use work::Work;
 
 /// The workflow `feature`: one run for each try at a feature.

@@ -37,7 +37,7 @@ impl Turn {
 }
 
 /// The name of the signal by which a person tells a running feature something: a text.
-pub(super) const NOTE: &str = "note";
+pub const NOTE: &str = "note";
 
 /// Asks for the turn and waits for it.
 pub(super) async fn take(context: &mut dyn Context, work: &mut Work, sealed: &Sealed) -> Result<Turn, Stop> {

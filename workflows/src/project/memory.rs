@@ -55,6 +55,9 @@ pub(super) struct Record {
     pub(super) files: Vec<String>,
     /// Somebody says that it passes; the gates have not been asked.
     pub(super) claimed: bool,
+    /// It passed, and then a feature that it depends on was taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) invalidated: Option<FeatureId>,
 }
 
 /// The memory of a project, ready to decide.
@@ -72,7 +75,7 @@ pub(super) struct Memory {
     pub(super) problem: Option<String>,
     pub(super) halted: Option<Request>,
     /// Features that were worked on when the project was halted: their runs end, however soon the project goes on.
-    stopping: BTreeSet<FeatureId>,
+    pub(super) stopping: BTreeSet<FeatureId>,
     /// Whether the checkout was asked since the last change.
     pub(super) followed: bool,
     /// Features whose state is not published yet.
@@ -228,6 +231,7 @@ impl Memory {
         let record = self.record(id);
         record.commit = Some(commit);
         record.claimed = false;
+        record.invalidated = None;
         if !files.is_empty() {
             record.files = files;
         }
@@ -305,7 +309,7 @@ impl Memory {
         self.records.entry(id.clone()).or_default()
     }
 
-    fn set(&mut self, id: &FeatureId, state: FeatureState) {
+    pub(super) fn set(&mut self, id: &FeatureId, state: FeatureState) {
         if restore(&mut self.backlog, id, &state).is_ok() {
             self.record(id).state = state;
         }
