@@ -1,11 +1,13 @@
 //! What can be written on the command line.
 
+mod again;
 mod backlog;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use again::{Checkpoints, Fork, Restart};
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
@@ -39,10 +41,16 @@ pub(crate) enum Command {
     Feature(Feature),
     /// Stop projects, or one run, before their next step; a session under way ends first
     Pause(Steer),
-    /// Let paused or cancelled projects, or one run, go on
+    /// Let paused or cancelled projects, or one run, go on; a feature that is blocked is tried again
     Resume(Steer),
     /// End what is being done in projects, or in one run; what was done is kept
     Cancel(Steer),
+    /// Begin a new run of a feature from a step of an earlier one (elsewhere: reset --event-id)
+    Fork(Fork),
+    /// Begin a feature again from nothing, with what its run was given
+    Restart(Restart),
+    /// List what runs can be taken back to
+    Checkpoints(Checkpoints),
     /// Say what became of an effect whose outcome nobody could tell
     Reconcile(Reconcile),
     /// Make a small project with a scripted agent, and run it

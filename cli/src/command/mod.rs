@@ -1,5 +1,6 @@
 //! The commands: one a file.
 
+mod again;
 mod bench;
 mod completions;
 mod demo;
@@ -29,6 +30,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Pause(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Pause).await,
         Command::Resume(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Resume).await,
         Command::Cancel(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Cancel).await,
+        Command::Fork(fork) => again::fork(&data_dir, fork).await,
+        Command::Restart(restart) => again::restart(&data_dir, restart).await,
+        Command::Checkpoints(checkpoints) => again::checkpoints(&data_dir, &checkpoints).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
         Command::Demo(demo) => demo::run(&data_dir, &demo).await,
         Command::Bench(bench) => bench::run(&data_dir, &bench).await,

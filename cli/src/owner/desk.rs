@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::Utc;
+use longhaul_activities::git::GitHandlers;
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, StoreError};
 use longhaul_workflows::contracts::ProjectRef;
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use crate::status::{self, StatusDocument};
 
+use super::again::{Again, Report};
 use super::engaged;
 
 /// Something asked of a log.
@@ -29,6 +31,8 @@ pub(crate) enum Ask {
     Steer { target: RunId, order: Order, request: Request },
     /// Put a signal into a mailbox.
     Signal { run: RunId, name: String, payload: Value },
+    /// Take a run or a project back, or go on from where it stopped.
+    Again { again: Again },
     /// Settle an unknown outcome.
     Reconcile { run: RunId, landed: bool, output: Option<Value>, request: Request },
 }
@@ -56,6 +60,10 @@ pub(crate) enum Answer {
     Told {
         runs: Vec<RunId>,
     },
+    /// What came of taking back.
+    Again {
+        report: Report,
+    },
     /// There is no such run.
     Unknown {
         run: RunId,
@@ -74,19 +82,21 @@ pub(crate) enum Answer {
 pub(crate) struct Desk {
     pub(super) store: Arc<dyn EventStore>,
     pub(super) engine: Option<Engine>,
+    /// The hands that the engine has, too: their locks keep one repository's commands apart.
+    pub(super) git: GitHandlers,
     /// The projects that this process runs, and where they are.
     pub(super) engaged: Mutex<BTreeMap<RunId, PathBuf>>,
 }
 
 impl Desk {
     /// A log that nobody runs.
-    pub(super) fn at_rest(store: Arc<dyn EventStore>) -> Arc<Self> {
-        Arc::new(Self { store, engine: None, engaged: Mutex::default() })
+    pub(super) fn at_rest(store: Arc<dyn EventStore>, git: GitHandlers) -> Arc<Self> {
+        Arc::new(Self { store, engine: None, git, engaged: Mutex::default() })
     }
 
     /// A log that this process runs.
-    pub(super) fn with_engine(store: Arc<dyn EventStore>, engine: Engine) -> Arc<Self> {
-        Arc::new(Self { store, engine: Some(engine), engaged: Mutex::default() })
+    pub(super) fn with_engine(store: Arc<dyn EventStore>, engine: Engine, git: GitHandlers) -> Arc<Self> {
+        Arc::new(Self { store, engine: Some(engine), git, engaged: Mutex::default() })
     }
 
     /// The ids of the projects that this process runs.
@@ -113,6 +123,7 @@ impl Desk {
             Ask::Begin { project } => self.begin(project).await,
             Ask::Steer { target, order, request } => self.steer(target, order, request).await,
             Ask::Signal { run, name, payload } => self.signal(run, name, &payload).await,
+            Ask::Again { again } => self.again(again).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
         };
         answer.unwrap_or_else(|error| match error {
@@ -161,7 +172,7 @@ impl Desk {
         }))
     }
 
-    async fn steer(&self, target: RunId, order: Order, request: Request) -> Result<Answer, StoreError> {
+    pub(super) async fn steer(&self, target: RunId, order: Order, request: Request) -> Result<Answer, StoreError> {
         let summary = self.store.summary(&target).await?.ok_or_else(|| StoreError::UnknownRun(target.clone()))?;
         let is_project = summary.workflow == ProjectWorkflow::NAME;
         let mut runs = Vec::new();
@@ -215,7 +226,7 @@ impl Desk {
         Ok(Answer::Told { runs: told.then_some(run).into_iter().collect() })
     }
 
-    async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
+    pub(super) async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
         if let Some(engine) = &self.engine {
             return engine.deliver(to, body).await;
         }

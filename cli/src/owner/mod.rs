@@ -1,5 +1,6 @@
 //! Reaching the log: through the process that owns it, or, when none does, by opening it.
 
+mod again;
 mod desk;
 mod engaged;
 mod serve;
@@ -16,6 +17,7 @@ use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 
+pub(crate) use again::{Again, From, Report};
 pub(crate) use desk::{Answer, Ask, Desk, Order};
 pub(crate) use serve::Server;
 use socket::Remote;
@@ -39,7 +41,10 @@ impl Access {
                 return Ok(None);
             }
             match SledStore::open(data_dir) {
-                Ok(store) => return Ok(Some(Self::Local(Desk::at_rest(Arc::new(store))))),
+                Ok(store) => {
+                    let git = git::GitHandlers::new(data_dir);
+                    return Ok(Some(Self::Local(Desk::at_rest(Arc::new(store), git))));
+                }
                 // Its owner is just starting, or another command has it for a moment.
                 Err(error) if is_owned(&error) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
                 Err(error) => return Err(error.into()),
@@ -81,6 +86,7 @@ pub(crate) async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Desk>> {
     for leftover in process::sweep(data_dir) {
         tracing::info!(pid = leftover.pid, command = leftover.command, "ended a leftover of a dead owner");
     }
+    let git = git::GitHandlers::new(data_dir);
     let options = Options {
         pools: vec![("agents".into(), limits.agents), ("checks".into(), limits.checks)],
         adopted: Vec::new(),
@@ -89,12 +95,12 @@ pub(crate) async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Desk>> {
     let parts = Parts {
         store: store.clone(),
         workflows: workflows(),
-        handlers: handlers(data_dir)?,
+        handlers: handlers(data_dir, &git)?,
         clock: Arc::new(SystemClock),
         options,
     };
     let engine = Engine::open(parts).await?;
-    Ok(Desk::with_engine(store, engine))
+    Ok(Desk::with_engine(store, engine, git))
 }
 
 /// All workflows.
@@ -103,14 +109,13 @@ pub(crate) fn workflows() -> Workflows {
 }
 
 /// All handlers.
-fn handlers(data_dir: &Path) -> Result<Handlers> {
+fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
     let supervisor = process::Supervisor::of_this_binary().context("cannot find this program itself")?;
     let checks = checks::ChecksHandler::new(data_dir, supervisor.clone());
-    let git = git::GitHandlers::new(data_dir);
     Ok(git
         .register(Handlers::new())
         .with::<contracts::LoadBacklog>(project::ProjectReader)
         .with::<contracts::RunSetup>(checks.clone())
         .with::<contracts::RunChecks>(checks)
-        .with::<contracts::RunSession>(session::SessionHandler::new(data_dir, supervisor, git)))
+        .with::<contracts::RunSession>(session::SessionHandler::new(data_dir, supervisor, git.clone())))
 }
