@@ -17,7 +17,7 @@ use crate::contracts::{
 };
 
 pub use outcome::{Brief, FeatureOutcome, FeatureProgress};
-pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, checkpoints, prefix};
+pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, before_hearing, checkpoints, prefix};
 pub use turn::{NOTE, Ready, Turn};
 use work::Work;
 

@@ -78,9 +78,26 @@ pub fn prefix(segment: &[Event], last: Position) -> Prefix {
             let sessions = last_session(&events);
             return Prefix { events, position, commit, sessions };
         };
-        let begins = segment.iter().find(|event| event.kind.command() == Some(command));
-        last = begins.map_or(0, |event| event.position.saturating_sub(1));
+        last = begins(segment, command).saturating_sub(1);
     }
+}
+
+/// Where a fork at position `last` must end so that its next session hears what its mailbox holds.
+pub fn before_hearing(segment: &[Event], last: Position) -> Position {
+    let Prefix { events, position, .. } = prefix(segment, last);
+    let step = events.iter().rposition(|event| matches!(event.kind, EventKind::ActivityCompleted { .. }));
+    let after = events.get(step.map_or(0, |step| step + 1)..).unwrap_or_default();
+    let heard = after.iter().find(|event| matches!(event.kind, EventKind::MessageReceived { .. }));
+    match heard.and_then(|event| event.kind.command()) {
+        Some(command) => begins(segment, command).saturating_sub(1),
+        None => position,
+    }
+}
+
+/// Where the answers to a command begin.
+fn begins(segment: &[Event], command: u32) -> Position {
+    let first = segment.iter().find(|event| event.kind.command() == Some(command));
+    first.map_or(0, |event| event.position)
 }
 
 /// The command before which a fork must end because it would else believe that it is its turn to merge.

@@ -8,7 +8,9 @@ use longhaul_engine::store::{Commit, Delivery};
 use longhaul_engine::{
     Diverged, Event, EventKind, FailureKind, MessageBody, Payload, Request, RunId, StoreError, Summary, verify,
 };
-use longhaul_workflows::feature::{Brief, COPIED, FORKED_FROM, FeatureWorkflow, NOTE, Prefix, checkpoints, prefix};
+use longhaul_workflows::feature::{
+    Brief, COPIED, FORKED_FROM, FeatureWorkflow, NOTE, Prefix, before_hearing, checkpoints, prefix,
+};
 use longhaul_workflows::project::Forked;
 
 use super::super::desk::{Answer, Desk};
@@ -47,7 +49,8 @@ impl Desk {
             Ok(asked) => asked,
             Err(reason) => return Ok(refused(reason)),
         };
-        let mut prefix = prefix(&origin.segment, asked);
+        let last = if fork.note.is_some() { before_hearing(&origin.segment, asked) } else { asked };
+        let mut prefix = prefix(&origin.segment, last);
         if let Some(answer) = with_settings(&origin, &mut prefix, &fork)? {
             return Ok(answer);
         }
