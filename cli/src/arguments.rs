@@ -1,5 +1,6 @@
 //! What can be written on the command line.
 
+mod again;
 mod backlog;
 mod batch;
 mod carry;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use again::{Checkpoints, Fork, Restart};
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, Shown};
 pub(crate) use carry::{Backup, Check, Doctor, Ended, Export, Import, Prune, Replay, Restore};
@@ -50,7 +52,7 @@ pub(crate) enum Command {
     Look(look::Look),
     /// Stop projects, or one run, before their next step; a session under way ends first
     Pause(Steer),
-    /// Let paused or cancelled projects, or one run, go on
+    /// Let paused or cancelled projects, or one run, go on; a feature that is blocked is tried again
     Resume(Steer),
     /// End what is being done in projects, or in one run; what was done is kept
     Cancel(Steer),
@@ -65,6 +67,12 @@ pub(crate) enum Command {
     Approve(Answer),
     /// Send features that wait for approval back to their agents; --why is what they are told
     Deny(Answer),
+    /// Begin a new run of a feature from a step of an earlier one (elsewhere: reset --event-id)
+    Fork(Fork),
+    /// Begin a feature again from nothing, with what its run was given
+    Restart(Restart),
+    /// List what runs can be taken back to
+    Checkpoints(Checkpoints),
     /// Say what became of an effect whose outcome nobody could tell
     Reconcile(Reconcile),
     /// Make the decisions of recorded runs again with this program, with no effect at all, and say whether they are the same

@@ -101,6 +101,9 @@ pub(crate) struct FeatureLine {
     pub(crate) commit: Option<String>,
     /// Whether its run can go on only when a person does something.
     pub(crate) needs_person: bool,
+    /// The feature that was taken back since this one passed, on which it depends.
+    #[serde(default)]
+    pub(crate) invalidated: Option<String>,
 }
 
 /// The root of a project, as the log knows it.
@@ -257,6 +260,7 @@ impl FeatureLine {
             waiting_for: Vec::new(),
             commit: None,
             needs_person: false,
+            invalidated: None,
         }
     }
 }
@@ -279,6 +283,7 @@ async fn line(
     line.reason.clone_from(&view.reason);
     line.commit.clone_from(&view.commit);
     line.needs_person = view.status == FeatureStatus::Blocked;
+    line.invalidated = view.invalidated.as_ref().map(ToString::to_string);
     let (FeatureStatus::InProgress, Some(run)) = (view.status, &view.run) else { return Ok((line, false)) };
     let published = store.published(run).await?;
     if let Some(progress) = published.get(FeatureProgress::KEY).and_then(|value| value.read::<FeatureProgress>().ok()) {

@@ -10,6 +10,7 @@
 pub mod activity;
 pub mod clock;
 pub mod context;
+mod cut;
 mod describe;
 pub mod event;
 pub mod failure;
@@ -27,6 +28,7 @@ pub mod workflow;
 pub use activity::{Activity, Attempt, Call, Handler, Handlers, Probe};
 pub use clock::{Clock, SystemClock};
 pub use context::{Child, Context, ContextExt, Received, Stop};
+pub use cut::cut;
 pub use event::{Event, EventKind, Message, MessageBody, Outcome, Request};
 pub use failure::{Failure, FailureKind};
 pub use id::{InvalidRunId, MessageSeq, Position, RunId, Slot};

@@ -41,6 +41,7 @@ while :; do
     echo "step $step of $steps"
 done
 
+if [ "$habit" = obeys ] && ! grep -q 'From a person: finish it' "$LONGHAUL_PROMPT_FILE"; then habit=never; fi
 if [ "$habit" = never ] || { [ "$habit" = repairs ] && [ "$LONGHAUL_REASON" != gates_failed ]; }; then
     grep -q -e almost -e finished "$file" || echo almost >>"$file"
 elif ! grep -q finished "$file"; then

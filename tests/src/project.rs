@@ -23,6 +23,8 @@ pub enum Habit {
     Tampers,
     /// What it does never passes.
     Never,
+    /// What it does passes only when a person has told it to `finish it`.
+    Obeys,
 }
 
 impl Habit {
@@ -33,6 +35,7 @@ impl Habit {
             Self::Fills => "fills",
             Self::Tampers => "tampers",
             Self::Never => "never",
+            Self::Obeys => "obeys",
         }
     }
 }

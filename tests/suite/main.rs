@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod activities;
+mod again;
 mod batch;
 mod carry;
 mod command_line;

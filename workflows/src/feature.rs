@@ -6,6 +6,7 @@
 mod approval;
 mod note;
 mod outcome;
+mod steps;
 mod turn;
 mod work;
 
@@ -20,6 +21,7 @@ use crate::contracts::{
 pub use approval::{Approval, Awaited};
 pub use note::Note;
 pub use outcome::{Brief, FeatureOutcome, FeatureProgress};
+pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, before_hearing, checkpoints, prefix};
 pub use turn::{Ready, Turn};
 use work::Work;
 

@@ -1,6 +1,7 @@
 //! What happens to a project: one everlasting run owns its backlog, starts the features that can be worked on, takes their
 //! outcomes in, and lets them merge one at a time.
 
+mod back;
 mod memory;
 mod publish;
 mod regression;
@@ -13,6 +14,7 @@ use crate::backlog::FeatureId;
 use crate::contracts::{Follow, FollowInput, LoadBacklog, LoadInput};
 use crate::feature::{Brief, FeatureOutcome, FeatureWorkflow, Ready, Turn};
 
+pub use back::{Forked, Unblock};
 use memory::Memory;
 pub use memory::ProjectInput;
 pub use view::{BacklogView, FeatureView, Phase, ProjectView};
@@ -32,7 +34,7 @@ pub mod signal {
     pub const OVERRIDE: &str = "override";
     /// Block a feature; content: `[feature, reason]`.
     pub const BLOCK: &str = "block";
-    /// Try a blocked feature again; content: its id.
+    /// Try a blocked feature again; content: its id, or [`Unblock`](super::Unblock).
     pub const UNBLOCK: &str = "unblock";
 }
 
@@ -99,7 +101,11 @@ impl Memory {
                     Ok(())
                 }
                 signal::UNBLOCK => {
-                    self.unblock(&payload.read()?);
+                    self.unblock(payload.read::<Unblock>()?.feature());
+                    Ok(())
+                }
+                Forked::SIGNAL => {
+                    self.take_fork(&payload.read()?);
                     Ok(())
                 }
                 Ready::SIGNAL => {

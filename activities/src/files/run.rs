@@ -1,11 +1,13 @@
 //! One run of a feature, folded from its events into what the files tell of it.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
 use longhaul_engine::{Activity, Event, EventKind, Failure, Payload, RunId};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::contracts::{RunSession, SessionInput};
-use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress};
+use longhaul_workflows::contracts::{RunChecks, RunSession, RunSetup, SessionInput};
+use longhaul_workflows::feature::{COPIED, FORKED_FROM, FeatureOutcome, FeatureProgress};
 use serde::de::DeserializeOwned;
 
 use super::happening::{Happening, Key, Kind};
@@ -33,6 +35,8 @@ pub(super) struct FeatureRun {
     /// Whether the next checks are those of the baseline.
     pub(super) expects_baseline: bool,
     cancel: String,
+    /// How many of its first events are copies, told of by the run that they were copied from.
+    copied: u64,
     /// What happened since it was asked last.
     pub(super) told: Vec<Happening>,
 }
@@ -65,19 +69,23 @@ impl FeatureRun {
             candidate: None,
             expects_baseline: false,
             cancel: String::new(),
+            copied: 0,
             told: Vec::new(),
         })
     }
 
     /// Takes the next event in.
     pub(super) fn apply(&mut self, event: &Event) {
+        if (1..self.copied).contains(&event.position) {
+            return self.take_copy(event);
+        }
         if let Some(session) = self.sessions.last_mut()
             && !announces_a_session(event)
         {
             session.touch(event.at);
         }
         match &event.kind {
-            EventKind::RunStarted { cause, .. } => self.begin(event, cause),
+            EventKind::RunStarted { cause, labels, .. } => self.begin(event, cause, labels),
             EventKind::ActivityStarted { name, input, attempt, .. } if name == RunSession::NAME => {
                 self.begin_session(event, input, *attempt);
             }
@@ -107,7 +115,19 @@ impl FeatureRun {
         }
     }
 
-    fn begin(&mut self, event: &Event, cause: &Cause) {
+    /// What a run knows from the one that it was forked from.
+    fn take_copy(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::StatusPublished { key, value, .. } if key == FeatureProgress::KEY => {
+                self.take_progress(event, value);
+            }
+            EventKind::ActivityCompleted { name, .. } if name == RunSetup::NAME => self.expects_baseline = true,
+            EventKind::ActivityCompleted { name, .. } if name == RunChecks::NAME => self.expects_baseline = false,
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, event: &Event, cause: &Cause, labels: &BTreeMap<String, String>) {
         if *cause == Cause::ContinuedAsNew {
             return;
         }
@@ -115,8 +135,13 @@ impl FeatureRun {
         self.is_over = false;
         self.candidate = None;
         self.expects_baseline = false;
-        let what = if *cause == Cause::Restarted { "started again" } else { "started" };
-        self.tell(event, Kind::FeatureStarted, format!("The run {} is {what}.", self.id));
+        self.copied = labels.get(COPIED).and_then(|copied| copied.parse().ok()).unwrap_or(0);
+        let what = match labels.get(FORKED_FROM) {
+            Some(origin) => format!("goes on from {origin}"),
+            None if *cause == Cause::Restarted => "is started again".to_owned(),
+            None => "is started".to_owned(),
+        };
+        self.tell(event, Kind::FeatureStarted, format!("The run {} {what}.", self.id));
     }
 
     fn take_progress(&mut self, event: &Event, value: &Payload) {

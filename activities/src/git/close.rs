@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use longhaul_engine::{Attempt, Failure};
+use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::CloseInput;
 
 use super::names::{branch, feature_ref, head_ref, rescue_ref};
@@ -11,19 +12,28 @@ use super::refs::Repository;
 impl Repository {
     pub(super) async fn close_worktree(&self, input: &CloseInput, attempt: &Attempt) -> Result<(), Failure> {
         let path = self.own_path(Path::new(&input.worktree))?;
-        let branch = branch(&input.feature);
         let reference = rescue_ref(&attempt.run, attempt.slot);
+        self.close_at(&path, &input.feature, &reference, &feature_ref(&attempt.run)).await
+    }
+
+    /// The same for the work tree of a feature, wherever its run is.
+    pub(super) async fn close(&self, feature: &FeatureId, rescue: &str, kept: &str) -> Result<(), Failure> {
+        self.close_at(&self.worktrees.join(feature.as_str()), feature, rescue, kept).await
+    }
+
+    async fn close_at(&self, path: &Path, feature: &FeatureId, rescue: &str, kept: &str) -> Result<(), Failure> {
+        let branch = branch(feature);
         let tip = self.branch_commit(&branch).await?;
-        if let Some(tree) = self.find_tree(&path).await? {
-            self.keep_uncommitted(&tree, &branch, &reference).await?;
+        if let Some(tree) = self.find_tree(path).await? {
+            self.keep_uncommitted(&tree, &branch, rescue).await?;
         } else if let Some(tip) = &tip {
-            self.keep_remains(&path, tip, &reference).await?;
+            self.keep_remains(path, tip, rescue).await?;
         }
         let _held = self.exclusive().await;
         if let Some(tip) = &tip {
-            self.keep_commits(&feature_ref(&attempt.run), tip).await?;
+            self.keep_commits(kept, tip).await?;
         }
-        self.drop_tree(&path)?;
+        self.drop_tree(path)?;
         match &tip {
             Some(tip) => self.delete_branch(&branch, tip).await,
             None => Ok(()),
@@ -31,7 +41,7 @@ impl Repository {
     }
 
     /// Points the ref at a commit. Commits that it kept and that are not part of this one get a ref beside it.
-    async fn keep_commits(&self, reference: &str, commit: &str) -> Result<(), Failure> {
+    pub(super) async fn keep_commits(&self, reference: &str, commit: &str) -> Result<(), Failure> {
         let earlier = self.commit_of(reference).await?;
         if earlier.as_deref() == Some(commit) {
             return Ok(());

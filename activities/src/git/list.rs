@@ -14,6 +14,11 @@ pub(super) fn with_passed(text: &[u8], feature: &FeatureId, at: &str) -> Option<
     Some(list.to_text())
 }
 
+/// Whether the list says that a feature passes.
+pub(super) fn passes(text: &[u8], feature: &FeatureId) -> bool {
+    parse(text).is_ok_and(|list| list.feature(feature).is_some_and(|feature| feature.passes))
+}
+
 /// What an agent changed in the list, one text for each change.
 pub(super) fn differences(before: &[u8], after: &[u8]) -> Vec<String> {
     let Ok(earlier) = parse(before) else { return vec!["changed".to_owned()] };

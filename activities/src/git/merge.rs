@@ -25,6 +25,10 @@ impl Repository {
             let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
             return Ok(Merged::Conflict { tip, files, output: merged.output });
         }
+        if self.is_there_already(&tip, &merged.tree, input).await? {
+            let worktree = shown(&self.integration_at(&tip).await?.path);
+            return Ok(Merged::Candidate { commit: tip.clone(), tip, worktree, files: Vec::new() });
+        }
         let tree = self.marked(merged.tree, input).await?;
         let parents: &[&str] = match input.style {
             MergeStyle::Squash => &[&tip],
@@ -36,6 +40,15 @@ impl Repository {
         let integration = self.integration_at(&commit).await?;
         let files = self.changes(&tip, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
         Ok(Merged::Candidate { commit, tip, worktree: shown(&integration.path), files })
+    }
+
+    /// Whether the work landed before, and was done again without another result.
+    async fn is_there_already(&self, tip: &str, merged: &str, input: &MergeInput) -> Result<bool, Failure> {
+        if self.tree_of(tip).await? != merged {
+            return Ok(false);
+        }
+        let listed = self.file_in(tip, &input.list_file).await?;
+        Ok(listed.is_some_and(|(_, text)| list::passes(&text, &input.feature)))
     }
 
     /// The tree with the feature marked as passing in the list, if the list is in it.

@@ -2,9 +2,10 @@
 //!
 //! Every handler comes to the same end from any state that a crash can leave. Read in this order: `open` (a work tree for a
 //! feature), `seal` (a checkpoint), `merge` and `land` (the way to the target branch), `close`. Below them: `tip` (where work
-//! goes on top of), `snapshot` and `rescue` (nothing is lost), `protected` and `head` (what an agent may not do), `checkout`
+//! goes on top of), `back` (a feature at an earlier commit), `snapshot` and `rescue` (nothing is lost), `protected` and `head` (what an agent may not do), `checkout`
 //! and `saved` (the user's files), and [`check_git`] with its neighbours for a project's first use.
 
+mod back;
 mod checkout;
 mod close;
 mod command;
@@ -42,6 +43,7 @@ use longhaul_workflows::contracts::{
 };
 use tokio::sync::Mutex;
 
+pub use back::TakeBack;
 pub(crate) use command::Git;
 pub use found::{commit_files, has_commit, make_repository};
 pub use locks::{LockFile, lock_files};

@@ -32,6 +32,11 @@ pub(super) fn rescue_ref(run: &RunId, slot: Slot) -> String {
     format!("refs/longhaul/rescue/{}/{slot}", ref_path(run.as_str()))
 }
 
+/// The ref that keeps what was uncommitted before a feature was taken back to where this run begins.
+pub(super) fn taken_back_ref(run: &RunId) -> String {
+    format!("refs/longhaul/rescue/{}/taken-back", ref_path(run.as_str()))
+}
+
 /// The ref that keeps the commits of a feature's branch.
 pub(super) fn feature_ref(run: &RunId) -> String {
     format!("refs/longhaul/features/{}", ref_path(run.as_str()))

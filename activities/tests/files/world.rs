@@ -160,6 +160,7 @@ pub(crate) fn in_progress(run: &str) -> FeatureView {
         sessions: 0,
         reason: None,
         commit: None,
+        invalidated: None,
     }
 }
 

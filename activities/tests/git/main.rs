@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must end")]
 
+mod back;
 mod close;
 mod concurrency;
 mod follow;

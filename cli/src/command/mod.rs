@@ -1,5 +1,6 @@
 //! The commands: one a file.
 
+mod again;
 mod batch;
 mod bench;
 mod carry;
@@ -39,6 +40,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Steer(text) => steer::text(&data_dir, text).await,
         Command::Approve(answer) => steer::answer(&data_dir, answer, Order::Approve).await,
         Command::Deny(answer) => steer::answer(&data_dir, answer, Order::Deny).await,
+        Command::Fork(fork) => again::fork(&data_dir, fork).await,
+        Command::Restart(restart) => again::restart(&data_dir, restart).await,
+        Command::Checkpoints(checkpoints) => again::checkpoints(&data_dir, &checkpoints).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
         Command::Replay(replay) => carry::replay(&data_dir, &replay).await,
         Command::Export(export) => carry::export(&data_dir, &export).await,

@@ -112,6 +112,9 @@ fn remark(line: &FeatureLine) -> String {
     if let Some(step) = &line.step {
         return step.clone();
     }
+    if let Some(feature) = &line.invalidated {
+        return format!("invalidated: {feature} was taken back");
+    }
     if !line.waiting_for.is_empty() && !line.passes {
         return format!("for {}", line.waiting_for.join(", "));
     }

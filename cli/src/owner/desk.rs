@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::Utc;
+use longhaul_activities::git::GitHandlers;
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, StoreError};
 use longhaul_storage::SledStore;
@@ -18,6 +19,7 @@ use serde_json::Value;
 use crate::look;
 use crate::status::{self, StatusDocument};
 
+use super::again::{Again, Report};
 use super::batches::{BatchStanding, OpenBatches, Terms};
 use super::carry::{self, Carried, Errand};
 use super::engaged::{self, Engaged};
@@ -42,6 +44,8 @@ pub(crate) enum Ask {
     Batch { batch: String },
     /// Put a signal into a mailbox.
     Signal { run: RunId, name: String, payload: Value },
+    /// Take a run or a project back, or go on from where it stopped.
+    Again { again: Again },
     /// Settle an unknown outcome.
     Reconcile { run: RunId, landed: bool, output: Option<Value>, request: Request },
     /// Look at runs; nothing changes.
@@ -83,9 +87,17 @@ pub(crate) enum Answer {
     Carried {
         what: Box<Carried>,
     },
+    /// What came of taking back.
+    Again {
+        report: Report,
+    },
     /// There is no such run.
     Unknown {
         run: RunId,
+    },
+    /// A person has to do something else first.
+    Held {
+        reason: String,
     },
     /// It cannot be done, and why.
     Refused {
@@ -107,22 +119,24 @@ pub(crate) struct Desk {
     pub(super) engaged: Mutex<BTreeMap<RunId, Engaged>>,
     /// The batches that this process carries on.
     pub(super) batches: OpenBatches,
+    /// The hands that the engine has, too: their locks keep one repository's commands apart.
+    pub(super) git: GitHandlers,
 }
 
 impl Desk {
     /// A log that nobody runs.
-    pub(super) fn at_rest(log: Arc<SledStore>) -> Arc<Self> {
-        Self::of(log, None)
+    pub(super) fn at_rest(log: Arc<SledStore>, git: GitHandlers) -> Arc<Self> {
+        Self::of(log, None, git)
     }
 
     /// A log that this process runs.
-    pub(super) fn with_engine(log: Arc<SledStore>, engine: Engine) -> Arc<Self> {
-        Self::of(log, Some(engine))
+    pub(super) fn with_engine(log: Arc<SledStore>, engine: Engine, git: GitHandlers) -> Arc<Self> {
+        Self::of(log, Some(engine), git)
     }
 
-    fn of(log: Arc<SledStore>, engine: Option<Engine>) -> Arc<Self> {
+    fn of(log: Arc<SledStore>, engine: Option<Engine>, git: GitHandlers) -> Arc<Self> {
         let (engaged, batches) = (Mutex::default(), OpenBatches::default());
-        Arc::new(Self { store: log.clone(), log, engine, engaged, batches })
+        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches })
     }
 
     /// The ids of the projects that this process runs.
@@ -152,6 +166,7 @@ impl Desk {
             Ask::Steer { targets, order, request, dry_run } => self.steer(&targets, &order, &request, dry_run).await,
             Ask::Select { filters } => self.select(&filters).await,
             Ask::Signal { run, name, payload } => self.signal(run, name, &payload).await,
+            Ask::Again { again } => self.again(again).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
             Ask::Look { what } => self.look(what).await,
             Ask::Carry { what } => carry::answer(self, what).await,

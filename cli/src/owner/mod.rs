@@ -1,5 +1,6 @@
 //! Reaching the log: through the process that owns it, or, when none does, by opening it.
 
+mod again;
 mod batches;
 mod carry;
 mod desk;
@@ -23,6 +24,7 @@ use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 
+pub(crate) use again::{Again, From, Report};
 pub(crate) use batches::BatchStanding;
 pub(crate) use carry::{Carried, Errand, Imported, PrunedRun};
 pub(crate) use desk::{Answer, Ask, Desk};
@@ -51,7 +53,10 @@ impl Access {
                 return Ok(None);
             }
             match SledStore::open(data_dir) {
-                Ok(store) => return Ok(Some(Self::Local(Desk::at_rest(Arc::new(store))))),
+                Ok(store) => {
+                    let git = git::GitHandlers::new(data_dir);
+                    return Ok(Some(Self::Local(Desk::at_rest(Arc::new(store), git))));
+                }
                 // Its owner is just starting, or another command has it for a moment.
                 Err(error) if is_owned(&error) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
                 Err(error) => return Err(error.into()),
@@ -70,7 +75,7 @@ impl Access {
             return Ok(access);
         }
         match SledStore::open(data_dir) {
-            Ok(store) => Ok(Self::Local(Desk::at_rest(Arc::new(store)))),
+            Ok(store) => Ok(Self::Local(Desk::at_rest(Arc::new(store), git::GitHandlers::new(data_dir)))),
             Err(error) if is_owned(&error) => Self::reach(data_dir).await?.ok_or_else(|| error.into()),
             Err(error) => Err(error.into()),
         }
@@ -113,6 +118,7 @@ pub(crate) async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Desk>> {
     for leftover in process::sweep(data_dir) {
         tracing::info!(pid = leftover.pid, command = leftover.command, "ended a leftover of a dead owner");
     }
+    let git = git::GitHandlers::new(data_dir);
     let options = Options {
         pools: vec![(AGENTS.into(), limits.agents), ("checks".into(), limits.checks)],
         adopted: Vec::new(),
@@ -121,12 +127,12 @@ pub(crate) async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Desk>> {
     let parts = Parts {
         store: store.clone(),
         workflows: workflows(),
-        handlers: handlers(data_dir)?,
+        handlers: handlers(data_dir, &git)?,
         clock: Arc::new(SystemClock),
         options,
     };
     let engine = Engine::open(parts).await?;
-    Ok(Desk::with_engine(store, engine))
+    Ok(Desk::with_engine(store, engine, git))
 }
 
 /// All workflows.
@@ -138,14 +144,13 @@ pub(crate) fn workflows() -> Workflows {
 }
 
 /// All handlers.
-fn handlers(data_dir: &Path) -> Result<Handlers> {
+fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
     let supervisor = process::Supervisor::of_this_binary().context("cannot find this program itself")?;
     let checks = checks::ChecksHandler::new(data_dir, supervisor.clone());
-    let git = git::GitHandlers::new(data_dir);
     Ok(git
         .register(Handlers::new())
         .with::<contracts::LoadBacklog>(project::ProjectReader)
         .with::<contracts::RunSetup>(checks.clone())
         .with::<contracts::RunChecks>(checks)
-        .with::<contracts::RunSession>(session::SessionHandler::new(data_dir, supervisor, git)))
+        .with::<contracts::RunSession>(session::SessionHandler::new(data_dir, supervisor, git.clone())))
 }

@@ -1,6 +1,6 @@
 //! Telling runs something: where they are, whether it can be told them, and the message.
 
-use longhaul_engine::{MessageBody, Payload, Request, RunId, StoreError, Summary};
+use longhaul_engine::{MessageBody, Payload, Request, RunId, Status, StoreError, Summary};
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
 
@@ -21,6 +21,14 @@ impl Desk {
             let run = targets.first().cloned();
             return Ok(run.map_or(Answer::Refused { reason: "nothing is named".into() }, |run| Answer::Unknown { run }));
         };
+        if *order == Order::Resume && summary.workflow == FeatureWorkflow::NAME && !dry_run {
+            if let Status::Parked(reason) = &summary.status {
+                return Ok(Answer::Held { reason: format!("run {target} is parked: {reason}") });
+            }
+            if summary.status.is_terminal() {
+                return self.try_again(&target, request).await;
+            }
+        }
         if summary.status.is_terminal() {
             return Ok(Answer::Refused { reason: format!("run {target} is over: {}", summary.status.name()) });
         }

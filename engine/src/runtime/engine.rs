@@ -150,6 +150,14 @@ impl Engine {
         Ok(())
     }
 
+    /// Makes a run durable that begins with a history, all of it or nothing, and takes it up. Refused if the run exists.
+    pub async fn found(&self, commit: Commit) -> Result<(), StoreError> {
+        let run = commit.run.clone();
+        self.0.record(commit).await?;
+        self.0.wake(run);
+        Ok(())
+    }
+
     fn beginning(&self, position: u64, new: &NewRun, cause: Cause) -> Event {
         let kind = EventKind::RunStarted {
             workflow: new.workflow.clone(),

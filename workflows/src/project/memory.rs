@@ -58,6 +58,9 @@ pub(super) struct Record {
     pub(super) files: Vec<String>,
     /// Somebody says that it passes; the gates have not been asked.
     pub(super) claimed: bool,
+    /// It passed, and then a feature that it depends on was taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) invalidated: Option<FeatureId>,
 }
 
 /// The memory of a project, ready to decide.
@@ -75,7 +78,7 @@ pub(super) struct Memory {
     pub(super) problem: Option<String>,
     pub(super) halted: Option<Request>,
     /// Features that were worked on when the project was halted: their runs end, however soon the project goes on.
-    stopping: BTreeSet<FeatureId>,
+    pub(super) stopping: BTreeSet<FeatureId>,
     /// What a batch set.
     pub(super) overrides: Overrides,
     /// Whether the checkout was asked since the last change.
@@ -236,6 +239,7 @@ impl Memory {
         let record = self.record(id);
         record.commit = Some(commit);
         record.claimed = false;
+        record.invalidated = None;
         if !files.is_empty() {
             record.files = files;
         }
@@ -313,7 +317,7 @@ impl Memory {
         self.records.entry(id.clone()).or_default()
     }
 
-    fn set(&mut self, id: &FeatureId, state: FeatureState) {
+    pub(super) fn set(&mut self, id: &FeatureId, state: FeatureState) {
         if restore(&mut self.backlog, id, &state).is_ok() {
             self.record(id).state = state;
         }

@@ -65,6 +65,7 @@ impl Memory {
             sessions: record.sessions,
             reason,
             commit: record.commit.clone(),
+            invalidated: record.invalidated.clone(),
         })
     }
 }

@@ -68,6 +68,9 @@ pub struct FeatureView {
     pub reason: Option<String>,
     /// The commit that passed.
     pub commit: Option<String>,
+    /// The feature that it depends on and that was taken back since it passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalidated: Option<FeatureId>,
 }
 
 impl ProjectView {

@@ -22,6 +22,8 @@ pub(super) enum Outcome {
     WouldBe,
     Unknown,
     Refused(String),
+    /// A person has to do something else first.
+    Held(String),
 }
 
 impl Line {
@@ -35,7 +37,7 @@ impl Line {
             Outcome::Told => format!("{}  {}", self.run, order.done()),
             Outcome::WouldBe => format!("{}  would be {}", self.run, order.done()),
             Outcome::Unknown => format!("{}  not told: the log knows no such project or run", self.run),
-            Outcome::Refused(reason) => format!("{}  not told: {reason}", self.run),
+            Outcome::Refused(reason) | Outcome::Held(reason) => format!("{}  not told: {reason}", self.run),
         }
     }
 
@@ -45,14 +47,16 @@ impl Line {
             Outcome::WouldBe => ("would_be_told", None),
             Outcome::Unknown => ("unknown", None),
             Outcome::Refused(reason) => ("refused", Some(reason)),
+            Outcome::Held(reason) => ("held", Some(reason)),
         };
         json!({ "run": self.run, "result": result, "waits": self.waits, "reason": reason })
     }
 }
 
-/// 0: all were told; 5: some were not; 2: nobody was.
+/// 0: all were told; 5: some were not; 3: nobody was, and a person can change that; 2: nobody was.
 pub(super) fn exit(lines: &[Line]) -> Exit {
     match lines.iter().filter(|line| line.is_told()).count() {
+        0 if lines.iter().any(|line| matches!(line.outcome, Outcome::Held(_))) => Exit::Suspended,
         0 => Exit::Usage,
         told if told == lines.len() => Exit::Ok,
         _ => Exit::Partial,

@@ -1,0 +1,47 @@
+//! What can be written to take runs back and to try them again.
+
+use crate::owner::From;
+
+use super::Output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Fork {
+    /// A run of a feature that is over: `<project>/<feature>/<n>`, or without the number its last one
+    pub(crate) run: String,
+    /// The step: `start`, `session:N`, or a position in the history; `longhaul checkpoints RUN` lists them
+    #[arg(long, value_name = "STEP", visible_alias = "event-id")]
+    pub(crate) from: From,
+    /// Something to tell the agent at its next turn
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+    /// Change what the run is given: a dotted path below `settings` or `feature`, and a value; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub(crate) set: Vec<(String, String)>,
+    /// Why; kept in the history
+    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
+    pub(crate) why: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Restart {
+    /// A run of a feature that is over: `<project>/<feature>/<n>`, or without the number its last one
+    pub(crate) run: String,
+    /// Why; kept in the history
+    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
+    pub(crate) why: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Checkpoints {
+    /// A run, or the directory of a project for all of its features
+    #[arg(default_value = ".")]
+    pub(crate) target: String,
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
+    pair.map(|(key, value)| (key.to_owned(), value.to_owned())).ok_or_else(|| "it is written KEY=VALUE".into())
+}

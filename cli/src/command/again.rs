@@ -1,0 +1,98 @@
+//! `longhaul fork`, `restart` and `checkpoints`.
+
+use std::path::Path;
+
+use anyhow::Result;
+use comfy_table::{ContentArrangement, Table, presets};
+use longhaul_engine::RunId;
+use serde_json::json;
+
+use crate::arguments::{Checkpoints, Fork, Output, Restart};
+use crate::exit::{Exit, usage};
+use crate::owner::{Access, Again, Answer, Ask, From, Report};
+use crate::place::Project;
+use crate::term;
+
+pub(super) async fn fork(data_dir: &Path, arguments: Fork) -> Result<Exit> {
+    let run = RunId::new(arguments.run).map_err(usage)?;
+    let request = super::requested(&arguments.why);
+    let again = Again::Fork { run, from: arguments.from, note: arguments.note, set: arguments.set, request };
+    ask(&reach(data_dir).await?, again).await
+}
+
+pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit> {
+    let run = RunId::new(arguments.run).map_err(usage)?;
+    let request = super::requested(&arguments.why);
+    ask(&reach(data_dir).await?, Again::Fork { run, from: From::Start, note: None, set: Vec::new(), request }).await
+}
+
+pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Result<Exit> {
+    let access = reach(data_dir).await?;
+    let target = target_run(&arguments.target).await?;
+    let answer = super::ask(&access, Ask::Again { again: Again::Checkpoints { target } }).await?;
+    let Answer::Again { report: Report::Checkpoints { rows } } = answer else { return Ok(Exit::Ok) };
+    match arguments.output {
+        Output::Json => {
+            let document = json!({ "schema": "longhaul.checkpoints/1", "checkpoints": rows });
+            term::print(serde_json::to_string_pretty(&document)?);
+        }
+        Output::Table => {
+            let mut table = Table::new();
+            table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+            table.set_header(["RUN", "FROM", "POSITION", "TIME", "COMMIT", "STEP"]);
+            for row in rows {
+                let checkpoint = row.checkpoint;
+                let at = checkpoint.at.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M:%S").to_string();
+                let commit = checkpoint.commit.chars().take(10).collect();
+                let position = checkpoint.position.to_string();
+                table.add_row([row.run.to_string(), row.name, position, at, commit, checkpoint.step]);
+            }
+            let lines: Vec<_> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+            term::print(lines.join("\n"));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// What is meant: a directory of a project, or the id of a run.
+async fn target_run(target: &str) -> Result<RunId> {
+    let path = Path::new(target);
+    if path.is_dir() {
+        return Ok(Project::at(path).await?.id);
+    }
+    RunId::new(target).map_err(|error| usage(format!("{error}, and there is no directory of that name")))
+}
+
+async fn reach(data_dir: &Path) -> Result<Access> {
+    let nothing = || usage(format!("there is no log in {}: nothing has run yet", data_dir.display()));
+    Access::reach(data_dir).await?.ok_or_else(nothing)
+}
+
+/// Asks, and says what came of it.
+async fn ask(access: &Access, again: Again) -> Result<Exit> {
+    match super::ask(access, Ask::Again { again }).await? {
+        Answer::Again { report: Report::Forked { run, origin, asked, position, commit } } => {
+            if position != asked {
+                term::say(format!(
+                    "position {asked} is not behind a whole step that can be gone on from; {position} is the last before it"
+                ));
+            }
+            let on = commit.map_or_else(|| "with a fresh work tree".to_owned(), |commit| format!("on commit {commit}"));
+            term::say(format!(
+                "{run}: goes on from {origin}@{position} {on}; `longhaul run` goes on with it if nothing runs it now"
+            ));
+            term::print(run.to_string());
+        }
+        Answer::Again { report: Report::Said { text } } => term::say(text),
+        Answer::Again { report: Report::Held { reason } } => {
+            term::say(format!("longhaul: {reason}"));
+            return Ok(Exit::Suspended);
+        }
+        Answer::Again { report: Report::Diverged { reason } } => {
+            term::say(format!("longhaul: {reason}"));
+            return Ok(Exit::Finding);
+        }
+        _ => {}
+    }
+    Ok(Exit::Ok)
+}

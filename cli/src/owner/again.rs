@@ -1,0 +1,104 @@
+//! Take back and try again: runs that are forked, restarted or resumed, on a log at rest and on one that is run.
+
+mod edit;
+mod fork;
+mod resume;
+
+use longhaul_engine::{Request, RunId, StoreError};
+use longhaul_workflows::feature::Checkpoint;
+use serde::{Deserialize, Serialize};
+
+use super::desk::{Answer, Desk};
+
+/// What is to be done again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "snake_case")]
+pub(crate) enum Again {
+    /// A new run of the feature, that goes on from a step of this one.
+    Fork { run: RunId, from: From, note: Option<String>, set: Vec<(String, String)>, request: Request },
+    /// What a run, or the features of a project, can be taken back to.
+    Checkpoints { target: RunId },
+}
+
+/// A step of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum From {
+    /// Before the first.
+    Start,
+    /// Behind the commit that sealed a session.
+    Session(u32),
+    /// Behind an event.
+    Position(u64),
+}
+
+impl std::str::FromStr for From {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.parse().ok();
+        let step = match text.split_once(':') {
+            None if text == "start" => Some(Self::Start),
+            None => number(text).map(Self::Position),
+            Some(("session", n)) => n.parse().ok().map(Self::Session),
+            Some(_) => None,
+        };
+        step.ok_or_else(|| "a step is `start`, `session:N` or a position in the history, such as 12".into())
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "report", rename_all = "snake_case")]
+pub(crate) enum Report {
+    /// There is a new run.
+    Forked {
+        run: RunId,
+        origin: RunId,
+        /// The position that was asked for.
+        asked: u64,
+        /// The position behind which it goes on.
+        position: u64,
+        commit: Option<String>,
+    },
+    /// Done, or nothing was to do.
+    Said { text: String },
+    /// A person has to do something else first, or the run has to.
+    Held { reason: String },
+    /// The code does not decide as the history says.
+    Diverged { reason: String },
+    /// What can be taken back to.
+    Checkpoints { rows: Vec<Row> },
+}
+
+/// A checkpoint of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) run: RunId,
+    /// How `fork --from` calls it.
+    pub(crate) name: String,
+    #[serde(flatten)]
+    pub(crate) checkpoint: Checkpoint,
+}
+
+impl Desk {
+    /// Answers.
+    pub(super) async fn again(&self, again: Again) -> Result<Answer, StoreError> {
+        match again {
+            Again::Fork { run, from, note, set, request } => {
+                let fork = fork::Fork { run, from, note, set, request };
+                self.fork(fork).await
+            }
+            Again::Checkpoints { target } => self.checkpoints(&target).await,
+        }
+    }
+}
+
+/// A no that is the asker's to mend.
+fn refused(reason: impl std::fmt::Display) -> Answer {
+    Answer::Refused { reason: reason.to_string() }
+}
+
+fn report(report: Report) -> Answer {
+    Answer::Again { report }
+}

@@ -1,0 +1,132 @@
+//! Cutting a history: which of its events a new run can begin with, so that replay goes on where they end.
+
+use crate::event::{Event, EventKind};
+use crate::id::Position;
+
+/// The events of the first commands of a segment: its `RunStarted` and all that answers commands which were complete at
+/// position `last`, renumbered from zero. Notes (pauses, parkings) belong to the run that was cut and are left out; a
+/// cancellation is where every cut ends, for a run that goes on must not hear of it.
+///
+/// Gives the events, and the position in the old history of the last of them.
+pub fn cut(segment: &[Event], last: Position) -> (Vec<Event>, Position) {
+    let Some((first, rest)) = segment.split_first() else { return (Vec::new(), 0) };
+    let mut kept = vec![first];
+    let answers: Vec<&Event> = rest.iter().filter(|event| event.kind.command().is_some()).collect();
+    for group in answers.chunk_by(|one, next| one.kind.command() == next.kind.command()) {
+        let ends_in_time = group.last().is_some_and(|event| event.position <= last);
+        if !ends_in_time || !is_answered(group) {
+            break;
+        }
+        kept.extend(group);
+    }
+    let end = kept.last().map_or(first.position, |event| event.position);
+    let renumbered = (0..).zip(kept).map(|(position, event)| Event { position, ..event.clone() });
+    (renumbered.collect(), end)
+}
+
+/// Whether a command has its answer: for activities, each call that was begun.
+fn is_answered(group: &[&Event]) -> bool {
+    if group.iter().any(|event| matches!(event.kind, EventKind::CancelDelivered { .. })) {
+        return false;
+    }
+    let ends = |event: &&Event| match &event.kind {
+        EventKind::ActivityCompleted { slot, .. } | EventKind::ActivityFailed { slot, retry_at: None, .. } => {
+            Some(*slot)
+        }
+        _ => None,
+    };
+    let calls = group.iter().filter_map(|event| match &event.kind {
+        EventKind::ActivityStarted { slot, .. }
+        | EventKind::ActivityProgressed { slot, .. }
+        | EventKind::ActivityFailed { slot, .. }
+        | EventKind::ActivityCompleted { slot, .. }
+        | EventKind::RunReconciled { slot, .. } => Some(*slot),
+        _ => None,
+    });
+    let all_ended = calls.into_iter().all(|slot| group.iter().filter_map(ends).any(|ended| ended == slot));
+    let last = group.last().map(|event| &event.kind);
+    all_ended && !matches!(last, Some(EventKind::MessageAwaited { .. } | EventKind::TimerStarted { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::event::{Cause, Message, MessageBody, Request};
+    use crate::failure::Failure;
+    use crate::id::Slot;
+    use crate::payload::Payload;
+
+    fn started() -> EventKind {
+        let (workflow, labels) = ("w".into(), BTreeMap::new());
+        EventKind::RunStarted { workflow, input: Payload::null(), parent: None, labels, cause: Cause::Started }
+    }
+
+    fn begun(command: u32, call: u16) -> EventKind {
+        let slot = Slot { command, call };
+        EventKind::ActivityStarted { slot, name: "a".into(), input: Payload::null(), attempt: 1 }
+    }
+
+    fn done(command: u32, call: u16) -> EventKind {
+        let (slot, name, input) = (Slot { command, call }, "a".into(), Payload::null());
+        EventKind::ActivityCompleted { slot, name, input, attempt: 1, output: Payload::null() }
+    }
+
+    fn failed(command: u32, is_last: bool) -> EventKind {
+        let (slot, name, input) = (Slot { command, call: 0 }, "a".into(), Payload::null());
+        let retry_at = (!is_last).then_some(DateTime::UNIX_EPOCH);
+        EventKind::ActivityFailed { slot, name, input, attempt: 1, failure: Failure::terminal("no"), retry_at }
+    }
+
+    fn received(command: u32) -> EventKind {
+        let body = MessageBody::Signal { name: "s".into(), payload: Payload::null(), from: None };
+        let message = Some(Message { seq: 1, at: DateTime::UNIX_EPOCH, body });
+        EventKind::MessageReceived { command, message }
+    }
+
+    fn cancelled(command: u32) -> EventKind {
+        EventKind::CancelDelivered { command, asked: "a".into(), request: Request::default() }
+    }
+
+    /// Cuts a segment that began at position 10 at each of its events; how many events are kept, and where they ended.
+    fn check(kinds: Vec<EventKind>, expected: &[(usize, Position)]) {
+        let events = (10..).zip(kinds).map(|(position, kind)| Event { position, at: DateTime::UNIX_EPOCH, kind });
+        let segment: Vec<Event> = events.collect();
+        let cuts: Vec<_> = segment.iter().map(|event| cut(&segment, event.position)).collect();
+        for (kept, _) in &cuts {
+            let positions: Vec<Position> = kept.iter().map(|event| event.position).collect();
+            assert_eq!(positions, (0..kept.len() as Position).collect::<Vec<_>>(), "renumbered from zero");
+        }
+        assert_eq!(cuts.iter().map(|(kept, end)| (kept.len(), *end)).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_cut_ends_behind_the_last_complete_command() {
+        check(
+            vec![started(), begun(0, 0), done(0, 0), EventKind::TimeRead { command: 1 }],
+            &[(1, 10), (1, 10), (3, 12), (4, 13)],
+        );
+        let waiting = EventKind::MessageAwaited { command: 0, deadline: None };
+        check(vec![started(), waiting, received(0)], &[(1, 10), (1, 10), (3, 12)]);
+        check(vec![started(), failed(0, false), failed(0, true)], &[(1, 10), (1, 10), (3, 12)]);
+    }
+
+    #[test]
+    fn of_several_calls_at_once_all_must_have_ended() {
+        check(vec![started(), done(0, 1), begun(0, 0), done(0, 0)], &[(1, 10), (1, 10), (1, 10), (4, 13)]);
+        check(vec![started(), done(0, 1), begun(0, 0)], &[(1, 10), (1, 10), (1, 10)]);
+    }
+
+    #[test]
+    fn notes_are_left_out_and_nothing_follows_on_a_cancellation() {
+        let paused = EventKind::RunPaused(Request::default());
+        check(vec![started(), done(0, 0), paused, done(1, 0)], &[(1, 10), (2, 11), (2, 11), (3, 13)]);
+        check(
+            vec![started(), done(0, 0), begun(1, 0), cancelled(1), done(2, 0), EventKind::RunCancelled],
+            &[(1, 10), (2, 11), (2, 11), (2, 11), (2, 11), (2, 11)],
+        );
+    }
+}

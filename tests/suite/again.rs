@@ -1,0 +1,192 @@
+//! Taking back and trying again: forks at every step, notes, restarts, on a log at rest and on one that is run.
+
+mod cuts;
+mod world;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use longhaul_engine::{EventKind, RunId};
+use longhaul_tests::project::{Habit, Plan, plain};
+use longhaul_workflows::feature::prefix;
+use serde_json::json;
+
+use world::{World, until};
+
+/// One after another, with a gate that fails, and one beside them.
+const PLANS: [Plan; 3] = [
+    Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Repairs },
+    Plan { id: "table", needs: &[], steps: 2, habit: Habit::Fills },
+    Plan { id: "shell", needs: &["parser"], steps: 1, habit: Habit::Plain },
+];
+
+/// The positions of a run at which forks differ.
+fn steps(world: &World, run: &str) -> Vec<u64> {
+    let histories = world.histories();
+    let events = &histories[&RunId::new(run).unwrap()];
+    let cuts: BTreeSet<u64> = events.iter().map(|event| prefix(events, event.position).position).collect();
+    cuts.into_iter().collect()
+}
+
+#[test]
+fn a_fork_at_every_step_comes_to_the_same_content() {
+    let world = World::new(&PLANS, 0.0, "");
+    world.run().exits(0);
+    let content = world.project.content("main");
+    let steps = PLANS.map(|plan| (plan.id, steps(&world, &world.id(plan.id, 1))));
+    let rounds = steps.iter().map(|(_, steps)| steps.len()).max().unwrap();
+    assert!(rounds > 10, "{steps:?}");
+    for round in 0..rounds {
+        for (feature, steps) in &steps {
+            let Some(step) = steps.get(round) else { continue };
+            let said = world.call(&["fork", &world.id(feature, 1), "--from", &step.to_string(), "--reason", "test"]);
+            said.exits(0).says(&format!("@{step} "));
+        }
+        world.run().exits(0);
+        assert_eq!(world.project.content("main"), content, "round {round}");
+        for (feature, _) in &steps {
+            assert_eq!(world.line(feature)["passes"], true, "{feature} in round {round}");
+        }
+    }
+    let histories = world.histories();
+    let last = &histories[&RunId::new(world.id("shell", 2)).unwrap()];
+    let EventKind::RunStarted { labels, .. } = &last[0].kind else { panic!("{:?}", last[0]) };
+    assert_eq!(labels["forked_from"], format!("{}@0", world.id("shell", 1)));
+    let mut landed = world.project.landed("main");
+    landed.sort_unstable();
+    assert_eq!(landed, ["parser", "shell", "table"], "nothing landed twice");
+}
+
+#[test]
+fn a_blocked_feature_passes_with_a_note() {
+    let plans = [Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Obeys }, plain("table", &["parser"], 1)];
+    let world = World::new(&plans, 0.0, "[limits]\nfailed_gates = 2\n");
+    world.run().exits(1);
+    let (first, second) = (world.id("parser", 1), world.id("parser", 2));
+    world
+        .call(&["fork", &first, "--from", "session:1", "--note", "finish it", "--reason", "it can"])
+        .exits(0)
+        .says(&second);
+    assert_eq!(world.line("parser")["status"], "blocked", "its project has not heard of it yet");
+    world.run().exits(0).says("2 of 2 features pass");
+    assert_eq!((world.sessions(&first), world.sessions(&second)), (2, 1));
+    assert_eq!(world.line("parser")["sessions"], 3, "a session that was copied counts once");
+    let histories = world.histories();
+    let project = &histories[&RunId::new(first.split('/').next().unwrap()).unwrap()];
+    let heard = project.iter().any(|event| format!("{:?}", event.kind).contains(r#""why":"it can""#));
+    assert!(heard, "who and why is in the history of the project");
+}
+
+#[test]
+fn settings_can_be_changed_where_they_were_not_used_yet() {
+    let never = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Repairs };
+    let world = World::new(&[never], 0.0, "[limits]\nfailed_gates = 1\n");
+    world.run().exits(1);
+    let run = world.id("parser", 1);
+    let fork = |from: &str, set: &str| world.call(&["fork", &run, "--from", from, "--set", set]);
+    fork("session:1", "feature.description=Other")
+        .exits(2)
+        .says("was used before position")
+        .says("feature.description");
+    fork("session:1", "settings.limits.nothing=1").exits(2).says("nothing");
+    fork("session:1", "nonsense=1").exits(2).says("begins with `settings.` or `feature.`");
+    fork("session:1", "nonsense").exits(2).says("KEY=VALUE");
+    assert_eq!(world.histories().len(), 2, "nothing was written");
+    fork("session:1", "settings.limits.failed_gates=3").exits(0);
+    world.run().exits(0);
+    assert_eq!(world.sessions(&world.id("parser", 2)), 1);
+}
+
+#[test]
+fn what_was_built_on_a_feature_is_asked_again() {
+    let plans = [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
+    let world = World::new(&plans, 0.0, "");
+    world.run().exits(0);
+    let mut run = world.begin(&["run", &world.root]);
+    run.exits(0);
+    world.call(&["restart", &world.id("parser", 1), "--reason", "once more"]).exits(0).says("with a fresh work tree");
+    let kept = world.project.git(&["for-each-ref", "--format=%(refname)", "refs/longhaul/features"]);
+    assert!(kept.contains(&world.id("parser", 1)), "{kept}");
+    world.project.write("plan/parser", "steps=12 pause=0.1 habit=plain\n");
+    world.project.commit("Slower");
+    let mut run = world.begin(&["run", &world.root]);
+    until("the restart is at work", || world.line("parser")["status"] == "in_progress");
+    let line = world.line("shell");
+    assert_eq!((&line["invalidated"], &line["passes"]), (&json!("parser"), &json!(false)), "{line:#}");
+    world.call(&["status", &world.root]).exits(0).says("invalidated: parser was taken back");
+    world.call(&["fork", &world.id("parser", 1), "--from", "start"]).exits(3).says("longhaul cancel");
+    world.call(&["resume", &world.id("parser", 2)]).exits(0).says("nothing to resume");
+    run.exits(0);
+    assert_eq!(world.line("shell")["invalidated"], json!(null));
+    assert_eq!(world.sessions(&world.id("shell", 2)), 0, "its gates were asked, and no agent");
+    world.histories();
+}
+
+#[test]
+fn a_running_longhaul_forks_for_others() {
+    let never = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
+    let obeys = Plan { id: "shell", needs: &[], steps: 1, habit: Habit::Obeys };
+    let world = World::new(&[never, obeys, plain("table", &[], 40)], 0.1, "[limits]\nfailed_gates = 1\n");
+    let mut run = world.begin(&["run", &world.root]);
+    until("it is blocked", || {
+        world.line("shell")["status"] == "blocked" && world.line("parser")["status"] == "blocked"
+    });
+    let first = world.id("shell", 1);
+    world.call(&["fork", &first, "--from", "start", "--note", "finish it"]).exits(0);
+    until("it passes", || world.line("shell")["passes"] == true);
+    world.call(&["resume", &world.id("shell", 2)]).exits(2).says("passes");
+    world.call(&["resume", &first]).exits(2).says("came after it");
+    world.call(&["resume", &world.id("parser", 1), "--reason", "again"]).exits(0).says("from its last checkpoint");
+    until("it is tried again", || world.line("parser")["run"] == world.id("parser", 2));
+    world.call(&["checkpoints", &first]).exits(0).says("session:1").says("session 1, done");
+    run.exits(1);
+    world.histories();
+}
+
+#[test]
+fn a_fork_that_is_killed_is_whole_or_nothing() {
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &["parser"], 1)], 0.0, "");
+    world.run().exits(0);
+    let content = world.project.content("main");
+    let mut origin = 1;
+    for delay in [5, 15, 25, 35, 50, 70, 90, 120, 160, 220] {
+        let mut fork = world.begin(&["fork", &world.id("parser", origin), "--from", "session:1"]);
+        fork.wait_for(Duration::from_millis(delay));
+        fork.kill();
+        world.run().exits(0);
+        assert_eq!(world.project.content("main"), content, "killed after {delay} ms");
+        let histories = world.histories();
+        let is_there = |number| histories.contains_key(&RunId::new(world.id("parser", number)).unwrap());
+        origin += u32::from(is_there(origin + 1));
+    }
+    world.call(&["fork", &world.id("parser", origin), "--from", "session:1"]).exits(0);
+    world.run().exits(0);
+    assert_eq!(world.project.content("main"), content);
+}
+
+#[test]
+fn what_cannot_be_taken_back_says_why() {
+    let world = World::new(&[plain("parser", &[], 8)], 0.1, "");
+    world.call(&["fork", "nobody/parser/1", "--from", "start"]).exits(2).says("nothing has run yet");
+    let mut run = world.begin(&["run", &world.root]);
+    world.until_at_work("parser");
+    let id = world.id("parser", 1);
+    world.call(&["fork", &id, "--from", "start"]).exits(3).says(&format!("longhaul cancel {id}"));
+    world.call(&["restart", &id]).exits(3).says("end it first");
+    world.call(&["resume", &id]).exits(0).says("nothing to resume");
+    run.terminate();
+    run.exits(3);
+    world.call(&["cancel", &id]).exits(0);
+    world.call(&["restart", &id]).exits(3).says("has been told to end");
+    world.run().exits(1);
+
+    let project = id.split('/').next().unwrap();
+    world.call(&["fork", project, "--from", "start"]).exits(2).says("is a project");
+    world.call(&["fork", "nobody/parser/1", "--from", "start"]).exits(2).says("nobody/parser/1");
+    world.call(&["fork", &id, "--from", "nowhere"]).exits(2).says("session:N");
+    world.call(&["fork", &id, "--from", "session:7"]).exits(2).says("longhaul checkpoints");
+    world.call(&["fork", &id, "--from", "999"]).exits(2).says("ends at position");
+    world.call(&["checkpoints", "nobody"]).exits(2).says("nobody");
+    world.call(&["resume", &format!("{project}/parser")]).exits(0).says("tried again");
+    world.run().exits(0);
+}

@@ -1,0 +1,95 @@
+//! A project, the command, and what its log holds.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use longhaul_engine::{Event, EventStore, RunId};
+use longhaul_storage::SledStore;
+use longhaul_tests::command::{Longhaul, Running, Said};
+use longhaul_tests::history::Histories;
+use longhaul_tests::project::{Plan, Project};
+use serde_json::Value;
+
+/// A project and the command.
+pub(super) struct World {
+    pub(super) project: Project,
+    pub(super) longhaul: Longhaul,
+    pub(super) root: String,
+}
+
+impl World {
+    pub(super) fn new(plans: &[Plan], pause: f32, settings: &str) -> Self {
+        let project = Project::with_settings(plans, pause, settings);
+        let longhaul = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), project.home());
+        let root = project.root().to_string_lossy().into_owned();
+        Self { project, longhaul, root }
+    }
+
+    /// Runs the project to its end.
+    pub(super) fn run(&self) -> Said {
+        self.longhaul.call(&["run", &self.root])
+    }
+
+    /// Runs a command.
+    pub(super) fn call(&self, command: &[&str]) -> Said {
+        self.longhaul.call(command)
+    }
+
+    /// Starts a command in a process of its own.
+    pub(super) fn begin(&self, command: &[&str]) -> Running {
+        self.longhaul.begin(command, &self.project.place().join("said"))
+    }
+
+    /// The id of the n-th run of a feature.
+    pub(super) fn id(&self, feature: &str, number: u32) -> String {
+        let project = self.project.git(&["config", "longhaul.id"]);
+        format!("{project}/{feature}/{number}")
+    }
+
+    /// What the status says of a feature.
+    pub(super) fn line(&self, feature: &str) -> Value {
+        let status = self.longhaul.status(Path::new(&self.root));
+        let lines = status["features"].as_array().cloned().unwrap_or_default();
+        lines.into_iter().find(|line| line["id"] == feature).unwrap_or_default()
+    }
+
+    /// All histories, after it was checked that each decides as it is recorded.
+    pub(super) fn histories(&self) -> BTreeMap<RunId, Vec<Event>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let store = SledStore::open(self.longhaul.home()).unwrap();
+            Histories::of(&store).await.unwrap().check().unwrap();
+            let mut histories = BTreeMap::new();
+            for (run, _) in store.runs("").await.unwrap() {
+                let events = store.read(&run, 0).await.unwrap();
+                histories.insert(run, events);
+            }
+            histories
+        })
+    }
+
+    /// How many sessions a run began by itself.
+    pub(super) fn sessions(&self, run: &str) -> usize {
+        self.project.marks().iter().filter(|mark| mark.session.0 == run).count()
+    }
+
+    /// Waits until the agent has committed something for a feature.
+    pub(super) fn until_at_work(&self, feature: &str) {
+        let branch = format!("longhaul/{feature}");
+        until(&format!("the agent works on {feature}"), || {
+            let log = longhaul_tests::project::git(Path::new(&self.root), &["log", "--format=%s", &branch]);
+            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
+        });
+    }
+}
+
+/// Waits until something holds, at most half a minute.
+#[track_caller]
+pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited half a minute in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

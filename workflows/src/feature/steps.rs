@@ -1,0 +1,149 @@
+//! The steps of a run of a feature that it can be taken back to, and the history that a fork begins with.
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{Activity, Event, EventKind, Position, cut};
+use serde::{Deserialize, Serialize};
+
+use crate::contracts::{Land, Landed, OpenWorktree, RunSession, Seal, SealInput, Sealed, SessionInput, Worktree};
+
+use super::{Ready, Turn};
+
+/// The label of a run that is a fork: the run that it was taken from, and the position there, as `<run>@<position>`.
+pub const FORKED_FROM: &str = "forked_from";
+/// The label of a run that is a fork: how many of its events are copies.
+pub const COPIED: &str = "copied";
+
+/// A position in a history together with a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The position of the event that recorded it.
+    pub position: Position,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// The commit that the work stood on.
+    pub commit: String,
+    /// The session that it sealed, if it did.
+    pub session: Option<u32>,
+    /// What it is, for people: `session 2, done`.
+    pub step: String,
+}
+
+/// What a fork begins with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prefix {
+    /// Its events, numbered from zero.
+    pub events: Vec<Event>,
+    /// The position in the old history of the last of them.
+    pub position: Position,
+    /// The commit that the work stood on; `None`: there was no work tree yet.
+    pub commit: Option<String>,
+    /// How many sessions are in it.
+    pub sessions: u32,
+}
+
+/// The checkpoints of a segment of a history, the first first.
+pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
+    let mut session = None;
+    let mut found = Vec::new();
+    for event in segment {
+        let EventKind::ActivityCompleted { name, input, output, .. } = &event.kind else { continue };
+        let (commit, session, step) = match name.as_str() {
+            RunSession::NAME => {
+                session = input.read::<SessionInput>().ok().map(|input| input.number);
+                continue;
+            }
+            OpenWorktree::NAME => (output.read::<Worktree>().ok().map(|tree| tree.head), None, "work tree".into()),
+            Seal::NAME => {
+                let subject = input.read::<SealInput>().map(|input| input.subject).unwrap_or_default();
+                let step = subject.split_once(": ").map_or(subject.clone(), |(_, step)| step.to_owned());
+                (output.read::<Sealed>().ok().map(|sealed| sealed.commit), session, step)
+            }
+            Land::NAME => (output.read::<Landed>().ok().map(|landed| landed.target_commit), None, "landed".into()),
+            _ => continue,
+        };
+        let Some(commit) = commit else { continue };
+        found.push(Checkpoint { position: event.position, at: event.at, commit, session, step });
+    }
+    found
+}
+
+/// The part of a history that a fork at position `last` begins with: no half a command, no turn to merge that is over.
+pub fn prefix(segment: &[Event], last: Position) -> Prefix {
+    let mut last = last;
+    loop {
+        let (events, position) = cut(segment, last);
+        let shorter = before_the_turn(&events).or_else(|| before_an_unsealed_session(segment, &events, position));
+        let Some(command) = shorter else {
+            let commit = commit_at(segment, &events, position);
+            let sessions = last_session(&events);
+            return Prefix { events, position, commit, sessions };
+        };
+        last = begins(segment, command).saturating_sub(1);
+    }
+}
+
+/// Where a fork at position `last` must end so that its next session hears what its mailbox holds.
+pub fn before_hearing(segment: &[Event], last: Position) -> Position {
+    let Prefix { events, position, .. } = prefix(segment, last);
+    let step = events.iter().rposition(|event| matches!(event.kind, EventKind::ActivityCompleted { .. }));
+    let after = events.get(step.map_or(0, |step| step + 1)..).unwrap_or_default();
+    let heard = after.iter().find(|event| matches!(event.kind, EventKind::MessageReceived { .. }));
+    match heard.and_then(|event| event.kind.command()) {
+        Some(command) => begins(segment, command).saturating_sub(1),
+        None => position,
+    }
+}
+
+/// Where the answers to a command begin.
+fn begins(segment: &[Event], command: u32) -> Position {
+    let first = segment.iter().find(|event| event.kind.command() == Some(command));
+    first.map_or(0, |event| event.position)
+}
+
+/// The command before which a fork must end because it would else believe that it is its turn to merge.
+fn before_the_turn(events: &[Event]) -> Option<u32> {
+    let sent =
+        |event: &Event, wanted: &str| matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted);
+    let asked = events.iter().rposition(|event| sent(event, Ready::SIGNAL))?;
+    let given_back = events[asked..].iter().any(|event| sent(event, Turn::GIVEN_BACK));
+    if given_back { None } else { events[asked].kind.command() }
+}
+
+/// The command before which a fork must end because what its last session did is in no commit.
+fn before_an_unsealed_session(segment: &[Event], events: &[Event], position: Position) -> Option<u32> {
+    let ended = events.iter().rposition(|event| is_completed(event, RunSession::NAME))?;
+    let is_sealed = events[ended..].iter().any(|event| is_completed(event, Seal::NAME));
+    if is_sealed || next_seal(segment, position).is_some() {
+        return None;
+    }
+    events[ended].kind.command()
+}
+
+fn next_seal(segment: &[Event], position: Position) -> Option<&Event> {
+    let mut later = segment.iter().filter(|event| event.position > position);
+    later.find(|event| is_completed(event, Seal::NAME))
+}
+
+/// The commit of the last step, or, behind a session, of the seal that followed on it.
+fn commit_at(segment: &[Event], events: &[Event], position: Position) -> Option<String> {
+    let is_step = |event: &&Event| {
+        [RunSession::NAME, Seal::NAME, OpenWorktree::NAME].iter().any(|name| is_completed(event, name))
+    };
+    let step = events.iter().rev().find(is_step)?;
+    let step = if is_completed(step, RunSession::NAME) { next_seal(segment, position)? } else { step };
+    checkpoints(std::slice::from_ref(step)).pop().map(|checkpoint| checkpoint.commit)
+}
+
+fn last_session(events: &[Event]) -> u32 {
+    let number = |event: &Event| match &event.kind {
+        EventKind::ActivityCompleted { name, input, .. } if name == RunSession::NAME => {
+            input.read::<SessionInput>().ok().map(|input| input.number)
+        }
+        _ => None,
+    };
+    events.iter().rev().find_map(number).unwrap_or(0)
+}
+
+fn is_completed(event: &Event, wanted: &str) -> bool {
+    matches!(&event.kind, EventKind::ActivityCompleted { name, .. } if name == wanted)
+}
