@@ -96,6 +96,8 @@ pub(crate) enum Kind {
     RateLimited,
     /// A message has to come.
     Message,
+    /// A person has to agree before it is merged.
+    Approval,
     /// Somebody paused it.
     Paused,
     /// Somebody cancelled the project.

@@ -1,7 +1,7 @@
 //! Why a run does not go on, or what it came to.
 
 use longhaul_engine::{EventKind, MessageBody, RunId, Status, StoreError, Summary};
-use longhaul_workflows::feature::FeatureWorkflow;
+use longhaul_workflows::feature::{FeatureProgress, FeatureWorkflow};
 use longhaul_workflows::project::ProjectWorkflow;
 
 use super::super::View;
@@ -89,6 +89,11 @@ impl View<'_> {
         let step = facts.step.as_deref().unwrap_or_default();
         match &facts.waits {
             Some(Waits::Message { .. }) if is_feature && step == WAITING_TO_MERGE => self.turn(line).await,
+            Some(Waits::Message { .. }) if is_feature && step == FeatureProgress::AWAITS_APPROVAL => {
+                let text = "Its checks passed; a person has to agree before it is merged.".to_owned();
+                let remedy = format!("`longhaul approve {0}` or `longhaul deny {0} --why …`", line.run);
+                Ok(Reason::of(Kind::Approval, text).with_remedy(remedy))
+            }
             Some(Waits::Call { since, .. }) if !step.is_empty() => {
                 Ok(self.working(&format!("{step}, since {}", clock(*since))))
             }
