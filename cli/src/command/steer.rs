@@ -107,6 +107,9 @@ async fn tell_one(
         Answer::Refused { reason } => {
             vec![Line { run: target.written, outcome: Outcome::Refused(reason), waits: false }]
         }
+        Answer::SoAlready { reason } => {
+            vec![Line { run: target.written, outcome: Outcome::SoAlready(reason), waits: false }]
+        }
         Answer::Held { reason } => vec![Line { run: target.written, outcome: Outcome::Held(reason), waits: false }],
         Answer::Failed { reason } => return Err(anyhow::anyhow!(reason)),
         _ => return Err(anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")),

@@ -95,6 +95,10 @@ pub(crate) enum Answer {
     Unknown {
         run: RunId,
     },
+    /// It is so already.
+    SoAlready {
+        reason: String,
+    },
     /// A person has to do something else first.
     Held {
         reason: String,

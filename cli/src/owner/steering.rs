@@ -21,13 +21,11 @@ impl Desk {
             let run = targets.first().cloned();
             return Ok(run.map_or(Answer::Refused { reason: "nothing is named".into() }, |run| Answer::Unknown { run }));
         };
-        if *order == Order::Resume && summary.workflow == FeatureWorkflow::NAME && !dry_run {
-            if let Status::Parked(reason) = &summary.status {
-                return Ok(Answer::Held { reason: format!("run {target} is parked: {reason}") });
-            }
-            if summary.status.is_terminal() {
-                return self.try_again(&target, request).await;
-            }
+        if *order == Order::Resume
+            && summary.workflow == FeatureWorkflow::NAME
+            && let Some(answer) = self.resume_feature(&target, &summary, request, dry_run).await?
+        {
+            return Ok(answer);
         }
         if summary.status.is_terminal() {
             return Ok(Answer::Refused { reason: format!("run {target} is over: {}", summary.status.name()) });
@@ -44,6 +42,34 @@ impl Desk {
             }
         }
         Ok(Answer::Told { runs, waits })
+    }
+
+    /// What there is to say to who resumes the run of a feature that is not paused.
+    async fn resume_feature(
+        &self,
+        run: &RunId,
+        summary: &Summary,
+        request: &Request,
+        dry_run: bool,
+    ) -> Result<Option<Answer>, StoreError> {
+        Ok(match &summary.status {
+            Status::Paused(_) => None,
+            Status::Parked(reason) => Some(Answer::Held { reason: format!("run {run} is parked: {reason}") }),
+            status if status.is_terminal() => Some(self.try_again(run, request, dry_run).await?),
+            _ if self.is_to_pause(run).await? => None,
+            status => Some(Answer::SoAlready { reason: format!("is {}: there is nothing to resume", status.name()) }),
+        })
+    }
+
+    /// Whether an order to pause waits in the mailbox.
+    async fn is_to_pause(&self, run: &RunId) -> Result<bool, StoreError> {
+        let messages = self.store.mailbox(run).await?;
+        let last = messages.iter().rev().find_map(|message| match message.body {
+            MessageBody::Pause(_) => Some(true),
+            MessageBody::Resume(_) => Some(false),
+            _ => None,
+        });
+        Ok(last.unwrap_or(false))
     }
 
     /// Whether nobody runs it now: what it is told waits.

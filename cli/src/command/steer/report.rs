@@ -20,6 +20,7 @@ pub(super) struct Line {
 pub(super) enum Outcome {
     Told,
     WouldBe,
+    SoAlready(String),
     Unknown,
     Refused(String),
     /// A person has to do something else first.
@@ -28,7 +29,7 @@ pub(super) enum Outcome {
 
 impl Line {
     fn is_told(&self) -> bool {
-        matches!(self.outcome, Outcome::Told | Outcome::WouldBe)
+        matches!(self.outcome, Outcome::Told | Outcome::WouldBe | Outcome::SoAlready(_))
     }
 
     fn shown(&self, order: &Order) -> String {
@@ -36,6 +37,7 @@ impl Line {
             Outcome::Told if self.waits => format!("{}  {}, when it is run again", self.run, order.done()),
             Outcome::Told => format!("{}  {}", self.run, order.done()),
             Outcome::WouldBe => format!("{}  would be {}", self.run, order.done()),
+            Outcome::SoAlready(reason) => format!("{}  {reason}", self.run),
             Outcome::Unknown => format!("{}  not told: the log knows no such project or run", self.run),
             Outcome::Refused(reason) | Outcome::Held(reason) => format!("{}  not told: {reason}", self.run),
         }
@@ -45,6 +47,7 @@ impl Line {
         let (result, reason) = match &self.outcome {
             Outcome::Told => ("told", None),
             Outcome::WouldBe => ("would_be_told", None),
+            Outcome::SoAlready(reason) => ("so_already", Some(reason)),
             Outcome::Unknown => ("unknown", None),
             Outcome::Refused(reason) => ("refused", Some(reason)),
             Outcome::Held(reason) => ("held", Some(reason)),

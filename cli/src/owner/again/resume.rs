@@ -9,7 +9,12 @@ use super::refused;
 
 impl Desk {
     /// The feature of a run that is over gets another one, if it is blocked.
-    pub(in super::super) async fn try_again(&self, run: &RunId, request: &Request) -> Result<Answer, StoreError> {
+    pub(in super::super) async fn try_again(
+        &self,
+        run: &RunId,
+        request: &Request,
+        dry_run: bool,
+    ) -> Result<Answer, StoreError> {
         let origin = match self.origin(run).await? {
             Ok(origin) => origin,
             Err(answer) => return Ok(answer),
@@ -31,7 +36,9 @@ impl Desk {
                 let payload = Payload::of(&Unblock::Asked { feature: feature.clone(), request: request.clone() });
                 let body = MessageBody::Signal { name: signal::UNBLOCK.into(), payload, from: None };
                 let waits = self.waits(&project);
-                self.deliver(&project, body).await?;
+                if !dry_run {
+                    self.deliver(&project, body).await?;
+                }
                 Ok(Answer::Told { runs: vec![origin.next.0.clone()], waits })
             }
             _ => Ok(refused(format!("{feature} is to be worked on already: `longhaul run`"))),
