@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-pub(crate) use again::{Checkpoints, Fork, Restart};
+pub(crate) use again::{Checkpoints, Fork, Restart, Rollback};
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Fork(Fork),
     /// Begin a feature again from nothing, with what its run was given
     Restart(Restart),
+    /// Take a project back: its target branch, and what its log says of the features that landed since
+    Rollback(Rollback),
     /// List what runs can be taken back to
     Checkpoints(Checkpoints),
     /// Say what became of an effect whose outcome nobody could tell

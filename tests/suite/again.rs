@@ -1,6 +1,7 @@
 //! Taking back and trying again: forks at every step, notes, restarts, on a log at rest and on one that is run.
 
 mod cuts;
+mod rollback;
 mod world;
 
 use std::collections::BTreeSet;

@@ -23,6 +23,7 @@ mod protected;
 mod refs;
 mod repository;
 mod rescue;
+mod rollback;
 mod saved;
 mod seal;
 mod snapshot;
@@ -38,7 +39,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Handlers, Probe};
 use longhaul_workflows::contracts::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged,
-    OpenInput, OpenWorktree, ProjectRef, Seal, SealInput, Sealed, Worktree,
+    OpenInput, OpenWorktree, ProjectRef, RollBack, RollBackInput, Seal, SealInput, Sealed, WentBack, Worktree,
 };
 use tokio::sync::Mutex;
 
@@ -47,6 +48,7 @@ pub(crate) use command::Git;
 pub use found::{commit_files, has_commit, make_repository};
 use refs::Repository;
 pub use repository::{Checkout, branch_of, check_git, exclude_own_files, project_id};
+pub use rollback::WayBack;
 
 /// The handlers of all git contracts. Clones share the locks that keep one repository's commands apart.
 #[derive(Debug, Clone)]
@@ -71,6 +73,7 @@ impl GitHandlers {
             .with::<Land>(self.clone())
             .with::<Follow>(self.clone())
             .with::<CloseWorktree>(self.clone())
+            .with::<RollBack>(self.clone())
     }
 
     /// Brings the work tree of a feature back to its branch after somebody died in it; see [`OpenWorktree`].
@@ -157,5 +160,13 @@ impl Handler<Follow> for GitHandlers {
 impl Handler<CloseWorktree> for GitHandlers {
     async fn perform(&self, input: CloseInput, attempt: &Attempt) -> Result<(), Failure> {
         self.repository(&input.project).await?.close_worktree(&input, attempt).await
+    }
+}
+
+#[async_trait]
+impl Handler<RollBack> for GitHandlers {
+    async fn perform(&self, input: RollBackInput, _attempt: &Attempt) -> Result<WentBack, Failure> {
+        let repository = self.repository(&input.project).await?;
+        to_its_end(async move { repository.roll_back(&input).await }).await
     }
 }

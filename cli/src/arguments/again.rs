@@ -1,5 +1,7 @@
 //! What can be written to take runs back and to try them again.
 
+use std::path::PathBuf;
+
 use crate::owner::From;
 
 use super::Output;
@@ -26,6 +28,18 @@ pub(crate) struct Fork {
 pub(crate) struct Restart {
     /// A run of a feature that is over: `<project>/<feature>/<n>`, or without the number its last one
     pub(crate) run: String,
+    /// Why; kept in the history
+    #[arg(long, default_value = "")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rollback {
+    /// The project
+    pub(crate) dir: PathBuf,
+    /// A commit of the target branch, or a feature: to where it landed
+    #[arg(long, value_name = "COMMIT|FEATURE")]
+    pub(crate) to: String,
     /// Why; kept in the history
     #[arg(long, default_value = "")]
     pub(crate) reason: String,

@@ -1,15 +1,17 @@
 //! `longhaul fork`, `restart` and `checkpoints`, and `resume` of a single run.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
 use comfy_table::{ContentArrangement, Table, presets};
 use longhaul_engine::RunId;
 use serde_json::json;
 
-use crate::arguments::{Checkpoints, Fork, Output, Restart};
+use crate::arguments::{Checkpoints, Fork, Output, Restart, Rollback};
 use crate::exit::{Exit, usage};
-use crate::owner::{Access, Again, Answer, Ask, From, Report};
+use crate::owner::{self, Access, Again, Answer, Ask, From, Limits, Report, Server};
+use crate::place::Project;
 use crate::term;
 
 pub(super) async fn fork(data_dir: &Path, arguments: Fork) -> Result<Exit> {
@@ -27,6 +29,20 @@ pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit>
 
 pub(super) async fn resume(access: &Access, run: RunId, why: &str) -> Result<Exit> {
     ask(access, Again::Resume { run, request: super::requested(why) }).await
+}
+
+pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exit> {
+    let project = Project::at(&arguments.dir).await?.id;
+    let again = Again::Rollback { project, to: arguments.to, request: super::requested(&arguments.reason) };
+    if let access @ Access::Remote(_) = reach(data_dir).await? {
+        return ask(&access, again).await;
+    }
+    // Nobody runs the log: we do, for as long as its project needs to go back. It is halted, so that no agent is started.
+    let desk = owner::open(data_dir, Limits { agents: 1, checks: 1 }).await?;
+    let _server = Server::start(data_dir, Arc::clone(&desk))?;
+    let exit = ask(&Access::Local(Arc::clone(&desk)), again).await;
+    desk.stop().await;
+    exit
 }
 
 pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Result<Exit> {
@@ -76,6 +92,13 @@ async fn ask(access: &Access, again: Again) -> Result<Exit> {
                 "{run}: goes on from {origin}@{position} {on}; `longhaul run` goes on with it if nothing runs it now"
             ));
             term::print(run.to_string());
+        }
+        Answer::Again { report: Report::RolledBack { to, kept, undone } } => {
+            let undone = if undone.is_empty() { "no feature".to_owned() } else { undone.join(", ") };
+            term::say(format!(
+                "rolled back to {to}; to be done again: {undone}; the old tip is kept: {kept}; `longhaul run` goes on from \
+                 there"
+            ));
         }
         Answer::Again { report: Report::Said { text } } => term::say(text),
         Answer::Again { report: Report::Held { reason } } => {

@@ -32,6 +32,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Cancel(steer) => steer::run(&data_dir, &steer, crate::owner::Order::Cancel).await,
         Command::Fork(fork) => again::fork(&data_dir, fork).await,
         Command::Restart(restart) => again::restart(&data_dir, restart).await,
+        Command::Rollback(rollback) => again::rollback(&data_dir, rollback).await,
         Command::Checkpoints(checkpoints) => again::checkpoints(&data_dir, &checkpoints).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
         Command::Demo(demo) => demo::run(&data_dir, &demo).await,

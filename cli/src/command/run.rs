@@ -125,6 +125,7 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Res
     let work = async {
         let documents = watch(&access, projects).await?;
         others_settle(&desk, &access, projects).await?;
+        desk.all_answered().await;
         anyhow::Ok(documents)
     };
     let documents = tokio::select! {

@@ -3,6 +3,7 @@
 mod edit;
 mod fork;
 mod resume;
+mod rollback;
 
 use longhaul_engine::{Request, RunId, StoreError};
 use longhaul_workflows::feature::Checkpoint;
@@ -18,6 +19,8 @@ pub(crate) enum Again {
     Fork { run: RunId, from: From, note: Option<String>, set: Vec<(String, String)>, request: Request },
     /// The same run goes on; of a feature that is blocked, a new one from where its work stands.
     Resume { run: RunId, request: Request },
+    /// The target branch of a project goes back to a commit, or to where a feature landed.
+    Rollback { project: RunId, to: String, request: Request },
     /// What a run, or the features of a project, can be taken back to.
     Checkpoints { target: RunId },
 }
@@ -69,6 +72,8 @@ pub(crate) enum Report {
     Held { reason: String },
     /// The code does not decide as the history says.
     Diverged { reason: String },
+    /// A project is where it was.
+    RolledBack { to: String, kept: String, undone: Vec<String> },
     /// What can be taken back to.
     Checkpoints { rows: Vec<Row> },
 }
@@ -92,6 +97,7 @@ impl Desk {
                 self.fork(fork).await
             }
             Again::Resume { run, request } => self.resume(run, request).await,
+            Again::Rollback { project, to, request } => self.rollback(project, to, request).await,
             Again::Checkpoints { target } => self.checkpoints(&target).await,
         }
     }

@@ -86,17 +86,31 @@ pub(crate) struct Desk {
     pub(super) git: GitHandlers,
     /// The projects that this process runs, and where they are.
     pub(super) engaged: Mutex<BTreeMap<RunId, PathBuf>>,
+    /// Held by everybody who is being answered.
+    pub(super) answering: tokio::sync::RwLock<()>,
 }
 
 impl Desk {
     /// A log that nobody runs.
     pub(super) fn at_rest(store: Arc<dyn EventStore>, git: GitHandlers) -> Arc<Self> {
-        Arc::new(Self { store, engine: None, git, engaged: Mutex::default() })
+        Arc::new(Self {
+            store,
+            engine: None,
+            git,
+            engaged: Mutex::default(),
+            answering: tokio::sync::RwLock::default(),
+        })
     }
 
     /// A log that this process runs.
     pub(super) fn with_engine(store: Arc<dyn EventStore>, engine: Engine, git: GitHandlers) -> Arc<Self> {
-        Arc::new(Self { store, engine: Some(engine), git, engaged: Mutex::default() })
+        Arc::new(Self {
+            store,
+            engine: Some(engine),
+            git,
+            engaged: Mutex::default(),
+            answering: tokio::sync::RwLock::default(),
+        })
     }
 
     /// The ids of the projects that this process runs.
@@ -106,6 +120,11 @@ impl Desk {
 
     pub(super) fn lock_engaged(&self) -> MutexGuard<'_, BTreeMap<RunId, PathBuf>> {
         self.engaged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until everybody who asked has an answer: what a project comes to rest by may be what somebody waits for.
+    pub(crate) async fn all_answered(&self) {
+        drop(self.answering.write().await);
     }
 
     /// Stops the engine, if there is one.

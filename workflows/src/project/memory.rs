@@ -11,6 +11,7 @@ use crate::feature::{Ready, Turn};
 use crate::settings::Settings;
 
 use super::regression;
+use super::rollback::Rollback;
 use super::view::ProjectView;
 
 /// Input of the project workflow: the project, and what it remembered when it went on as new.
@@ -39,6 +40,8 @@ pub struct Remembered {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     stopping: BTreeSet<FeatureId>,
     followed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rollback: Option<Rollback>,
 }
 
 /// What is known of a feature that is not simply pending.
@@ -78,6 +81,8 @@ pub(super) struct Memory {
     pub(super) stopping: BTreeSet<FeatureId>,
     /// Whether the checkout was asked since the last change.
     pub(super) followed: bool,
+    /// What is to be done as soon as nothing is under way.
+    pub(super) rollback: Option<Rollback>,
     /// Features whose state is not published yet.
     pub(super) changed: BTreeSet<FeatureId>,
     /// What was published last in this segment.
@@ -106,6 +111,7 @@ impl Memory {
             halted: remembered.halted,
             stopping: remembered.stopping,
             followed: remembered.followed,
+            rollback: remembered.rollback,
             changed: BTreeSet::new(),
             published: None,
         })
@@ -127,6 +133,7 @@ impl Memory {
             halted: self.halted,
             stopping: self.stopping,
             followed: self.followed,
+            rollback: self.rollback,
         };
         ProjectInput { project: self.project, memory: Some(memory) }
     }
@@ -188,7 +195,7 @@ impl Memory {
     /// The next feature to start a run for, if the limits allow one.
     pub(super) fn next_to_start(&mut self) -> Option<FeatureId> {
         let full = self.backlog.counts().in_progress >= self.settings.project.parallel.max(1) as usize;
-        if full || self.halted.is_some() {
+        if full || self.halted.is_some() || self.rollback.is_some() {
             return None;
         }
         loop {
@@ -349,6 +356,7 @@ impl Remembered {
             halted: None,
             stopping: BTreeSet::new(),
             followed: false,
+            rollback: None,
         }
     }
 }
