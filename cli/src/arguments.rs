@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-pub(crate) use again::{Checkpoints, Fork, Restart, Rollback};
+pub(crate) use again::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Restart(Restart),
     /// Take a project back: its target branch, and what its log says of the features that landed since
     Rollback(Rollback),
+    /// Keep the work tree of a feature as it is now, without disturbing who works in it
+    Checkpoint(Checkpoint),
     /// List what runs can be taken back to
     Checkpoints(Checkpoints),
     /// Say what became of an effect whose outcome nobody could tell

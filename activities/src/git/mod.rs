@@ -7,6 +7,7 @@
 
 mod back;
 mod checkout;
+mod checkpoint;
 mod close;
 mod command;
 mod files;
@@ -44,6 +45,7 @@ use longhaul_workflows::contracts::{
 use tokio::sync::Mutex;
 
 pub use back::TakeBack;
+pub use checkpoint::{Keep, Kept};
 pub(crate) use command::Git;
 pub use found::{commit_files, has_commit, make_repository};
 use refs::Repository;

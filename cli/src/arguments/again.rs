@@ -10,7 +10,7 @@ use super::Output;
 pub(crate) struct Fork {
     /// A run of a feature that is over: `<project>/<feature>/<n>`, or without the number its last one
     pub(crate) run: String,
-    /// The step: `start`, `session:N`, or a position in the history; `longhaul checkpoints RUN` lists them
+    /// The step: `start`, `session:N`, `checkpoint:N`, or a position in the history; `longhaul checkpoints RUN` lists them
     #[arg(long, value_name = "STEP", visible_alias = "event-id")]
     pub(crate) from: From,
     /// Something to tell the agent at its next turn
@@ -41,6 +41,18 @@ pub(crate) struct Rollback {
     #[arg(long, value_name = "COMMIT|FEATURE")]
     pub(crate) to: String,
     /// Why; kept in the history
+    #[arg(long, default_value = "")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Checkpoint {
+    /// A run of a feature: `<project>/<feature>/<n>`, or without the number its last one
+    pub(crate) run: String,
+    /// What it is, for the list
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    pub(crate) note: String,
+    /// Why; kept beside it
     #[arg(long, default_value = "")]
     pub(crate) reason: String,
 }

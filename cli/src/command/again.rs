@@ -8,7 +8,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use longhaul_engine::RunId;
 use serde_json::json;
 
-use crate::arguments::{Checkpoints, Fork, Output, Restart, Rollback};
+use crate::arguments::{Checkpoint, Checkpoints, Fork, Output, Restart, Rollback};
 use crate::exit::{Exit, usage};
 use crate::owner::{self, Access, Again, Answer, Ask, From, Limits, Report, Server};
 use crate::place::Project;
@@ -43,6 +43,12 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
     let exit = ask(&Access::Local(Arc::clone(&desk)), again).await;
     desk.stop().await;
     exit
+}
+
+pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result<Exit> {
+    let run = RunId::new(arguments.run).map_err(usage)?;
+    let request = super::requested(&arguments.reason);
+    ask(&reach(data_dir).await?, Again::Checkpoint { run, note: arguments.note, request }).await
 }
 
 pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Result<Exit> {
@@ -99,6 +105,10 @@ async fn ask(access: &Access, again: Again) -> Result<Exit> {
                 "rolled back to {to}; to be done again: {undone}; the old tip is kept: {kept}; `longhaul run` goes on from \
                  there"
             ));
+        }
+        Answer::Again { report: Report::Kept { run, number, commit } } => {
+            term::say(format!("{run}: kept as commit {commit}; `longhaul fork {run} --from checkpoint:{number}`"));
+            term::print(format!("checkpoint:{number}"));
         }
         Answer::Again { report: Report::Said { text } } => term::say(text),
         Answer::Again { report: Report::Held { reason } } => {

@@ -1,5 +1,6 @@
 //! Take back and try again: runs that are forked, restarted or resumed, on a log at rest and on one that is run.
 
+mod checkpoints;
 mod edit;
 mod fork;
 mod resume;
@@ -21,6 +22,8 @@ pub(crate) enum Again {
     Resume { run: RunId, request: Request },
     /// The target branch of a project goes back to a commit, or to where a feature landed.
     Rollback { project: RunId, to: String, request: Request },
+    /// Keep the work tree of a run as it is now.
+    Checkpoint { run: RunId, note: String, request: Request },
     /// What a run, or the features of a project, can be taken back to.
     Checkpoints { target: RunId },
 }
@@ -33,6 +36,8 @@ pub(crate) enum From {
     Start,
     /// Behind the commit that sealed a session.
     Session(u32),
+    /// Where a person had the work tree kept.
+    Checkpoint(u32),
     /// Behind an event.
     Position(u64),
 }
@@ -46,9 +51,12 @@ impl std::str::FromStr for From {
             None if text == "start" => Some(Self::Start),
             None => number(text).map(Self::Position),
             Some(("session", n)) => n.parse().ok().map(Self::Session),
+            Some(("checkpoint", n)) => n.parse().ok().map(Self::Checkpoint),
             Some(_) => None,
         };
-        step.ok_or_else(|| "a step is `start`, `session:N` or a position in the history, such as 12".into())
+        step.ok_or_else(|| {
+            "a step is `start`, `session:N`, `checkpoint:N` or a position in the history, such as 12".into()
+        })
     }
 }
 
@@ -74,6 +82,8 @@ pub(crate) enum Report {
     Diverged { reason: String },
     /// A project is where it was.
     RolledBack { to: String, kept: String, undone: Vec<String> },
+    /// The work tree is kept.
+    Kept { run: RunId, number: u32, commit: String },
     /// What can be taken back to.
     Checkpoints { rows: Vec<Row> },
 }
@@ -98,6 +108,7 @@ impl Desk {
             }
             Again::Resume { run, request } => self.resume(run, request).await,
             Again::Rollback { project, to, request } => self.rollback(project, to, request).await,
+            Again::Checkpoint { run, note, request } => self.checkpoint(run, note, request).await,
             Again::Checkpoints { target } => self.checkpoints(&target).await,
         }
     }
