@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-pub(crate) use again::{Checkpoints, Fork, Restart};
+pub(crate) use again::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, Shown};
 pub(crate) use carry::{Backup, Check, Doctor, Ended, Export, Import, Prune, Replay, Restore};
@@ -71,6 +71,10 @@ pub(crate) enum Command {
     Fork(Fork),
     /// Begin a feature again from nothing, with what its run was given
     Restart(Restart),
+    /// Take a project back: its target branch, and what its log says of the features that landed since
+    Rollback(Rollback),
+    /// Keep the work tree of a feature as it is now, without disturbing who works in it
+    Checkpoint(Checkpoint),
     /// List what runs can be taken back to
     Checkpoints(Checkpoints),
     /// Say what became of an effect whose outcome nobody could tell

@@ -1,6 +1,8 @@
 //! Taking back and trying again: forks at every step, notes, restarts, on a log at rest and on one that is run.
 
+mod checkpoint;
 mod cuts;
+mod rollback;
 mod world;
 
 use std::collections::BTreeSet;

@@ -5,6 +5,7 @@ mod back;
 mod memory;
 mod publish;
 mod regression;
+mod rollback;
 mod view;
 
 use async_trait::async_trait;
@@ -17,6 +18,7 @@ use crate::feature::{Brief, FeatureOutcome, FeatureWorkflow, Ready, Turn};
 pub use back::{Forked, Unblock};
 use memory::Memory;
 pub use memory::ProjectInput;
+pub use rollback::{Rollback, RollbackView};
 pub use view::{BacklogView, FeatureView, Phase, ProjectView};
 
 /// The workflow `project`: one run for each project, for ever.
@@ -67,6 +69,7 @@ impl Workflow for ProjectWorkflow {
 impl Memory {
     /// Starts what can be started, and gives the turn to merge.
     async fn dispatch(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        self.roll_back(context).await?;
         while let Some(feature) = self.next_to_start() {
             let brief = self.brief(&feature)?;
             let run = self.begin(&feature)?;
@@ -106,6 +109,10 @@ impl Memory {
                 }
                 Forked::SIGNAL => {
                     self.take_fork(&payload.read()?);
+                    Ok(())
+                }
+                Rollback::SIGNAL => {
+                    self.take_rollback(payload.read()?);
                     Ok(())
                 }
                 Ready::SIGNAL => {

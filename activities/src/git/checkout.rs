@@ -22,7 +22,7 @@ pub(super) enum Moved {
     Blocked(String),
 }
 
-/// A branch's way forward.
+/// A branch's way forward, or back.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step<'a> {
     pub(super) branch: &'a str,
@@ -30,6 +30,8 @@ pub(super) struct Step<'a> {
     pub(super) to: &'a str,
     /// Files that Longhaul itself writes to in the checkout: changes in them are kept, and in nobody's way.
     pub(super) own_files: &'a [&'a str],
+    /// Whether a person wants it to go back instead.
+    pub(super) back: bool,
 }
 
 /// What stands in the way in one checkout.
@@ -62,7 +64,7 @@ impl Repository {
 
     /// Moves a branch forward, with its checkout if it has one. To be called with the repository held.
     pub(super) async fn advance(&self, step: Step<'_>) -> Result<Moved, Failure> {
-        if !self.is_ancestor(step.from, step.to).await? {
+        if !step.back && !self.is_ancestor(step.from, step.to).await? {
             return Err(Failure::terminal(format!(
                 "stale: `{}` is at {} and {} does not stand on that",
                 step.branch, step.from, step.to
@@ -91,25 +93,31 @@ impl Repository {
         // A list that is written again while it is aside would be in git's way.
         let turn = crate::files::turn_of(checkout);
         let _turn = turn.lock().await;
-        let shown = checkout.display();
-        if let Some(operation) = operation_in(&git_dir(checkout).await?) {
-            return Ok(Moved::Blocked(format!("{shown} is in the middle of a {operation}; finish or abort it")));
+        if let Some(reason) = self.in_the_way(checkout, step).await? {
+            return Ok(Moved::Blocked(reason));
         }
         let changes = self.changes_in(checkout, step).await?;
-        if !changes.foreign.is_empty() {
-            let named = named(&changes.foreign);
-            return Ok(Moved::Blocked(format!("{shown} has uncommitted changes in {named}; commit or stash them")));
-        }
         self.undo_half_done(checkout, step, &changes.done).await?;
         let mut saves = Vec::new();
         for file in &changes.own {
             saves.push(self.put_aside(checkout, file).await?);
         }
-        let outcome = fast_forward(checkout, step.to).await;
+        let outcome = follow(checkout, step).await;
         for save in saves {
             save.put_back()?;
         }
         outcome
+    }
+
+    /// Why a checkout cannot follow, if it has something of the user's in it.
+    pub(super) async fn in_the_way(&self, checkout: &Path, step: Step<'_>) -> Result<Option<String>, Failure> {
+        let shown = checkout.display();
+        if let Some(operation) = operation_in(&git_dir(checkout).await?) {
+            return Ok(Some(format!("{shown} is in the middle of a {operation}; finish or abort it")));
+        }
+        let foreign = self.changes_in(checkout, step).await?.foreign;
+        let named = named(&foreign);
+        Ok((!foreign.is_empty()).then(|| format!("{shown} has uncommitted changes in {named}; commit or stash them")))
     }
 
     async fn changes_in(&self, checkout: &Path, step: Step<'_>) -> Result<Changes, Failure> {
@@ -163,11 +171,19 @@ impl Repository {
     }
 }
 
-async fn fast_forward(checkout: &Path, to: &str) -> Result<Moved, Failure> {
+async fn follow(checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let args = ["merge", "--ff-only", "--no-autostash", "--quiet", to];
+        let args: &[&str] = if step.back {
+            &["reset", "--keep", "--quiet", step.to]
+        } else {
+            &["merge", "--ff-only", "--no-autostash", "--quiet", step.to]
+        };
+        if step.back {
+            // A file that was only written again with the same bytes would count as changed.
+            Git::at(checkout).args(["update-index", "-q", "--refresh"]).uninterrupted().finish().await?;
+        }
         let merged = Git::at(checkout).args(args).uninterrupted().finish().await?;
         if merged.code() == Some(0) {
             return Ok(Moved::Yes);

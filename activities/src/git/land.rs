@@ -91,7 +91,7 @@ impl Repository {
     /// Moves the target to a commit, or `longhaul/next` if the user's checkout does not let it.
     async fn move_target(&self, target: &str, to: &str, list_file: &str) -> Result<Landed, Failure> {
         let from = self.target_commit(target).await?;
-        let step = Step { branch: target, from: &from, to, own_files: &[list_file, PROGRESS_FILE] };
+        let step = Step { branch: target, from: &from, to, own_files: &[list_file, PROGRESS_FILE], back: false };
         match self.advance(step).await? {
             Moved::Yes => {
                 self.drop_next(target).await?;
@@ -114,7 +114,7 @@ impl Repository {
         if !self.is_ancestor(from, to).await? {
             return Err(Failure::terminal(format!("stale: `{NEXT}` is at {from}, and {to} does not stand on that")));
         }
-        match self.advance(Step { branch: NEXT, from, to, own_files: &[] }).await? {
+        match self.advance(Step { branch: NEXT, from, to, own_files: &[], back: false }).await? {
             Moved::Yes => Ok(()),
             Moved::Blocked(reason) => Err(Failure::retryable(format!("`{NEXT}` cannot move: {reason}"))),
         }

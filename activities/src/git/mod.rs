@@ -7,6 +7,7 @@
 
 mod back;
 mod checkout;
+mod checkpoint;
 mod close;
 mod command;
 mod files;
@@ -24,6 +25,7 @@ mod protected;
 mod refs;
 mod repository;
 mod rescue;
+mod rollback;
 mod saved;
 mod seal;
 mod snapshot;
@@ -39,16 +41,18 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Handlers, Probe};
 use longhaul_workflows::contracts::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged,
-    OpenInput, OpenWorktree, ProjectRef, Seal, SealInput, Sealed, Worktree,
+    OpenInput, OpenWorktree, ProjectRef, RollBack, RollBackInput, Seal, SealInput, Sealed, WentBack, Worktree,
 };
 use tokio::sync::Mutex;
 
 pub use back::TakeBack;
+pub use checkpoint::{Keep, Kept};
 pub(crate) use command::Git;
 pub use found::{commit_files, has_commit, make_repository};
 pub use locks::{LockFile, lock_files};
 use refs::Repository;
 pub use repository::{Checkout, branch_of, check_git, exclude_own_files, known_project_id, project_id};
+pub use rollback::WayBack;
 
 /// The handlers of all git contracts. Clones share the locks that keep one repository's commands apart.
 #[derive(Debug, Clone)]
@@ -73,6 +77,7 @@ impl GitHandlers {
             .with::<Land>(self.clone())
             .with::<Follow>(self.clone())
             .with::<CloseWorktree>(self.clone())
+            .with::<RollBack>(self.clone())
     }
 
     /// Brings the work tree of a feature back to its branch after somebody died in it; see [`OpenWorktree`].
@@ -159,5 +164,13 @@ impl Handler<Follow> for GitHandlers {
 impl Handler<CloseWorktree> for GitHandlers {
     async fn perform(&self, input: CloseInput, attempt: &Attempt) -> Result<(), Failure> {
         self.repository(&input.project).await?.close_worktree(&input, attempt).await
+    }
+}
+
+#[async_trait]
+impl Handler<RollBack> for GitHandlers {
+    async fn perform(&self, input: RollBackInput, _attempt: &Attempt) -> Result<WentBack, Failure> {
+        let repository = self.repository(&input.project).await?;
+        to_its_end(async move { repository.roll_back(&input).await }).await
     }
 }

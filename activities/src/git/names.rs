@@ -37,6 +37,16 @@ pub(super) fn taken_back_ref(run: &RunId) -> String {
     format!("refs/longhaul/rescue/{}/taken-back", ref_path(run.as_str()))
 }
 
+/// Where the checkpoints of a run are kept that a person asked for.
+pub(super) fn checkpoints_ref(run: &RunId) -> String {
+    format!("refs/longhaul/checkpoints/{}", ref_path(run.as_str()))
+}
+
+/// The ref that keeps the tip of the target from before it was rolled back.
+pub(super) fn rolled_back_ref(at: &str) -> String {
+    format!("refs/longhaul/rolled-back/{at}")
+}
+
 /// The ref that keeps the commits of a feature's branch.
 pub(super) fn feature_ref(run: &RunId) -> String {
     format!("refs/longhaul/features/{}", ref_path(run.as_str()))

@@ -1,5 +1,7 @@
 //! What can be written to take runs back and to try them again.
 
+use std::path::PathBuf;
+
 use crate::owner::From;
 
 use super::Output;
@@ -8,7 +10,7 @@ use super::Output;
 pub(crate) struct Fork {
     /// A run of a feature that is over: `<project>/<feature>/<n>`, or without the number its last one
     pub(crate) run: String,
-    /// The step: `start`, `session:N`, or a position in the history; `longhaul checkpoints RUN` lists them
+    /// The step: `start`, `session:N`, `checkpoint:N`, or a position in the history; `longhaul checkpoints RUN` lists them
     #[arg(long, value_name = "STEP", visible_alias = "event-id")]
     pub(crate) from: From,
     /// Something to tell the agent at its next turn
@@ -27,6 +29,30 @@ pub(crate) struct Restart {
     /// A run of a feature that is over: `<project>/<feature>/<n>`, or without the number its last one
     pub(crate) run: String,
     /// Why; kept in the history
+    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
+    pub(crate) why: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rollback {
+    /// The project
+    pub(crate) dir: PathBuf,
+    /// A commit of the target branch, or a feature: to where it landed
+    #[arg(long, value_name = "COMMIT|FEATURE")]
+    pub(crate) to: String,
+    /// Why; kept in the history
+    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
+    pub(crate) why: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Checkpoint {
+    /// A run of a feature: `<project>/<feature>/<n>`, or without the number its last one
+    pub(crate) run: String,
+    /// What it is, for the list
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    pub(crate) note: String,
+    /// Why; kept beside it
     #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
     pub(crate) why: String,
 }

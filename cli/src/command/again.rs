@@ -1,15 +1,16 @@
-//! `longhaul fork`, `restart` and `checkpoints`.
+//! `longhaul fork`, `restart`, `rollback`, `checkpoint` and `checkpoints`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
 use comfy_table::{ContentArrangement, Table, presets};
 use longhaul_engine::RunId;
 use serde_json::json;
 
-use crate::arguments::{Checkpoints, Fork, Output, Restart};
+use crate::arguments::{Checkpoint, Checkpoints, Fork, Output, Restart, Rollback};
 use crate::exit::{Exit, usage};
-use crate::owner::{Access, Again, Answer, Ask, From, Report};
+use crate::owner::{self, Access, Again, Answer, Ask, From, Limits, Report, Server};
 use crate::place::Project;
 use crate::term;
 
@@ -24,6 +25,26 @@ pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit>
     let run = RunId::new(arguments.run).map_err(usage)?;
     let request = super::requested(&arguments.why);
     ask(&reach(data_dir).await?, Again::Fork { run, from: From::Start, note: None, set: Vec::new(), request }).await
+}
+
+pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exit> {
+    let project = Project::at(&arguments.dir).await?.id;
+    let again = Again::Rollback { project, to: arguments.to, request: super::requested(&arguments.why) };
+    if let access @ Access::Remote(_) = reach(data_dir).await? {
+        return ask(&access, again).await;
+    }
+    // Nobody runs the log: we do, for as long as its project needs to go back. It is halted, so that no agent is started.
+    let desk = owner::open(data_dir, Limits { agents: 1, checks: 1 }).await?;
+    let _server = Server::start(data_dir, Arc::clone(&desk))?;
+    let exit = ask(&Access::Local(Arc::clone(&desk)), again).await;
+    desk.stop().await;
+    exit
+}
+
+pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result<Exit> {
+    let run = RunId::new(arguments.run).map_err(usage)?;
+    let request = super::requested(&arguments.why);
+    ask(&reach(data_dir).await?, Again::Checkpoint { run, note: arguments.note, request }).await
 }
 
 pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Result<Exit> {
@@ -82,6 +103,17 @@ async fn ask(access: &Access, again: Again) -> Result<Exit> {
                 "{run}: goes on from {origin}@{position} {on}; `longhaul run` goes on with it if nothing runs it now"
             ));
             term::print(run.to_string());
+        }
+        Answer::Again { report: Report::RolledBack { to, kept, undone } } => {
+            let undone = if undone.is_empty() { "no feature".to_owned() } else { undone.join(", ") };
+            term::say(format!(
+                "rolled back to {to}; to be done again: {undone}; the old tip is kept: {kept}; `longhaul run` goes on from \
+                 there"
+            ));
+        }
+        Answer::Again { report: Report::Kept { run, number, commit } } => {
+            term::say(format!("{run}: kept as commit {commit}; `longhaul fork {run} --from checkpoint:{number}`"));
+            term::print(format!("checkpoint:{number}"));
         }
         Answer::Again { report: Report::Said { text } } => term::say(text),
         Answer::Again { report: Report::Held { reason } } => {

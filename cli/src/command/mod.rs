@@ -42,6 +42,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Deny(answer) => steer::answer(&data_dir, answer, Order::Deny).await,
         Command::Fork(fork) => again::fork(&data_dir, fork).await,
         Command::Restart(restart) => again::restart(&data_dir, restart).await,
+        Command::Rollback(rollback) => again::rollback(&data_dir, rollback).await,
+        Command::Checkpoint(checkpoint) => again::checkpoint(&data_dir, checkpoint).await,
         Command::Checkpoints(checkpoints) => again::checkpoints(&data_dir, &checkpoints).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
         Command::Replay(replay) => carry::replay(&data_dir, &replay).await,

@@ -126,6 +126,7 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Res
         let documents = watch(&access, projects).await?;
         let ours: Vec<_> = projects.iter().map(|project| project.id.clone()).collect();
         others_settle(&desk, &access, &ours).await?;
+        desk.all_answered().await;
         anyhow::Ok(documents)
     };
     let documents = tokio::select! {

@@ -1,8 +1,10 @@
 //! Take back and try again: runs that are forked, restarted or resumed, on a log at rest and on one that is run.
 
+mod checkpoints;
 mod edit;
 mod fork;
 mod resume;
+mod rollback;
 
 use longhaul_engine::{Request, RunId, StoreError};
 use longhaul_workflows::feature::Checkpoint;
@@ -16,6 +18,10 @@ use super::desk::{Answer, Desk};
 pub(crate) enum Again {
     /// A new run of the feature, that goes on from a step of this one.
     Fork { run: RunId, from: From, note: Option<String>, set: Vec<(String, String)>, request: Request },
+    /// The target branch of a project goes back to a commit, or to where a feature landed.
+    Rollback { project: RunId, to: String, request: Request },
+    /// Keep the work tree of a run as it is now.
+    Checkpoint { run: RunId, note: String, request: Request },
     /// What a run, or the features of a project, can be taken back to.
     Checkpoints { target: RunId },
 }
@@ -28,6 +34,8 @@ pub(crate) enum From {
     Start,
     /// Behind the commit that sealed a session.
     Session(u32),
+    /// Where a person had the work tree kept.
+    Checkpoint(u32),
     /// Behind an event.
     Position(u64),
 }
@@ -41,9 +49,12 @@ impl std::str::FromStr for From {
             None if text == "start" => Some(Self::Start),
             None => number(text).map(Self::Position),
             Some(("session", n)) => n.parse().ok().map(Self::Session),
+            Some(("checkpoint", n)) => n.parse().ok().map(Self::Checkpoint),
             Some(_) => None,
         };
-        step.ok_or_else(|| "a step is `start`, `session:N` or a position in the history, such as 12".into())
+        step.ok_or_else(|| {
+            "a step is `start`, `session:N`, `checkpoint:N` or a position in the history, such as 12".into()
+        })
     }
 }
 
@@ -67,6 +78,10 @@ pub(crate) enum Report {
     Held { reason: String },
     /// The code does not decide as the history says.
     Diverged { reason: String },
+    /// A project is where it was.
+    RolledBack { to: String, kept: String, undone: Vec<String> },
+    /// The work tree is kept.
+    Kept { run: RunId, number: u32, commit: String },
     /// What can be taken back to.
     Checkpoints { rows: Vec<Row> },
 }
@@ -89,6 +104,8 @@ impl Desk {
                 let fork = fork::Fork { run, from, note, set, request };
                 self.fork(fork).await
             }
+            Again::Rollback { project, to, request } => self.rollback(project, to, request).await,
+            Again::Checkpoint { run, note, request } => self.checkpoint(run, note, request).await,
             Again::Checkpoints { target } => self.checkpoints(&target).await,
         }
     }

@@ -15,6 +15,7 @@ use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::RwLock;
 
 use crate::look;
 use crate::status::{self, StatusDocument};
@@ -125,6 +126,8 @@ pub(crate) struct Desk {
     pub(super) batches: OpenBatches,
     /// The hands that the engine has, too: their locks keep one repository's commands apart.
     pub(super) git: GitHandlers,
+    /// Held by everybody who is being answered.
+    pub(super) answering: RwLock<()>,
 }
 
 impl Desk {
@@ -139,8 +142,8 @@ impl Desk {
     }
 
     fn of(log: Arc<SledStore>, engine: Option<Engine>, git: GitHandlers) -> Arc<Self> {
-        let (engaged, batches) = (Mutex::default(), OpenBatches::default());
-        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches })
+        let (engaged, batches, answering) = (Mutex::default(), OpenBatches::default(), RwLock::default());
+        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches, answering })
     }
 
     /// The ids of the projects that this process runs.
@@ -150,6 +153,11 @@ impl Desk {
 
     pub(super) fn lock_engaged(&self) -> MutexGuard<'_, BTreeMap<RunId, Engaged>> {
         self.engaged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until everybody who asked has an answer: what a project comes to rest by may be what somebody waits for.
+    pub(crate) async fn all_answered(&self) {
+        drop(self.answering.write().await);
     }
 
     /// Stops the engine, if there is one.

@@ -62,6 +62,7 @@ async fn converse(desk: Arc<Desk>, mut stream: UnixStream) {
     if BufReader::new(reader.take(QUESTION_MAX)).read_line(&mut line).await.is_err() || line.is_empty() {
         return;
     }
+    let _answering = desk.answering.read().await;
     let answer = match serde_json::from_str::<Ask>(&line) {
         Ok(ask) => desk.answer(ask).await,
         Err(error) => Answer::Refused { reason: format!("the running Longhaul does not understand this: {error}") },

@@ -62,7 +62,7 @@ impl Desk {
     }
 
     /// Whether an order to pause waits in the mailbox.
-    async fn is_to_pause(&self, run: &RunId) -> Result<bool, StoreError> {
+    pub(super) async fn is_to_pause(&self, run: &RunId) -> Result<bool, StoreError> {
         let messages = self.store.mailbox(run).await?;
         let last = messages.iter().rev().find_map(|message| match message.body {
             MessageBody::Pause(_) => Some(true),

@@ -3,12 +3,14 @@
 //! A contract's name is in every history that used it: it is never given to something else.
 
 mod agent;
+mod back;
 mod checks;
 mod feedback;
 mod git;
 mod project;
 
 pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
+pub use back::{RollBack, RollBackInput, WentBack};
 pub use checks::{ChecksInput, ChecksReport, Evidence, RunChecks, RunSetup, SetupInput, SetupReport};
 pub use feedback::{Feedback, Problem};
 pub use git::{

@@ -12,6 +12,7 @@ use crate::feature::{Ready, Turn};
 use crate::settings::Settings;
 
 use super::regression;
+use super::rollback::Rollback;
 use super::view::ProjectView;
 
 /// Input of the project workflow: the project, and what it remembered when it went on as new.
@@ -42,6 +43,8 @@ pub struct Remembered {
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     overrides: Overrides,
     followed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rollback: Option<Rollback>,
 }
 
 /// What is known of a feature that is not simply pending.
@@ -83,6 +86,8 @@ pub(super) struct Memory {
     pub(super) overrides: Overrides,
     /// Whether the checkout was asked since the last change.
     pub(super) followed: bool,
+    /// What is to be done as soon as nothing is under way.
+    pub(super) rollback: Option<Rollback>,
     /// Features whose state is not published yet.
     pub(super) changed: BTreeSet<FeatureId>,
     /// What was published last in this segment.
@@ -112,6 +117,7 @@ impl Memory {
             stopping: remembered.stopping,
             overrides: remembered.overrides,
             followed: remembered.followed,
+            rollback: remembered.rollback,
             changed: BTreeSet::new(),
             published: None,
         })
@@ -134,6 +140,7 @@ impl Memory {
             stopping: self.stopping,
             overrides: self.overrides,
             followed: self.followed,
+            rollback: self.rollback,
         };
         ProjectInput { project: self.project, memory: Some(memory) }
     }
@@ -196,7 +203,7 @@ impl Memory {
     /// The next feature to start a run for, if the limits allow one.
     pub(super) fn next_to_start(&mut self) -> Option<FeatureId> {
         let full = self.backlog.counts().in_progress >= self.settings.project.parallel.max(1) as usize;
-        if full || self.halted.is_some() {
+        if full || self.halted.is_some() || self.rollback.is_some() {
             return None;
         }
         loop {
@@ -358,6 +365,7 @@ impl Remembered {
             stopping: BTreeSet::new(),
             overrides: Overrides::default(),
             followed: false,
+            rollback: None,
         }
     }
 }

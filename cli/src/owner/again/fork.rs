@@ -14,7 +14,7 @@ use longhaul_workflows::feature::{
 use longhaul_workflows::project::Forked;
 
 use super::super::desk::{Answer, Desk};
-use super::{From, Report, Row, edit, refused, report};
+use super::{From, Report, edit, refused, report};
 
 /// What is to be forked.
 pub(super) struct Fork {
@@ -45,12 +45,13 @@ impl Desk {
         if !summary.status.is_terminal() {
             return Ok(report(Report::Held { reason: self.under_way(last, summary).await? }));
         }
-        let asked = match position(&origin, fork.from) {
-            Ok(asked) => asked,
+        let (asked, kept) = match self.step(&origin, fork.from).await {
+            Ok(step) => step,
             Err(reason) => return Ok(refused(reason)),
         };
         let last = if fork.note.is_some() { before_hearing(&origin.segment, asked) } else { asked };
         let mut prefix = prefix(&origin.segment, last);
+        prefix.commit = kept.or(prefix.commit);
         if let Some(answer) = with_settings(&origin, &mut prefix, &fork)? {
             return Ok(answer);
         }
@@ -69,6 +70,17 @@ impl Desk {
             other => other?,
         }
         Ok(report(Report::Forked { run, origin: origin.run, asked, position, commit }))
+    }
+
+    /// The position that a step means, and its commit if that is not in the history; or why there is no such step.
+    async fn step(&self, origin: &Origin, from: From) -> Result<(u64, Option<String>), String> {
+        let From::Checkpoint(number) = from else { return Ok((position(origin, from)?, None)) };
+        let run = &origin.run;
+        let kept = self.git.kept_checkpoints(&origin.brief.project, run).await.map_err(|failure| failure.message)?;
+        let found = kept.into_iter().find(|kept| kept.number == number);
+        let kept = found
+            .ok_or_else(|| format!("{run} has no checkpoint {number}; `longhaul checkpoints {run}` lists them"))?;
+        Ok((kept.position, Some(kept.commit)))
     }
 
     async fn found(&self, commit: Commit) -> Result<(), StoreError> {
@@ -125,27 +137,6 @@ impl Desk {
         };
         Ok(format!("run {run} {what}"))
     }
-
-    pub(super) async fn checkpoints(&self, target: &RunId) -> Result<Answer, StoreError> {
-        let mut rows = Vec::new();
-        let prefix = format!("{target}/");
-        for (run, summary) in self.store.runs(target.as_str()).await? {
-            let is_meant = run == *target || run.as_str().starts_with(&prefix);
-            if !is_meant || summary.workflow != FeatureWorkflow::NAME {
-                continue;
-            }
-            let segment = self.store.read(&run, summary.origin).await?;
-            rows.extend(checkpoints(&segment).into_iter().map(|checkpoint| {
-                let name =
-                    checkpoint.session.map_or_else(|| checkpoint.position.to_string(), |n| format!("session:{n}"));
-                Row { run: run.clone(), name, checkpoint }
-            }));
-        }
-        if rows.is_empty() && self.store.summary(target).await?.is_none() {
-            return Err(StoreError::UnknownRun(target.clone()));
-        }
-        Ok(report(Report::Checkpoints { rows }))
-    }
 }
 
 fn damaged(run: &RunId, reason: &str) -> StoreError {
@@ -156,7 +147,7 @@ fn damaged(run: &RunId, reason: &str) -> StoreError {
 fn position(origin: &Origin, from: From) -> Result<u64, String> {
     let (first, last) = (&origin.segment[0], &origin.segment[origin.segment.len() - 1]);
     match from {
-        From::Start => Ok(first.position),
+        From::Start | From::Checkpoint(_) => Ok(first.position),
         From::Position(position) if position > last.position => {
             Err(format!("the history of {} ends at position {}", origin.run, last.position))
         }

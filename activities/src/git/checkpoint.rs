@@ -1,0 +1,101 @@
+//! Checkpoints that a person asks for: a work tree as it is now, kept under a ref, and nothing in it disturbed.
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{Failure, Position, Request, RunId};
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::contracts::ProjectRef;
+
+use super::GitHandlers;
+use super::names::checkpoints_ref;
+use super::refs::{NewCommit, Repository};
+use super::snapshot::Snapshot;
+use super::worktree::Tree;
+
+/// What is to be kept.
+#[derive(Debug, Clone)]
+pub struct Keep {
+    /// The project.
+    pub project: ProjectRef,
+    /// The feature; an agent may be at work on it.
+    pub feature: FeatureId,
+    /// Its run.
+    pub run: RunId,
+    /// How far the history of the run is.
+    pub position: Position,
+    /// What it is, in the words of whoever asks; may be empty.
+    pub note: String,
+    /// Who asks, and why.
+    pub request: Request,
+}
+
+/// A checkpoint that was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its number among those of the run, from one.
+    pub number: u32,
+    /// How far the history of the run was.
+    pub position: Position,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// The commit that holds the work tree.
+    pub commit: String,
+    /// What it is.
+    pub note: String,
+}
+
+impl GitHandlers {
+    /// Keeps the work tree of a feature, uncommitted work included; `None` if it has none.
+    pub async fn keep_checkpoint(&self, keep: &Keep) -> Result<Option<Kept>, Failure> {
+        self.repository(&keep.project).await?.keep_checkpoint(keep).await
+    }
+
+    /// The checkpoints that were kept of a run, the first first.
+    pub async fn kept_checkpoints(&self, project: &ProjectRef, run: &RunId) -> Result<Vec<Kept>, Failure> {
+        self.repository(project).await?.kept_checkpoints(run).await
+    }
+}
+
+impl Repository {
+    async fn keep_checkpoint(&self, keep: &Keep) -> Result<Option<Kept>, Failure> {
+        let path = self.worktrees.join(keep.feature.as_str());
+        let Some(admin) = self.admin_of(&path)?.filter(|_| path.is_dir()) else { return Ok(None) };
+        // As it is: nothing is mended and no lock is cleared under the hands of an agent.
+        let tree = Tree { path, admin };
+        let Some(head) = tree.head().await? else { return Ok(None) };
+        let state = Snapshot::take(self, &tree.path, &tree.index(), &head).await?.tree().await?;
+        let commit =
+            self.commit(&NewCommit { tree: &state, parents: &[&head], message: &message(keep), at: None }).await?;
+        let _held = self.exclusive().await;
+        let number = self.kept_checkpoints(&keep.run).await?.last().map_or(1, |last| last.number + 1);
+        self.move_ref(&format!("{}/{number}", checkpoints_ref(&keep.run)), None, &commit).await?;
+        Ok(self.kept_checkpoints(&keep.run).await?.pop())
+    }
+
+    async fn kept_checkpoints(&self, run: &RunId) -> Result<Vec<Kept>, Failure> {
+        let format = "--format=%(refname:lstrip=-1)%00%(objectname)%00%(committerdate:iso-strict)%00%(contents:trailers:\
+                      key=Position,valueonly)%00%(subject)%01";
+        let refs = format!("{}/", checkpoints_ref(run));
+        let listed = self.git().args(["for-each-ref", format, &refs]).text().await?;
+        let mut kept: Vec<Kept> = listed.split('\u{1}').filter_map(read).collect();
+        kept.sort_by_key(|kept| kept.number);
+        Ok(kept)
+    }
+}
+
+/// A commit message that holds what the log does not: who wanted this, and where the run was.
+fn message(keep: &Keep) -> String {
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = one_line(&keep.note);
+    let note = if note.is_empty() { format!("checkpoint of {}", keep.run) } else { note };
+    let (by, why) = (one_line(&keep.request.by), one_line(&keep.request.why));
+    let why = if why.is_empty() { why } else { format!("Why: {why}\n") };
+    format!("{note}\n\nRun-Id: {}\nPosition: {}\nBy: {by}\n{why}", keep.run, keep.position)
+}
+
+fn read(entry: &str) -> Option<Kept> {
+    let mut parts = entry.trim_start().splitn(5, '\0');
+    let (number, commit) = (parts.next()?.parse().ok()?, parts.next()?.to_owned());
+    let at = DateTime::parse_from_rfc3339(parts.next()?).ok()?.to_utc();
+    let position = parts.next()?.trim().parse().ok()?;
+    Some(Kept { number, position, at, commit, note: parts.next()?.trim().to_owned() })
+}

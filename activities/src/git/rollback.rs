@@ -1,0 +1,148 @@
+//! `RollBack`: the target branch moves backwards, with its checkout, because a person says so.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use longhaul_engine::Failure;
+use longhaul_workflows::contracts::{ProjectRef, RollBackInput, WentBack};
+
+use super::GitHandlers;
+use super::checkout::{Moved, Step};
+use super::names::{NEXT, PROGRESS_FILE, branch, feature_ref, head_ref, rolled_back_ref};
+use super::refs::Repository;
+
+/// How often the branch is moved when only Longhaul's own files are in the way.
+const TRIES: u32 = 10;
+
+/// Whether a project can be rolled back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WayBack {
+    /// To this commit.
+    Free(String),
+    /// Something of the user's is in the way.
+    Blocked(String),
+}
+
+impl GitHandlers {
+    /// Whether the target branch of a project can go back to a commit. Changes nothing.
+    ///
+    /// # Errors
+    /// Terminal if there is no such commit on the branch.
+    pub async fn way_back(&self, project: &ProjectRef, target: &str, to: &str, list: &str) -> Result<WayBack, Failure> {
+        let repository = self.repository(project).await?;
+        let from = repository.target_commit(target).await?;
+        let root = repository.root.display();
+        let commit = repository.commit_of(to).await?;
+        let commit = commit.ok_or_else(|| Failure::terminal(format!("`{to}` is no commit in {root}")))?;
+        if !repository.is_ancestor(&commit, &from).await? {
+            return Err(Failure::terminal(format!(
+                "`{to}` is not on `{target}` in {root}: only commits of it can be gone back to"
+            )));
+        }
+        let step = Step { branch: target, from: &from, to: &commit, own_files: &[list, PROGRESS_FILE], back: true };
+        Ok(repository.obstacle(step).await?.map_or(WayBack::Free(commit), WayBack::Blocked))
+    }
+}
+
+impl Repository {
+    pub(super) async fn roll_back(&self, input: &RollBackInput) -> Result<WentBack, Failure> {
+        let kept = rolled_back_ref(&input.at);
+        let (from, undone) = self.move_back(input, &kept).await?;
+        self.close_stranded(input, &undone).await?;
+        let features = input.landed.iter().filter(|(_, commit)| undone.contains(*commit));
+        let undone = features.map(|(id, _)| id.clone()).collect();
+        Ok(WentBack { from, kept, undone })
+    }
+
+    /// Moves the target; where it was, and all commits that are undone.
+    async fn move_back(&self, input: &RollBackInput, kept: &str) -> Result<(String, HashSet<String>), Failure> {
+        let _held = self.exclusive().await;
+        self.put_back_all().await?;
+        let next = format!("{kept}-next");
+        let from = self.keep_tip(kept, &input.target).await?;
+        let undone = self.commits_undone(input, &from, &next).await?;
+        if from != input.to && self.target_commit(&input.target).await? == from {
+            let own_files = &[input.list_file.as_str(), PROGRESS_FILE];
+            let step = Step { branch: &input.target, from: &from, to: &input.to, own_files, back: true };
+            if let Some(reason) = self.go_back(step).await? {
+                self.delete_ref(kept, &from).await?;
+                return Err(Failure::terminal(reason));
+            }
+        }
+        self.drop_next_for(&next, &input.to).await?;
+        Ok((from, undone))
+    }
+
+    /// Why the branch did not move, if it did not. Longhaul's own files can be written to while it moves.
+    async fn go_back(&self, step: Step<'_>) -> Result<Option<String>, Failure> {
+        let mut tries = 0;
+        loop {
+            let Moved::Blocked(reason) = self.advance(step).await? else { return Ok(None) };
+            tries += 1;
+            if tries == TRIES || self.obstacle(step).await?.is_some() {
+                return Ok(Some(reason));
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        }
+    }
+
+    /// The tip that is left behind: as an earlier attempt kept it, or as it is now.
+    async fn keep_tip(&self, kept: &str, target: &str) -> Result<String, Failure> {
+        if let Some(from) = self.commit_of(kept).await? {
+            return Ok(from);
+        }
+        let from = self.target_commit(target).await?;
+        self.move_ref(kept, None, &from).await?;
+        Ok(from)
+    }
+
+    async fn commits_undone(&self, input: &RollBackInput, from: &str, next: &str) -> Result<HashSet<String>, Failure> {
+        let mut tips = vec![from.to_owned()];
+        for name in [head_ref(NEXT), next.to_owned()] {
+            tips.extend(self.commit_of(&name).await?);
+        }
+        let listed = self.git().arg("rev-list").args(&tips).arg(format!("^{}", input.to)).text().await?;
+        Ok(listed.lines().map(str::to_owned).collect())
+    }
+
+    /// What waits to follow on the target has nothing to follow on any more.
+    async fn drop_next_for(&self, kept: &str, to: &str) -> Result<(), Failure> {
+        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else { return Ok(()) };
+        if self.is_ancestor(&next, to).await? {
+            return Ok(());
+        }
+        let earlier = self.commit_of(kept).await?;
+        self.move_ref(kept, earlier.as_deref(), &next).await?;
+        self.delete_ref(&head_ref(NEXT), &next).await
+    }
+
+    /// Closes the work trees of features whose branches hold what is undone: merged, it would come back.
+    async fn close_stranded(&self, input: &RollBackInput, undone: &HashSet<String>) -> Result<(), Failure> {
+        for (feature, run) in &input.open {
+            let Some(tip) = self.branch_commit(&branch(feature)).await? else { continue };
+            let listed = self.git().args(["rev-list", &tip, &format!("^{}", input.to)]).text().await?;
+            if listed.lines().any(|commit| undone.contains(commit)) {
+                let rescue = format!("{}-{feature}", rolled_back_ref(&input.at));
+                self.close(feature, &rescue, &feature_ref(run)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in the way of moving a branch, if it is checked out.
+    async fn obstacle(&self, step: Step<'_>) -> Result<Option<String>, Failure> {
+        match self.checkouts_of(step.branch).await?.as_slice() {
+            [] => Ok(None),
+            [checkout] if !checkout.starts_with(&self.worktrees) => self.in_the_way(checkout, step).await,
+            several => Ok(Some(format!(
+                "`{}` is checked out in {}; leave it checked out in your own checkout only",
+                step.branch,
+                several
+                    .iter()
+                    .map(|path: &std::path::PathBuf| Path::display(path).to_string())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ))),
+        }
+    }
+}

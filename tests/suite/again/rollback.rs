@@ -1,0 +1,93 @@
+//! Rolling a project back: the target, its checkout and the log together.
+
+use std::time::Duration;
+
+use longhaul_tests::project::{Plan, plain};
+use serde_json::json;
+
+use super::world::{World, until};
+
+/// Three that land one after another.
+const PLANS: [Plan; 3] = [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
+
+fn rollback(world: &World, to: &str) -> longhaul_tests::command::Said {
+    world.call(&["rollback", &world.root, "--to", to, "--reason", "it went wrong"])
+}
+
+#[test]
+fn a_project_goes_back_to_where_a_feature_landed_and_on_again() {
+    let world = World::new(&PLANS, 0.0, "");
+    world.run().exits(0);
+    let (content, tip) = (world.project.content("main"), world.project.git(&["rev-parse", "main"]));
+    rollback(&world, "parser").exits(0).says("to be done again: shell, table");
+    assert_eq!(world.project.landed("main"), ["parser"]);
+    assert_eq!(world.project.read("table.txt"), "");
+    assert_eq!(world.project.git(&["for-each-ref", "--format=%(objectname)", "refs/longhaul/rolled-back"]), tip);
+    assert_eq!(world.line("table")["status"], "pending");
+    let status = world.longhaul.status(world.root.as_ref());
+    assert_eq!((&status["phase"], &status["stopped_by"]["why"]), (&json!("halted"), &json!("it went wrong")));
+
+    world.run().exits(0);
+    assert_eq!(world.project.content("main"), content);
+    assert_eq!((world.sessions(&world.id("table", 2)), world.sessions(&world.id("parser", 2))), (1, 0));
+    assert_eq!(world.project.landed("main"), ["shell", "table", "parser"]);
+    world.histories();
+}
+
+#[test]
+fn a_checkout_with_changes_and_a_commit_of_elsewhere_are_refused() {
+    let world = World::new(&PLANS, 0.0, "");
+    rollback(&world, "parser").exits(2).says("nothing has run yet");
+    world.run().exits(0);
+    let tip = world.project.git(&["rev-parse", "main"]);
+    world.project.write("README.md", "What I am writing just now.\n");
+    rollback(&world, "parser").exits(3).says("README.md");
+    assert_eq!(world.project.read("README.md"), "What I am writing just now.\n");
+    world.project.git(&["checkout", "--quiet", "README.md"]);
+    world.project.git(&["branch", "side", "main~1"]);
+    rollback(&world, "nonsense").exits(2).says("`nonsense` is no commit");
+    let side = world.project.git(&["commit-tree", "-m", "aside", "main^{tree}"]);
+    rollback(&world, &side).exits(2).says("is not on `main`");
+    world.call(&["pause", &world.root]).exits(0);
+    rollback(&world, "parser").exits(3).says("longhaul resume");
+    assert_eq!(world.project.git(&["rev-parse", "main"]), tip);
+    assert_eq!(world.longhaul.status(world.root.as_ref())["counts"]["passing"], 3);
+}
+
+#[test]
+fn a_running_project_is_halted_first_and_work_on_what_is_undone_begins_anew() {
+    let plans = [plain("parser", &[], 1), plain("table", &["parser"], 12), plain("shell", &["parser"], 12)];
+    let world = World::new(&plans, 0.1, "");
+    let mut run = world.begin(&["run", &world.root]);
+    world.until_at_work("table");
+    let first = world.project.git(&["rev-list", "--max-parents=0", "main"]);
+    rollback(&world, &first).exits(0).says("to be done again: parser");
+    run.exits(3);
+    assert_eq!(world.project.git(&["rev-parse", "main"]), first);
+    assert_eq!(world.project.git(&["branch", "--format=%(refname:short)"]), "main", "what stood on it is closed");
+    assert_eq!(world.project.read("parser.txt"), "");
+    until("the agents are gone", || world.longhaul.left_over().is_empty());
+    world.run().exits(0);
+    let mut landed = world.project.landed("main");
+    landed.sort_unstable();
+    assert_eq!(landed, ["parser", "shell", "table"]);
+    world.histories();
+}
+
+#[test]
+fn a_rollback_that_is_killed_is_done_by_whoever_comes_next() {
+    let world = World::new(&PLANS, 0.0, "");
+    world.run().exits(0);
+    let content = world.project.content("main");
+    for delay in [30, 60, 90, 120, 150, 200, 250, 300] {
+        let mut rollback = world.begin(&["rollback", &world.root, "--to", "parser"]);
+        rollback.wait_for(Duration::from_millis(delay));
+        rollback.kill();
+        world.run().exits(0);
+        assert_eq!(world.project.content("main"), content, "killed after {delay} ms");
+        assert_eq!(world.longhaul.status(world.root.as_ref())["counts"]["passing"], 3);
+    }
+    rollback(&world, "table").exits(0).says("to be done again: shell");
+    assert_eq!(world.project.landed("main"), ["table", "parser"]);
+    world.histories();
+}
