@@ -210,7 +210,9 @@ impl Finished {
 pub(super) fn is_contention(stderr: &str) -> bool {
     let locked = stderr.contains(".lock': File exists") || stderr.contains("could not lock config file");
     let moved = stderr.contains("cannot lock ref") && !stderr.contains("cannot create");
-    locked || moved
+    // Somebody replaced the file between git's removing it and writing it: Longhaul's own files are written at any time.
+    let raced = stderr.contains("unable to create file") && stderr.contains(": File exists");
+    locked || moved || raced
 }
 
 /// The first line, which mostly says what is wrong, and the last ones.
@@ -268,6 +270,8 @@ mod tests {
             ("fatal: Unable to create '/r/.git/index.lock': File exists.", true),
             ("fatal: update_ref failed: cannot lock ref 'refs/heads/a': is at 1 but expected 2", true),
             ("fatal: cannot lock ref 'refs/heads/longhaul/a': 'refs/heads/longhaul' exists; cannot create", false),
+            ("error: unable to create file feature_list.json: File exists", true),
+            ("error: unable to create file a/b: No space left on device", false),
             ("fatal: not a valid object name", false),
         ] {
             assert_eq!(is_contention(stderr), expected, "{stderr}");

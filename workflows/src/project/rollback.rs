@@ -61,6 +61,8 @@ impl Memory {
         if let Some(went) = &done {
             self.undo(&went.undone);
         }
+        // The last word: whoever waits for it finds all else as it is now.
+        self.publish(context).await?;
         context.set(RollbackView::KEY, &RollbackView { asked, done, problem }).await
     }
 
