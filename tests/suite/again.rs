@@ -189,6 +189,6 @@ fn what_cannot_be_taken_back_says_why() {
     world.call(&["fork", &id, "--from", "session:7"]).exits(2).says("longhaul checkpoints");
     world.call(&["fork", &id, "--from", "999"]).exits(2).says("ends at position");
     world.call(&["checkpoints", "nobody"]).exits(2).says("nobody");
-    world.call(&["resume", &format!("{project}/parser")]).exits(0).says("tried again");
+    world.call(&["resume", &format!("{project}/parser")]).exits(0).says("/parser/2  resumed");
     world.run().exits(0);
 }

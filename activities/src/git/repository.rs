@@ -1,6 +1,7 @@
 //! A user's repository: where it is, in what state its checkout is, and Longhaul's marks in it.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use longhaul_engine::Failure;
 
@@ -103,12 +104,17 @@ pub async fn project_id(root: &Path) -> Result<String, Failure> {
     Ok(id)
 }
 
-/// Makes git overlook the files that Longhaul writes into a checkout, without a change that would be seen.
+/// New bytes on their way to the place of a file; a killed process leaves them.
+const ON_THE_WAY: &str = ".longhaul-??????";
+
+/// Makes git overlook the files that Longhaul writes into a checkout, without a change that would be seen, and removes what a
+/// killed process left of them.
 pub async fn exclude_own_files(root: &Path) -> Result<(), Failure> {
+    remove_left_behind(root);
     let file = common_dir(root).await?.join("info").join("exclude");
     let mut text = files::read(&file)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let tracked = Git::at(root).args(["ls-files", "--error-unmatch", "--", PROGRESS_FILE]).answer().await?;
-    let mut lines = vec![format!("/{OWN_DIR}/")];
+    let mut lines = vec![format!("/{OWN_DIR}/"), ON_THE_WAY.to_owned()];
     if !tracked {
         lines.push(format!("/{PROGRESS_FILE}"));
     }
@@ -121,6 +127,20 @@ pub async fn exclude_own_files(root: &Path) -> Result<(), Failure> {
     }
     text.extend(lines.iter().flat_map(|line| [line.as_str(), "\n"]));
     files::write_durably(&file, text.as_bytes())
+}
+
+fn remove_left_behind(root: &Path) {
+    for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
+        let is_on_the_way = entry.file_name().to_str().is_some_and(|name| {
+            name.len() == ON_THE_WAY.len() && name.strip_prefix(".longhaul-").is_some_and(|rest| rest.is_ascii())
+        });
+        let written = entry.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|file| file.modified().ok());
+        let age = written.and_then(|written| written.elapsed().ok());
+        // A younger one may still be on its way.
+        if is_on_the_way && age.is_some_and(|age| age > Duration::from_mins(1)) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// A directory's name in the letters that an id may have.

@@ -65,7 +65,12 @@ async fn longhauls_own_files_are_overlooked() {
     }
     world.write(".longhaul/log", "");
     world.write("claude-progress.txt", "");
+    world.write(".longhaul-EOOOw3", "half of a list");
     assert_eq!(status(&world.root), "");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_mins(2);
+    std::fs::File::open(world.root.join(".longhaul-EOOOw3")).unwrap().set_modified(old).unwrap();
+    exclude_own_files(&world.root).await.unwrap();
+    assert!(!world.root.join(".longhaul-EOOOw3").exists(), "what a killed process left is removed");
     let text = world.read(".git/info/exclude");
     assert_eq!(text.matches("claude-progress.txt").count(), 1, "{text}");
 }
