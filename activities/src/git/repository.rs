@@ -132,7 +132,7 @@ pub async fn exclude_own_files(root: &Path) -> Result<(), Failure> {
 fn remove_left_behind(root: &Path) {
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         let is_on_the_way = entry.file_name().to_str().is_some_and(|name| {
-            name.len() == ON_THE_WAY.len() && name.strip_prefix(".longhaul-").is_some_and(|rest| rest.is_ascii())
+            name.len() == ON_THE_WAY.len() && name.strip_prefix(".longhaul-").is_some_and(str::is_ascii)
         });
         let written = entry.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|file| file.modified().ok());
         let age = written.and_then(|written| written.elapsed().ok());
