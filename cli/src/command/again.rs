@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use comfy_table::{ContentArrangement, Table, presets};
-use longhaul_engine::RunId;
+use longhaul_engine::{RunId, StoreError};
 use serde_json::json;
 
 use crate::arguments::{Checkpoint, Checkpoints, Fork, Output, Restart, Rollback};
@@ -30,11 +30,18 @@ pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit>
 pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exit> {
     let project = Project::at(&arguments.dir).await?.id;
     let again = Again::Rollback { project, to: arguments.to, request: super::requested(&arguments.why) };
-    if let access @ Access::Remote(_) = reach(data_dir).await? {
-        return ask(&access, again).await;
-    }
-    // Nobody runs the log: we do, for as long as its project needs to go back. It is halted, so that no agent is started.
-    let desk = owner::open(data_dir, Limits { agents: 1, checks: 1 }).await?;
+    let desk = loop {
+        if let access @ Access::Remote(_) = reach(data_dir).await? {
+            return ask(&access, again).await;
+        }
+        // Nobody runs the log: we do, for as long as its project needs to go back. It is halted, so no agent is started.
+        match owner::open(data_dir, Limits { agents: 1, checks: 1 }).await {
+            Ok(desk) => break desk,
+            // Somebody was faster, and is to be asked.
+            Err(error) if error.downcast_ref::<StoreError>().is_some_and(owner::is_owned) => {}
+            Err(error) => return Err(error),
+        }
+    };
     let _server = Server::start(data_dir, Arc::clone(&desk))?;
     let exit = ask(&Access::Local(Arc::clone(&desk)), again).await;
     desk.stop().await;
