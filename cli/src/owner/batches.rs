@@ -190,9 +190,9 @@ impl Driver {
     /// Does what is to be done now; whether nothing is left.
     async fn look(&mut self, engine: &Engine) -> Result<bool, StoreError> {
         let store = Arc::clone(&self.desk.store);
-        // In this order: whoever empties the mailbox has published what comes of it before it waits again.
-        let summary = store.summary(&self.run).await?.ok_or_else(|| StoreError::UnknownRun(self.run.clone()))?;
+        // In this order: a batch that waits after its mailbox was seen empty has published what came of the last message.
         let has_mail = !store.mailbox(&self.run).await?.is_empty();
+        let summary = store.summary(&self.run).await?.ok_or_else(|| StoreError::UnknownRun(self.run.clone()))?;
         let is_held = engine.stuck().contains_key(&self.run)
             || matches!(summary.status, Status::Paused(_))
             || summary.status.is_terminal();

@@ -116,7 +116,7 @@ impl Report<'_> {
             with_place(place, json!({ "id": skipped.id, "reason": IN_THE_LIST, "differs": skipped.differs }))
         });
         json!({
-            "schema": "longhaul.import/1",
+            "schema": "longhaul.feature_import/1",
             "file": self.file,
             "list": self.list,
             "shape": shape,
