@@ -84,7 +84,11 @@ fn every_shape_is_found_and_imported_once() {
     for (shape, text, expected) in FILES {
         world.project.write_list(&[]);
         let report = world.import(text, &["-o", "json"]).exits(0).says("added").json();
-        assert_eq!((&report["schema"], &report["shape"]), (&"longhaul.feature_import/1".into(), &shape.into()), "{report:#}");
+        assert_eq!(
+            (&report["schema"], &report["shape"]),
+            (&"longhaul.feature_import/1".into(), &shape.into()),
+            "{report:#}"
+        );
         assert_eq!(ids(&report["added"]), expected, "{report:#}");
         assert_eq!(world.ids(), expected, "{shape}");
         let list = world.list();
