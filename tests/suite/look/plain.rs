@@ -60,7 +60,7 @@ fn named(word: &str) -> String {
         "<date>"
     } else if is("00:00:00") && bare.len() == 8 {
         "<clock>"
-    } else if bare.len() >= 10 && is_hex(bare) && !number(bare) {
+    } else if bare.len() >= 10 && is_hex(bare) {
         "<hash>"
     } else if bare.split_once('.').is_some_and(|(whole, part)| number(whole) && number(part)) {
         "<n>"
@@ -97,6 +97,7 @@ fn what_differs_is_replaced() {
     let plain = Plain::of("p-47aa6b", "/tmp/x");
     let check = |text: &str, expected: &str| assert_eq!(plain.text(text), format!("{expected}\n"));
     check("p-47aa6b/a/1 at 2a44a221bd, 0.1 s.", "<project>/a/1 at <hash>, <n> s.");
+    check("of one in a hundred 1234567890", "of one in a hundred <hash>");
     check("since 2026-11-21 17:29:45 UTC.", "since <date> <clock> UTC.");
     check("  0  2026-11-21T17:29:45Z  took 1m02s", "  0  <time>  took <span>");
     check(r#"  "duration_ms": 12, "x": 2"#, r#"  "duration_ms": <n>, "x": 2"#);
