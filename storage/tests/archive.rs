@@ -12,25 +12,6 @@ use longhaul_storage::{Archive, Carried, MemoryStore, PRUNED_LABEL, Scope, SledS
 /// A shared log under test.
 type Log = Arc<dyn Archive>;
 
-macro_rules! conformance {
-    ($($concern:ident),+ $(,)?) => {
-        mod sled {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $concern() {
-                let directory = tempfile::tempdir().unwrap();
-                let store = super::SledStore::open(directory.path()).unwrap();
-                super::$concern(super::Arc::new(store)).await;
-            })+
-        }
-        mod memory {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $concern() {
-                super::$concern(super::Arc::new(super::MemoryStore::new())).await;
-            })+
-        }
-    };
-}
-
 conformance! {
     what_is_imported_is_all_there,
     a_run_that_exists_is_not_imported_over,

@@ -5,6 +5,26 @@ use longhaul_engine::event::Cause;
 use longhaul_engine::store::{Birth, Commit, Delivery};
 use longhaul_engine::{Event, EventKind, MessageBody, Payload, Position, RunId, Summary};
 
+/// One test per concern and store.
+macro_rules! conformance {
+    ($($concern:ident),+ $(,)?) => {
+        mod sled {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $concern() {
+                let directory = tempfile::tempdir().unwrap();
+                let store = super::SledStore::open(directory.path()).unwrap();
+                super::$concern(super::Arc::new(store)).await;
+            })+
+        }
+        mod memory {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $concern() {
+                super::$concern(super::Arc::new(super::MemoryStore::new())).await;
+            })+
+        }
+    };
+}
+
 /// A run id.
 pub(crate) fn run(id: &str) -> RunId {
     RunId::new(id).unwrap()

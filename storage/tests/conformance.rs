@@ -10,26 +10,6 @@ use longhaul_storage::{MemoryStore, SledStore};
 /// A shared log under test.
 type Log = Arc<dyn EventStore>;
 
-/// One test per concern and store.
-macro_rules! conformance {
-    ($($concern:ident),+ $(,)?) => {
-        mod sled {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $concern() {
-                let directory = tempfile::tempdir().unwrap();
-                let store = super::SledStore::open(directory.path()).unwrap();
-                super::$concern(super::Arc::new(store)).await;
-            })+
-        }
-        mod memory {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $concern() {
-                super::$concern(super::Arc::new(super::MemoryStore::new())).await;
-            })+
-        }
-    };
-}
-
 conformance! {
     what_was_appended_is_read,
     an_append_that_is_not_at_the_end_is_refused,

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[macro_use]
+mod common;
+
 mod archive;
 mod check;
-mod common;
 mod conformance;
 mod damage;
 mod kill;

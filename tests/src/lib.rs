@@ -7,5 +7,6 @@ pub mod dying;
 pub mod history;
 pub mod project;
 pub mod script;
+pub mod wait;
 pub mod witness;
 pub mod xml;

@@ -10,6 +10,8 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::wait::until;
+
 /// How the agent works on a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Habit {
@@ -188,6 +190,15 @@ impl Project {
     pub fn landed(&self, branch: &str) -> Vec<String> {
         let log = self.git(&["log", "--first-parent", "--format=%(trailers:key=Feature-Id,valueonly)", branch]);
         log.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// Waits until the agent has committed something for a feature.
+    pub fn until_at_work(&self, feature: &str) {
+        let branch = format!("longhaul/{feature}");
+        until(&format!("the agent works on {feature}"), || {
+            let log = git(&self.root(), &["log", "--format=%s", &branch]);
+            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
+        });
     }
 
     /// What the agent wrote down. A process that was killed before it could write anything is not in it.

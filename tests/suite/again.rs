@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use longhaul_engine::{EventKind, RunId};
 use longhaul_tests::project::{Habit, Plan, plain};
+use longhaul_tests::wait::until;
 use longhaul_workflows::feature::prefix;
 use serde_json::json;
 
-use world::{World, until};
+use world::World;
 
 /// One after another, with a gate that fails, and one beside them.
 const PLANS: [Plan; 3] = [
@@ -171,7 +172,7 @@ fn what_cannot_be_taken_back_says_why() {
     let world = World::new(&[plain("parser", &[], 8)], 0.1, "");
     world.call(&["fork", "nobody/parser/1", "--from", "start"]).exits(2).says("nothing has run yet");
     let mut run = world.begin(&["run", &world.root]);
-    world.until_at_work("parser");
+    world.project.until_at_work("parser");
     let id = world.id("parser", 1);
     world.call(&["fork", &id, "--from", "start"]).exits(3).says(&format!("longhaul cancel {id}"));
     world.call(&["restart", &id]).exits(3).says("end it first");

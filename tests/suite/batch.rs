@@ -2,15 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use longhaul_engine::{EventStore, RunId, verify};
 use longhaul_storage::SledStore;
 use longhaul_tests::command::{Longhaul, Said};
 use longhaul_tests::history::workflows;
 use longhaul_tests::project::{Habit, Plan, Project, plain};
+use longhaul_tests::wait::until_within;
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// How long something of a batch may take.
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// Projects, the file of a batch, and the command.
 struct World {
@@ -67,14 +71,6 @@ impl World {
 
     fn sessions(&self) -> usize {
         self.projects.iter().map(|project| project.marks().len()).sum()
-    }
-}
-
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited a minute in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -159,7 +155,7 @@ fn a_killed_batch_goes_on_where_it_was() {
     let said = world.path("said");
     for kill in 0..4 {
         let mut life = world.longhaul.begin(&["batch", &file], &said);
-        until("something is begun", || world.sessions() > kill * 2);
+        until_within(MINUTE, "something is begun", || world.sessions() > kill * 2);
         life.kill();
     }
     world.batch(&file, &[]).exits(0).says("is known").says("4 passed");
@@ -188,7 +184,9 @@ fn a_detached_batch_is_carried_on_in_the_background() {
     world.batch(&file, &["--detach"]).exits(0).says("carries it on");
     let file = world.write(" ", |number| if number > 0 { "after = [\"p0\"]".into() } else { String::new() });
     world.batch(&file, &["--detach"]).exits(0).says("2 of 3 projects are new");
-    until("all of it is done", || world.projects.iter().all(|project| project.landed("main") == ["parser"]));
+    until_within(MINUTE, "all of it is done", || {
+        world.projects.iter().all(|project| project.landed("main") == ["parser"])
+    });
     world.batch(&file, &[]).exits(0).says("3 passed");
     assert_eq!(world.sessions(), 3);
 }

@@ -1,10 +1,10 @@
 //! The commands of `longhaul` and their exit codes, while another process runs the log and while none does.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use longhaul_tests::command::{Longhaul, Running, Said};
 use longhaul_tests::project::{Habit, Plan, Project, plain};
+use longhaul_tests::wait::until;
 use serde_json::Value;
 
 /// A project and the command.
@@ -49,15 +49,6 @@ impl World {
         lines.into_iter().find(|line| line["id"] == feature).unwrap_or_default()
     }
 
-    /// Waits until the agent has committed something for a feature.
-    fn until_at_work(&self, feature: &str) {
-        let branch = format!("longhaul/{feature}");
-        until(&format!("the agent works on {feature}"), || {
-            let log = longhaul_tests::project::git(Path::new(&self.root), &["log", "--format=%s", &branch]);
-            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
-        });
-    }
-
     fn landed(&self, branch: &str) -> Vec<String> {
         let mut landed = self.project.landed(branch);
         landed.sort_unstable();
@@ -65,21 +56,11 @@ impl World {
     }
 }
 
-/// Waits until something holds, at most half a minute.
-#[track_caller]
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited half a minute in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 #[test]
 fn others_ask_and_join_while_one_runs() {
     let world = World::new(&[plain("parser", &[], 20), plain("table", &["parser"], 1)], 0.1);
     let mut run = world.begin("first");
-    world.until_at_work("parser");
+    world.project.until_at_work("parser");
     let status = world.status();
     assert_eq!((&status["is_running"], &status["phase"]), (&true.into(), &"working".into()), "{status:#}");
     let line = world.line("parser");
@@ -105,7 +86,7 @@ fn others_ask_and_join_while_one_runs() {
 fn a_paused_project_ends_its_session_and_goes_on_when_resumed() {
     let world = World::new(&[plain("parser", &[], 8), plain("table", &["parser"], 1)], 0.1);
     let mut run = world.begin("first");
-    world.until_at_work("parser");
+    world.project.until_at_work("parser");
     world.call(&["pause", "--reason", "lunch"]).exits(0).says("paused");
     run.exits(3);
     let status = world.status();
@@ -123,7 +104,7 @@ fn a_paused_project_ends_its_session_and_goes_on_when_resumed() {
 fn a_paused_project_is_resumed_while_it_runs() {
     let world = World::new(&[plain("parser", &[], 8)], 0.1);
     let mut run = world.begin("first");
-    world.until_at_work("parser");
+    world.project.until_at_work("parser");
     world.call(&["pause"]).exits(0);
     until("the pause is seen", || world.status()["phase"] == "paused");
     world.call(&["resume"]).exits(0);
@@ -135,7 +116,7 @@ fn a_paused_project_is_resumed_while_it_runs() {
 fn a_cancelled_project_stops_at_once_and_can_be_run_again() {
     let world = World::new(&[plain("parser", &[], 8), plain("table", &[], 1)], 0.2);
     let mut run = world.begin("first");
-    world.until_at_work("parser");
+    world.project.until_at_work("parser");
     world.call(&["cancel", "--reason", "too dear"]).exits(0).says("cancelled");
     run.exits(3);
     until("the agents are gone", || world.longhaul.left_over().is_empty());
@@ -150,7 +131,7 @@ fn a_cancelled_project_stops_at_once_and_can_be_run_again() {
 fn a_run_that_is_told_to_end_ends_its_agents_and_can_be_steered_at_rest() {
     let world = World::new(&[plain("parser", &[], 12), plain("table", &["parser"], 1)], 0.1);
     let mut run = world.begin("first");
-    world.until_at_work("parser");
+    world.project.until_at_work("parser");
     run.terminate();
     run.exits(3);
     assert!(run.said().contains("nothing is lost"), "{}", run.said());

@@ -6,8 +6,9 @@ mod schema;
 mod world;
 
 use longhaul_tests::project::{Habit, Plan, plain};
+use longhaul_tests::wait::until;
 
-use world::{World, until};
+use world::World;
 
 const NEVER: Plan = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
 const REPAIRS: Plan = Plan { id: "manual", needs: &[], steps: 1, habit: Habit::Repairs };
@@ -108,7 +109,7 @@ fn hash(text: &str) -> String {
 fn a_log_in_use_and_one_at_rest_look_the_same() {
     let world = World::new(&[NEVER, plain("table", &["parser"], 1), plain("manual", &[], 200)], 0.1);
     let mut run = world.begin();
-    world.until_at_work("manual");
+    world.project.until_at_work("manual");
     let commands = [
         "list",
         "tree .",
@@ -152,7 +153,7 @@ fn a_log_in_use_and_one_at_rest_look_the_same() {
 fn what_is_followed_ends_with_its_run() {
     let world = World::new(&[Plan { id: "parser", needs: &[], steps: 6, habit: Habit::Fills }], 0.1);
     let mut run = world.begin();
-    world.until_at_work("parser");
+    world.project.until_at_work("parser");
     let follow = |command: &str| {
         let args = [command, "parser", "--follow", "--dir", &world.root];
         world.longhaul.begin(&args, &world.project.place().join(command))
@@ -192,7 +193,7 @@ fn what_has_never_run_says_so() {
 fn people_who_paused_are_named() {
     let world = World::new(&[plain("parser", &[], 200), plain("table", &[], 1)], 0.1);
     let mut run = world.begin();
-    world.until_at_work("parser");
+    world.project.until_at_work("parser");
     world.call("why table").exits(0).says("The project works on 1 at once").says("parser");
     world.call("pause . --reason lunch").exits(0);
     world.call("why table").exits(0).says("The project was paused by tester: lunch");

@@ -1,10 +1,10 @@
 //! Telling runs something: the steering verbs, on a log that another process runs and on one at rest.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use longhaul_tests::command::{Longhaul, Running, Said};
 use longhaul_tests::project::{Habit, Plan, Project, plain};
+use longhaul_tests::wait::until;
 use serde_json::{Value, json};
 
 /// A project and the command.
@@ -54,23 +54,6 @@ impl World {
         let lines = status["features"].as_array().cloned().unwrap_or_default();
         lines.into_iter().find(|line| line["id"] == feature).unwrap_or_default()
     }
-
-    fn until_at_work(&self, feature: &str) {
-        let branch = format!("longhaul/{feature}");
-        until(&format!("the agent works on {feature}"), || {
-            let log = longhaul_tests::project::git(Path::new(&self.root), &["log", "--format=%s", &branch]);
-            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
-        });
-    }
-}
-
-#[track_caller]
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited half a minute in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// The runs that were told, and the others, by the answer of a verb.
@@ -107,7 +90,7 @@ fn a_feature_waits_for_approval_and_goes_back_when_it_is_denied() {
     world.longhaul.call(&["feature", "add", "shell", "A shell", "--check", check, "--dir", &world.root]).exits(0);
     world.project.commit("Ask for a shell");
     let mut run = world.begin("second");
-    world.until_at_work("shell");
+    world.project.until_at_work("shell");
     let deny = ["deny", "table", "--why", "wider columns, please", "--by", "ann", "-o", "json"];
     let said = world.tell(&deny);
     assert_eq!((&said.json()["by"], &said.json()["why"]), (&"ann".into(), &"wider columns, please".into()));
@@ -152,7 +135,7 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
     let world = World::new(&[repairs], 0.1, "");
     world.keep_prompts("parser");
     let mut run = world.begin("first");
-    world.until_at_work("parser");
+    world.project.until_at_work("parser");
     world.tell(&["steer", "parser", "write it with tabs", "--why", "house style"]).exits(0).says("told");
     world.longhaul.call(&["signal", "nobody/at-all/1", "note"]).exits(2);
     world.tell(&["signal", "parser", "note", "\"and keep it short\""]).exits(0).says("signalled");
@@ -170,7 +153,7 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
 fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() {
     let world = World::new(&[plain("parser", &[], 300), plain("table", &[], 1)], 0.1, "");
     let mut run = world.begin("first");
-    world.until_at_work("parser");
+    world.project.until_at_work("parser");
     let id = world.line("parser")["run"].as_str().unwrap_or_default().to_owned();
     let said = world.longhaul.call(&["terminate", &id, "--why", "it runs in circles", "-o", "json"]);
     assert_eq!(told(said.exits(0)), (vec![id.clone()], vec![]));

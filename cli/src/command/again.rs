@@ -18,20 +18,21 @@ pub(super) async fn fork(data_dir: &Path, arguments: Fork) -> Result<Exit> {
     let run = RunId::new(arguments.run).map_err(usage)?;
     let request = super::requested(&arguments.why);
     let again = Again::Fork { run, from: arguments.from, note: arguments.note, set: arguments.set, request };
-    ask(&reach(data_dir).await?, again).await
+    ask(&super::reach(data_dir).await?, again).await
 }
 
 pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit> {
     let run = RunId::new(arguments.run).map_err(usage)?;
     let request = super::requested(&arguments.why);
-    ask(&reach(data_dir).await?, Again::Fork { run, from: From::Start, note: None, set: Vec::new(), request }).await
+    ask(&super::reach(data_dir).await?, Again::Fork { run, from: From::Start, note: None, set: Vec::new(), request })
+        .await
 }
 
 pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exit> {
     let project = Project::at(&arguments.dir).await?.id;
     let again = Again::Rollback { project, to: arguments.to, request: super::requested(&arguments.why) };
     let desk = loop {
-        if let access @ Access::Remote(_) = reach(data_dir).await? {
+        if let access @ Access::Remote(_) = super::reach(data_dir).await? {
             return ask(&access, again).await;
         }
         // Nobody runs the log: we do, for as long as its project needs to go back. It is halted, so no agent is started.
@@ -51,11 +52,11 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
 pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result<Exit> {
     let run = RunId::new(arguments.run).map_err(usage)?;
     let request = super::requested(&arguments.why);
-    ask(&reach(data_dir).await?, Again::Checkpoint { run, note: arguments.note, request }).await
+    ask(&super::reach(data_dir).await?, Again::Checkpoint { run, note: arguments.note, request }).await
 }
 
 pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Result<Exit> {
-    let access = reach(data_dir).await?;
+    let access = super::reach(data_dir).await?;
     let target = target_run(&arguments.target).await?;
     let answer = super::ask(&access, Ask::Again { again: Again::Checkpoints { target } }).await?;
     let Answer::Again { report: Report::Checkpoints { rows } } = answer else { return Ok(Exit::Ok) };
@@ -89,11 +90,6 @@ async fn target_run(target: &str) -> Result<RunId> {
         return Ok(Project::at(path).await?.id);
     }
     RunId::new(target).map_err(|error| usage(format!("{error}, and there is no directory of that name")))
-}
-
-async fn reach(data_dir: &Path) -> Result<Access> {
-    let nothing = || usage(format!("there is no log in {}: nothing has run yet", data_dir.display()));
-    Access::reach(data_dir).await?.ok_or_else(nothing)
 }
 
 /// Asks, and says what came of it.

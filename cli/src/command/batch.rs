@@ -52,7 +52,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
 /// Submits; the id of the submission.
 async fn submit(access: &Access, asked: &Asked) -> Result<String> {
     let question = Ask::Submit { batch: asked.id.clone(), plan: asked.plan.clone() };
-    let Answer::Submitted { submission, known } = super::ask(access, question).await? else { return Err(unasked()) };
+    let Answer::Submitted { submission, known } = super::ask(access, question).await? else {
+        return Err(super::unasked());
+    };
     let (id, all) = (&asked.id, asked.plan.projects.len());
     term::say(match known {
         None => format!("batch {id}: {all} projects"),
@@ -62,10 +64,6 @@ async fn submit(access: &Access, asked: &Asked) -> Result<String> {
         Some(_) => format!("batch {id} is known: joined it, nothing is started twice"),
     });
     Ok(submission)
-}
-
-fn unasked() -> anyhow::Error {
-    anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")
 }
 
 /// The run of a batch, for messages.

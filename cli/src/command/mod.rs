@@ -14,6 +14,8 @@ mod run;
 mod status;
 mod steer;
 
+use std::path::Path;
+
 use anyhow::Result;
 use longhaul_engine::Request;
 
@@ -58,6 +60,20 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Bench(bench) => bench::run(&data_dir, &bench).await,
         Command::Completions(completions) => Ok(completions::run(&completions)),
     }
+}
+
+/// The log; a complaint if there is none.
+async fn reach(data_dir: &Path) -> Result<Access> {
+    Access::reach(data_dir).await?.ok_or_else(|| no_log(data_dir))
+}
+
+fn no_log(data_dir: &Path) -> anyhow::Error {
+    usage(format!("there is no log in {}: nothing has run yet", data_dir.display()))
+}
+
+/// An answer to another question: whoever runs the log is perhaps another version.
+fn unasked() -> anyhow::Error {
+    anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")
 }
 
 /// Who gives this command.

@@ -7,16 +7,14 @@ use longhaul_engine::RunId;
 
 use crate::arguments::Reconcile;
 use crate::exit::{Exit, usage};
-use crate::owner::{Access, Answer, Ask};
+use crate::owner::{Answer, Ask};
 use crate::term;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Reconcile) -> Result<Exit> {
     let run = RunId::new(arguments.run.clone()).map_err(usage)?;
     let output = arguments.output.as_deref().map(serde_json::from_str).transpose();
     let output = output.context("--output is not JSON").map_err(|error| usage(format!("{error:#}")))?;
-    let Some(access) = Access::reach(data_dir).await? else {
-        return Err(usage(format!("there is no log in {}", data_dir.display())));
-    };
+    let access = super::reach(data_dir).await?;
     let request = super::requested(&arguments.reason);
     let question = Ask::Reconcile { run: run.clone(), landed: arguments.landed, output, request };
     if let Answer::Told { .. } = super::ask(&access, question).await? {

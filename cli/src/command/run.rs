@@ -165,7 +165,7 @@ async fn watch(access: &Access, projects: &[Project]) -> Result<Vec<StatusDocume
     for project in projects {
         match super::ask(access, Ask::Begin { project: project.reference() }).await? {
             Answer::Begun { sync } => watched.push(Watched::new(project.id.clone(), sync)),
-            _ => return Err(anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")),
+            _ => return Err(super::unasked()),
         }
     }
     let mut progress = Progress::new();
@@ -189,7 +189,7 @@ async fn watch(access: &Access, projects: &[Project]) -> Result<Vec<StatusDocume
 pub(super) async fn status(access: &Access, project: &RunId) -> Result<StatusDocument> {
     match super::ask(access, Ask::Status { project: project.clone() }).await? {
         Answer::Status { status } => Ok(*status),
-        _ => Err(anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")),
+        _ => Err(super::unasked()),
     }
 }
 

@@ -61,9 +61,7 @@ async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> 
     if !named.is_empty() && !tell.filters.is_empty() {
         return Err(usage("give either names or --filter, not both"));
     }
-    let Some(access) = Access::reach(data_dir).await? else {
-        return Err(usage(format!("there is no log in {}: nothing has run yet", data_dir.display())));
-    };
+    let access = super::reach(data_dir).await?;
     let mut found = targets::find(&access, named, tell, order).await?;
     found.truncate(tell.limit.unwrap_or(usize::MAX));
     if found.is_empty() {
@@ -112,6 +110,6 @@ async fn tell_one(
         }
         Answer::Held { reason } => vec![Line { run: target.written, outcome: Outcome::Held(reason), waits: false }],
         Answer::Failed { reason } => return Err(anyhow::anyhow!(reason)),
-        _ => return Err(anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")),
+        _ => return Err(super::unasked()),
     })
 }

@@ -1,15 +1,16 @@
 //! Checkpoints that a person asks for: of a feature that is worked on, and of one that has stopped.
 
 use longhaul_tests::project::{Habit, Plan, plain};
+use longhaul_tests::wait::until;
 use serde_json::json;
 
-use super::world::{World, until};
+use super::world::World;
 
 #[test]
 fn a_work_tree_is_kept_as_it_is_while_an_agent_works_in_it() {
     let world = World::new(&[plain("parser", &[], 8)], 0.1, "");
     let mut run = world.begin(&["run", &world.root]);
-    world.until_at_work("parser");
+    world.project.until_at_work("parser");
     let id = world.id("parser", 1);
     let tree = world.longhaul.home().join("worktrees").join(id.split('/').next().unwrap()).join("parser");
     std::fs::write(tree.join("draft.txt"), "a draft\n").unwrap();

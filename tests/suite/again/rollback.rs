@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use longhaul_tests::project::{Plan, plain};
+use longhaul_tests::wait::until;
 use serde_json::json;
 
-use super::world::{World, until};
+use super::world::World;
 
 /// Three that land one after another.
 const PLANS: [Plan; 3] = [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
@@ -59,7 +60,7 @@ fn a_running_project_is_halted_first_and_work_on_what_is_undone_begins_anew() {
     let plans = [plain("parser", &[], 1), plain("table", &["parser"], 12), plain("shell", &["parser"], 12)];
     let world = World::new(&plans, 0.1, "");
     let mut run = world.begin(&["run", &world.root]);
-    world.until_at_work("table");
+    world.project.until_at_work("table");
     let first = world.project.git(&["rev-list", "--max-parents=0", "main"]);
     rollback(&world, &first).exits(0).says("to be done again: parser");
     run.exits(3);

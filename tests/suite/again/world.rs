@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use longhaul_engine::{Event, EventStore, RunId};
 use longhaul_storage::SledStore;
@@ -72,24 +71,5 @@ impl World {
     /// How many sessions a run began by itself.
     pub(super) fn sessions(&self, run: &str) -> usize {
         self.project.marks().iter().filter(|mark| mark.session.0 == run).count()
-    }
-
-    /// Waits until the agent has committed something for a feature.
-    pub(super) fn until_at_work(&self, feature: &str) {
-        let branch = format!("longhaul/{feature}");
-        until(&format!("the agent works on {feature}"), || {
-            let log = longhaul_tests::project::git(Path::new(&self.root), &["log", "--format=%s", &branch]);
-            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
-        });
-    }
-}
-
-/// Waits until something holds, at most half a minute.
-#[track_caller]
-pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited half a minute in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -6,9 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use longhaul_storage::SledStore;
 use longhaul_tests::project::plain;
+use longhaul_tests::wait::until;
 use serde_json::Value;
 
-use super::world::{World, until};
+use super::world::World;
 
 /// The findings about one matter: how bad, and what.
 fn about(report: &Value, subject: &str) -> Vec<(String, String)> {

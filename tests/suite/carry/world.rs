@@ -1,7 +1,6 @@
 //! A project, its log, and places to carry the log to.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 
 use longhaul_tests::command::{Longhaul, Running, Said};
 use longhaul_tests::project::{Plan, Project, plain};
@@ -35,11 +34,7 @@ impl World {
     /// Starts `longhaul run` in a process of its own, and waits until the agent works on a feature.
     pub(super) fn at_work(&mut self, feature: &str) -> Running {
         let run = self.longhaul.begin(&["run", &self.root], &self.project.place().join("said"));
-        let branch = format!("longhaul/{feature}");
-        until(&format!("the agent works on {feature}"), || {
-            let log = longhaul_tests::project::git(Path::new(&self.root), &["log", "--format=%s", &branch]);
-            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
-        });
+        self.project.until_at_work(feature);
         self.id = self.project.git(&["config", "longhaul.id"]);
         run
     }
@@ -69,16 +64,6 @@ impl World {
 
 pub(super) fn longhaul(home: impl Into<PathBuf>) -> Longhaul {
     Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), home)
-}
-
-/// Waits until something holds, at most half a minute.
-#[track_caller]
-pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited half a minute in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// The last line of what a command gave.

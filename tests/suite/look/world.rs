@@ -1,7 +1,6 @@
 //! A project to look at, and the command.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use longhaul_tests::command::{Longhaul, Running, Said};
 use longhaul_tests::project::{Plan, Project};
@@ -78,23 +77,5 @@ impl World {
             "{} differs; LONGHAUL_RECORD=1 records it anew\n--- recorded\n{recorded}\n--- now\n{text}",
             path.display()
         );
-    }
-
-    pub(super) fn until_at_work(&self, feature: &str) {
-        let branch = format!("longhaul/{feature}");
-        until(&format!("the agent works on {feature}"), || {
-            let log = longhaul_tests::project::git(Path::new(&self.root), &["log", "--format=%s", &branch]);
-            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
-        });
-    }
-}
-
-/// Waits until something holds, at most half a minute.
-#[track_caller]
-pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited half a minute in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }

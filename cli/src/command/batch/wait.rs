@@ -8,13 +8,13 @@ use anyhow::Result;
 use longhaul_engine::RunId;
 use longhaul_workflows::batch::{Entry, ProjectState};
 
-use crate::command::{ask, run};
+use crate::command::{ask, run, unasked};
 use crate::exit::Complaint;
 use crate::owner::{Access, Answer, Ask, BatchStanding, Desk, Limits, Server};
 use crate::status::{self, StatusDocument};
 use crate::term;
 
-use super::{Asked, Changes, submit, unasked};
+use super::{Asked, Changes, submit};
 
 /// How often a batch is looked at.
 const LOOK: Duration = Duration::from_millis(200);

@@ -6,8 +6,9 @@ use anyhow::Result;
 use longhaul_storage::{CheckReport, Damage};
 use serde_json::json;
 
-use super::{counted, not_asked_for, reach, send};
+use super::{counted, send};
 use crate::arguments::{Check, Output};
+use crate::command::{reach, unasked};
 use crate::exit::Exit;
 use crate::owner::{Carried, Errand};
 use crate::term;
@@ -15,7 +16,7 @@ use crate::term;
 pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
     let access = reach(data_dir).await?;
     let Carried::Checked(report) = send(&access, Errand::Check { repair: arguments.repair }).await? else {
-        return Err(not_asked_for());
+        return Err(unasked());
     };
     let left = report.damages.iter().filter(|damage| !damage.mended).count();
     match arguments.output {

@@ -9,8 +9,9 @@ use longhaul_engine::RunId;
 use longhaul_storage::Scope;
 
 use super::scratch::Scratch;
-use super::{below, counted, not_asked_for, reach, send};
+use super::{below, counted, send};
 use crate::arguments::{Backup, Export};
+use crate::command::{reach, unasked};
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Carried, Errand};
 use crate::term;
@@ -68,7 +69,7 @@ async fn write_to(
 ) -> Result<Exit> {
     let errand = Errand::Export { scope, file: file.to_owned(), compress, backup };
     let Carried::Exported { runs, events, damaged } = send(access, errand).await? else {
-        return Err(not_asked_for());
+        return Err(unasked());
     };
     for (run, reason) in &damaged {
         term::say(format!("longhaul: run {run} is left out: {reason}; see `longhaul check`"));

@@ -6,8 +6,9 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::scratch::Scratch;
-use super::{counted, not_asked_for, send};
+use super::{counted, send};
 use crate::arguments::{Import, Output};
+use crate::command::unasked;
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Carried, Errand, Imported};
 use crate::term;
@@ -22,7 +23,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     let file = scratch.as_ref().map_or(arguments.file.as_path(), Scratch::path);
     let file = std::path::absolute(file).with_context(|| format!("cannot read {}", file.display()))?;
     let Carried::Imported(imported) = send(&access, Errand::Import { file, dry_run: arguments.dry_run }).await? else {
-        return Err(not_asked_for());
+        return Err(unasked());
     };
     let taken = imported.unreadable.is_none() && imported.differ.is_empty();
     match arguments.output {

@@ -28,22 +28,12 @@ pub(super) use prune::run as prune;
 pub(super) use replay::run as replay;
 pub(super) use restore::run as restore;
 
-/// The log; a complaint if there is none.
-async fn reach(data_dir: &Path) -> Result<Access> {
-    let access = Access::reach(data_dir).await?;
-    access.ok_or_else(|| usage(format!("there is no log in {}: nothing has run yet", data_dir.display())))
-}
-
 /// Has an errand done.
 async fn send(access: &Access, errand: Errand) -> Result<Carried> {
     match super::ask(access, Ask::Carry { what: errand }).await? {
         Answer::Carried { what } => Ok(*what),
-        _ => Err(not_asked_for()),
+        _ => Err(super::unasked()),
     }
-}
-
-fn not_asked_for() -> anyhow::Error {
-    anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")
 }
 
 /// A project and all below it, by its id or by its directory.

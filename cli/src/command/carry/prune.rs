@@ -7,8 +7,9 @@ use chrono::{SecondsFormat, Utc};
 use longhaul_storage::Scope;
 use serde_json::json;
 
-use super::{below, counted, not_asked_for, reach, send};
+use super::{below, counted, send};
 use crate::arguments::{Ended, Output, Prune};
+use crate::command::{reach, unasked};
 use crate::exit::Exit;
 use crate::owner::{Carried, Errand, PrunedRun};
 use crate::term;
@@ -28,7 +29,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     let access = reach(data_dir).await?;
     let errand = Errand::Prune { scope, ended_before, statuses: statuses.collect(), dry_run };
     let Carried::Pruned { runs, files, bytes, problem } = send(&access, errand).await? else {
-        return Err(not_asked_for());
+        return Err(unasked());
     };
     match arguments.output {
         Output::Json => {

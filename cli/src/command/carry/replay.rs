@@ -11,8 +11,9 @@ use longhaul_storage::bundle::{BundleError, Reader};
 
 use super::scratch::Scratch;
 use super::verdict::{self, Line, Report, Verdict};
-use super::{below, not_asked_for, reach, send};
+use super::{below, send};
 use crate::arguments::{Output, Replay};
+use crate::command::{reach, unasked};
 use crate::exit::{Exit, usage};
 use crate::owner::{self, Carried, Errand};
 use crate::term;
@@ -103,7 +104,7 @@ async fn of_log(data_dir: &Path, scope: Scope, workflows: &Workflows) -> Result<
     let scratch = Scratch::in_dir(data_dir);
     let file = scratch.path().to_owned();
     let errand = Errand::Export { scope, file, compress: false, backup: false };
-    let Carried::Exported { damaged, .. } = send(&access, errand).await? else { return Err(not_asked_for()) };
+    let Carried::Exported { damaged, .. } = send(&access, errand).await? else { return Err(unasked()) };
     drop(access);
     let mut lines = of_file(scratch.path(), workflows);
     for line in &mut lines {

@@ -49,11 +49,7 @@ async fn ask(data_dir: &Path, question: Question) -> Result<Option<Document>> {
 
 /// Asks the log, which has to be there.
 async fn ask_log(data_dir: &Path, question: Question) -> Result<Document> {
-    ask(data_dir, question).await?.ok_or_else(|| no_log(data_dir))
-}
-
-fn no_log(data_dir: &Path) -> anyhow::Error {
-    usage(format!("there is no log in {}: nothing has run yet", data_dir.display()))
+    ask(data_dir, question).await?.ok_or_else(|| super::no_log(data_dir))
 }
 
 /// Whether whoever gave the command is to correct it.

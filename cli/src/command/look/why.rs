@@ -31,7 +31,7 @@ async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     let (error, has_run) = match super::ask(data_dir, question).await {
         Ok(Some(Document::Why(document))) => return Ok(document),
         Ok(Some(other)) => return Err(super::unexpected(&other)),
-        Ok(None) => (super::no_log(data_dir), false),
+        Ok(None) => (crate::command::no_log(data_dir), false),
         Err(error) => (error, true),
     };
     match of_list(arguments, has_run).await {

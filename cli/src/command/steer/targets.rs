@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use longhaul_engine::RunId;
 
 use crate::arguments::Tell;
-use crate::command::ask;
+use crate::command::{ask, unasked};
 use crate::exit::usage;
 use crate::owner::{self, Access, Answer, Ask, Order};
 use crate::place::Project;
@@ -43,7 +43,7 @@ pub(super) async fn find(access: &Access, named: &[String], tell: &Tell, order: 
 
 async fn filtered(access: &Access, tell: &Tell, order: &Order) -> Result<Vec<Target>> {
     let Answer::Selected { runs } = ask(access, Ask::Select { filters: tell.filters.clone() }).await? else {
-        return Err(anyhow::anyhow!("the running Longhaul gave an answer that was not asked for"));
+        return Err(unasked());
     };
     let concerned = runs.into_iter().filter(|run| order.concerns(run)).collect();
     let meant = match order {
