@@ -1,6 +1,7 @@
 //! What the committer knows of each run: where its history ends, and whether it is over.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use longhaul_engine::{Position, RunId, StoreError};
 
@@ -9,7 +10,7 @@ use crate::flaw::Flaw;
 use crate::wire::v1;
 use crate::{key, record};
 
-/// How many runs are remembered between groups.
+/// How many runs are remembered that the tree knows as well.
 const REMEMBERED: usize = 65_536;
 
 /// Where a run stands, as far as the committer has to know.
@@ -27,48 +28,79 @@ impl Standing {
     }
 }
 
-/// A bounded cache over the tree. Within a group it is ahead of the tree, so that later commits see earlier ones.
+/// A bounded cache over the tree, and ahead of it: later commits see earlier ones that are not written yet.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     tree: sled::Tree,
-    known: HashMap<RunId, Standing>,
+    blobs: Arc<BlobStore>,
+    known: HashMap<RunId, Known>,
+    /// The group that is being gathered; the one before it may be on its way into the tree.
+    group: u64,
+    /// Runs that were over when they were last seen: hardly anybody asks for one again.
+    over: Vec<RunId>,
+}
+
+/// Where a run stands, and the group that brought it there.
+#[derive(Debug)]
+struct Known {
+    standing: Standing,
+    group: u64,
 }
 
 impl Ledger {
-    pub(crate) fn new(tree: sled::Tree) -> Self {
-        Self { tree, known: HashMap::new() }
-    }
-
-    /// Forgets, if it knows too much; only between groups, when the tree has caught up.
-    pub(crate) fn trim(&mut self) {
-        if self.known.len() > REMEMBERED {
-            self.known.clear();
-        }
+    pub(crate) fn new(tree: sled::Tree, blobs: Arc<BlobStore>) -> Self {
+        Self { tree, blobs, known: HashMap::new(), group: 1, over: Vec::new() }
     }
 
     /// Where a run stands.
-    pub(crate) fn of(&mut self, run: &RunId, blobs: &BlobStore) -> Result<Standing, StoreError> {
-        if let Some(standing) = self.known.get(run) {
-            return Ok(*standing);
+    pub(crate) fn of(&mut self, run: &RunId) -> Result<Standing, StoreError> {
+        if let Some(known) = self.known.get(run) {
+            return Ok(known.standing);
         }
-        let standing = look_up(&self.tree, run, blobs)?;
-        self.known.insert(run.clone(), standing);
+        let standing = look_up(&self.tree, run, &self.blobs)?;
+        self.known.insert(run.clone(), Known { standing, group: 0 });
         Ok(standing)
     }
 
-    /// Forgets a run of which records are taken away. The next commit of the same group still sees the old ones: whoever
-    /// asks for this is alone with the run.
+    /// Forgets a run of which records are taken away. Until that is written, others still see them: whoever asks for this
+    /// is alone with the run.
     pub(crate) fn forget(&mut self, run: &RunId) {
         self.known.remove(run);
     }
 
     /// Records what an accepted commit makes of a run.
     pub(crate) fn set(&mut self, run: &RunId, standing: Standing) {
-        self.known.insert(run.clone(), standing);
+        if standing.terminal {
+            self.over.push(run.clone());
+        }
+        self.known.insert(run.clone(), Known { standing, group: self.group });
+    }
+
+    /// The group is complete: what comes now belongs to the next one.
+    pub(crate) fn next_group(&mut self) {
+        self.group += 1;
+    }
+
+    /// All groups but the one that is being gathered are in the tree: what they brought can be forgotten.
+    pub(crate) fn caught_up(&mut self) {
+        let (known, group) = (&mut self.known, self.group);
+        self.over.retain(|run| {
+            let ahead = known.get(run).is_some_and(|known| known.group == group);
+            if !ahead {
+                known.remove(run);
+            }
+            ahead
+        });
+        if known.len() > REMEMBERED {
+            known.retain(|_, known| known.group == group);
+        }
     }
 }
 
 fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<Standing, StoreError> {
+    if is_unknown(tree, run).map_err(|error| unreadable(&error))? {
+        return Ok(Standing { end: 0, terminal: false });
+    }
     let last = tree.range(key::event(run, 0)..=key::event(run, u64::MAX)).next_back();
     let Some((last_key, last_event)) = last.transpose().map_err(|error| unreadable(&error))? else {
         return Ok(Standing { end: 0, terminal: false });
@@ -76,6 +108,11 @@ fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<Standing
     let end = key::number_of(&last_key).map_or(0, |position| position + 1);
     let terminal = is_over(tree, run, blobs, (&last_key, &last_event))?;
     Ok(Standing { end, terminal })
+}
+
+/// Two quick questions, for a search is slow: most runs that are looked up are about to be born.
+fn is_unknown(tree: &sled::Tree, run: &RunId) -> sled::Result<bool> {
+    Ok(!tree.contains_key(key::summary(run))? && !tree.contains_key(key::event(run, 0))?)
 }
 
 /// By the summary; where that is missing or damaged, by the last event.

@@ -54,6 +54,7 @@ mod check;
 mod committer;
 mod files;
 mod flaw;
+mod group;
 pub mod history_file;
 mod key;
 mod ledger;

@@ -114,9 +114,12 @@ impl Order {
         if let Some(seq) = commit.consumed {
             order.writes.push((key::numbered(key::MESSAGE, run, seq).into(), None));
         }
-        order.births = commit.births.iter().map(|birth| new_run(birth, packer)).collect::<Result<_, _>>()?;
-        order.deliveries =
-            commit.deliveries.iter().map(|delivery| letter(delivery, packer)).collect::<Result<_, _>>()?;
+        for birth in &commit.births {
+            order.births.push(new_run(birth, packer)?);
+        }
+        for delivery in &commit.deliveries {
+            order.deliveries.push(letter(delivery, packer)?);
+        }
         order.bytes = order.size();
         Ok((order, answer))
     }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
@@ -14,6 +13,7 @@ use longhaul_engine::{Event, EventStore, Message, Payload, Position, RunId, Stor
 use crate::blob::{BlobStore, NewBlob};
 use crate::committer::Committer;
 use crate::flaw::{Flaw, words_of};
+use crate::group::Writer;
 use crate::ledger::Ledger;
 use crate::open::{self, Opened};
 use crate::order::{Answer, Order};
@@ -27,8 +27,8 @@ use crate::wire::pack::Packer;
 #[derive(Debug)]
 pub struct SledStore {
     pub(crate) shared: Arc<Shared>,
-    orders: Mutex<Option<Sender<Order>>>,
-    committer: Option<JoinHandle<()>>,
+    committer: Arc<Committer>,
+    writer: Option<JoinHandle<()>>,
 }
 
 /// What reads need; the lock goes last, when nobody can write any more.
@@ -36,7 +36,7 @@ pub struct SledStore {
 pub(crate) struct Shared {
     pub(crate) directory: PathBuf,
     pub(crate) reader: Reader,
-    /// Held while a group is written; see [`Committer::still`].
+    /// Held while a group is written; see [`Writer::still`].
     pub(crate) still: Arc<Mutex<()>>,
     /// Shared by those whose blobs are written and not yet named by a record; alone with it, one sees which are in use.
     pub(crate) blobs_in_use: tokio::sync::RwLock<()>,
@@ -95,31 +95,34 @@ impl SledStore {
         let blobs = Arc::new(BlobStore::open(directory.join("blobs"), Arc::clone(&poison))?);
         let space = Arc::new(Watch::new(options.free_space.unwrap_or_else(|| space::probe_of(directory))));
         let tree: sled::Tree = (*db).clone();
-        let (orders, receiver) = mpsc::channel();
-        let committer = Committer {
+        let writer = Writer {
             tree: tree.clone(),
             file,
             sync: options.sync,
-            blobs: Arc::clone(&blobs),
-            ledger: Ledger::new(tree),
-            // No owner gives out four thousand million messages, so the numbers of two owners never meet.
-            next_seq: epoch << 32,
-            space: Arc::clone(&space),
             poison: Arc::clone(&poison),
             counters: Arc::clone(&counters),
             still: Arc::clone(&still),
             directory: directory.to_owned(),
             epoch,
         };
-        let committer = std::thread::Builder::new()
+        let committer = Committer::new(
+            Ledger::new(tree, Arc::clone(&blobs)),
+            // No owner gives out four thousand million messages, so the numbers of two owners never meet.
+            epoch << 32,
+            Arc::clone(&space),
+            Arc::clone(&poison),
+        );
+        let committer = Arc::new(committer);
+        let groups = Arc::clone(&committer);
+        let writer = std::thread::Builder::new()
             .name("committer".into())
-            .spawn(move || committer.run(&receiver))
+            .spawn(move || writer.run(&groups))
             .map_err(|error| StoreError::Unusable(format!("no thread for the committer: {error}")))?;
         let (directory, reader) = (directory.to_owned(), Reader { db, blobs });
         let (blobs_in_use, pictures) = (tokio::sync::RwLock::default(), Arc::default());
         let shared =
             Shared { directory, reader, still, blobs_in_use, pictures, space, poison, counters, epoch, _lock: lock };
-        Ok(Self { shared: Arc::new(shared), orders: Mutex::new(Some(orders)), committer: Some(committer) })
+        Ok(Self { shared: Arc::new(shared), committer, writer: Some(writer) })
     }
 
     /// The number of this ownership: one more than that of the owner before.
@@ -151,15 +154,8 @@ impl SledStore {
             let shared = Arc::clone(&self.shared);
             blocking(move || shared.write(&packer.blobs)).await?;
         }
-        let sent = {
-            let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
-            orders.as_ref().is_some_and(|orders| orders.send(order).is_ok())
-        };
-        let gone = || StoreError::Poisoned("the committer is gone".into());
-        if !sent {
-            return Err(gone());
-        }
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        self.committer.accept(order)?;
+        answer.await.unwrap_or_else(|_| Err(StoreError::Poisoned("the committer is gone".into())))
     }
 
     /// Reads at once what needs little, and in a thread of its own what needs a blob or is long.
@@ -196,9 +192,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
 
 impl Drop for SledStore {
     fn drop(&mut self) {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(committer) = self.committer.take() {
-            let _ = committer.join();
+        self.committer.close();
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
         }
     }
 }

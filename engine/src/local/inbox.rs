@@ -34,6 +34,12 @@ impl Inbox {
         }
     }
 
+    /// Has the run look again before it leaves memory.
+    pub(crate) fn nudge(&self) {
+        self.state().unseen = true;
+        self.arrived.notify_one();
+    }
+
     /// Resolves when something arrived since the last call.
     pub(crate) async fn arrived(&self) {
         self.arrived.notified().await;

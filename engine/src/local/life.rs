@@ -63,16 +63,39 @@ impl Life {
         retire: mpsc::UnboundedSender<Retirement>,
     ) -> Result<(Self, Payload), StoreError> {
         let summary = shared.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
-        let mut events = shared.store.read(&run, summary.origin).await?.into_iter();
+        let events = shared.store.read(&run, summary.origin).await?;
+        for message in shared.store.mailbox(&run).await? {
+            inbox.push(message);
+        }
+        Self::over(shared, run, inbox, retire, summary, events)
+    }
+
+    /// The first life of a run that was just born: its history is its birth, and its mail is handed over.
+    pub(crate) fn first(
+        shared: Arc<Shared>,
+        birth: Birth,
+        inbox: Arc<Inbox>,
+        retire: mpsc::UnboundedSender<Retirement>,
+    ) -> Result<(Self, Payload), StoreError> {
+        let Birth { run, event, summary } = birth;
+        Self::over(shared, run, inbox, retire, summary, vec![event])
+    }
+
+    fn over(
+        shared: Arc<Shared>,
+        run: RunId,
+        inbox: Arc<Inbox>,
+        retire: mpsc::UnboundedSender<Retirement>,
+        summary: Summary,
+        events: Vec<Event>,
+    ) -> Result<(Self, Payload), StoreError> {
+        let mut events = events.into_iter();
         let Some(Event { position, kind: EventKind::RunStarted { input, .. }, .. }) = events.next() else {
             let record = format!("run {run}, position {}", summary.origin);
             return Err(StoreError::Damaged { record, reason: "a segment must begin with RunStarted".into() });
         };
         let next = position + 1 + events.len() as u64;
         let paused = matches!(summary.status, Status::Paused(_));
-        for message in shared.store.mailbox(&run).await? {
-            inbox.push(message);
-        }
         let replay = Replay::new(events);
         let (records, progress) = mpsc::unbounded_channel();
         let (parked, broken) = (false, None);

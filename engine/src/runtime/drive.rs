@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use crate::context::Stop;
 use crate::id::RunId;
 use crate::local::{Inbox, Life, Retirement};
-use crate::store::StoreError;
+use crate::store::{Birth, StoreError};
 
 use super::Shared;
 
@@ -21,9 +21,10 @@ enum End {
     Stuck(Stop),
 }
 
-pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>) {
+/// `birth`: of a run that was just born, and of which nobody else knows.
+pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>, mut birth: Option<Birth>) {
     loop {
-        let life = live(&shared, &run, &inbox);
+        let life = live(&shared, &run, &inbox, birth.take());
         let end = AssertUnwindSafe(life).catch_unwind().await.unwrap_or_else(|_| {
             let message = format!("the workflow of run {run} panicked; this is a bug, its history is as it was");
             End::Stuck(StoreError::Unusable(message).into())
@@ -55,9 +56,13 @@ pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>) {
     }
 }
 
-async fn live(shared: &Arc<Shared>, run: &RunId, inbox: &Arc<Inbox>) -> End {
+async fn live(shared: &Arc<Shared>, run: &RunId, inbox: &Arc<Inbox>, birth: Option<Birth>) -> End {
     let (retire, mut retired) = mpsc::unbounded_channel();
-    let begun = Life::begin(Arc::clone(shared), run.clone(), Arc::clone(inbox), retire).await;
+    let (here, mail) = (Arc::clone(shared), Arc::clone(inbox));
+    let begun = match birth {
+        Some(birth) => Life::first(here, birth, mail, retire),
+        None => Life::begin(here, run.clone(), mail, retire).await,
+    };
     let (mut life, input) = match begun {
         Ok(begun) => begun,
         Err(error) => return End::Stuck(error.into()),

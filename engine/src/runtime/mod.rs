@@ -2,6 +2,7 @@
 
 mod drive;
 mod engine;
+mod expected;
 mod shared;
 mod timers;
 

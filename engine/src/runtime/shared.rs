@@ -12,10 +12,11 @@ use crate::context::Stop;
 use crate::event::{Message, Outcome};
 use crate::id::RunId;
 use crate::local::{Inbox, Pools};
-use crate::store::{Commit, Committed, EventStore, StoreError};
+use crate::store::{Birth, Commit, Committed, EventStore, StoreError};
 use crate::workflow::Workflows;
 
 use super::engine::{Options, Recorded};
+use super::expected::Expected;
 use super::timers::Timers;
 
 /// What all lives of all runs share.
@@ -77,14 +78,17 @@ impl Shared {
 
     /// Makes a decision durable, then tells everybody whom it concerns.
     pub(crate) async fn record(&self, commit: Commit) -> Result<Committed, StoreError> {
+        let expected: Vec<_> = commit.births.iter().map(|birth| Expected::new(self, birth)).collect();
         let births: Vec<RunId> = commit.births.iter().map(|birth| birth.run.clone()).collect();
         let recipients: Vec<RunId> = commit.deliveries.iter().map(|delivery| delivery.to.clone()).collect();
         let told = (self.recorded.receiver_count() > 0)
             .then(|| Arc::new(Recorded { run: commit.run.clone(), events: commit.events.clone() }));
         let committed = self.store.commit(commit).await?;
-        for (run, born) in births.into_iter().zip(&committed.born) {
-            if *born {
-                self.wake(run);
+        for ((run, expected), born) in births.into_iter().zip(expected).zip(&committed.born) {
+            match expected {
+                Some(expected) if *born => expected.begin(),
+                None if *born => self.wake(run),
+                _ => {}
             }
         }
         for (to, message) in recipients.into_iter().zip(&committed.delivered) {
@@ -100,11 +104,11 @@ impl Shared {
 
     /// Hands a stored message to its run, in memory or not.
     pub(super) fn hand_over(&self, to: RunId, message: Message) {
-        let resident = self.residents().get(&to).cloned();
-        match resident {
-            Some(inbox) => inbox.push(message),
-            None => self.wake(to),
+        // With the lock held, or the run could leave memory before the message is in its inbox.
+        if let Some(inbox) = self.residents().get(&to) {
+            return inbox.push(message);
         }
+        self.wake(to);
     }
 
     /// From now on, a run and all below it are taken up.
@@ -112,7 +116,7 @@ impl Shared {
         self.adopted.lock().unwrap_or_else(PoisonError::into_inner).push(root.to_owned());
     }
 
-    fn is_adopted(&self, run: &RunId) -> bool {
+    pub(super) fn is_adopted(&self, run: &RunId) -> bool {
         let below = |root: &String| {
             let rest = run.as_str().strip_prefix(root.as_str());
             rest.is_some_and(|rest| root.is_empty() || rest.is_empty() || rest.starts_with('/'))
@@ -125,15 +129,22 @@ impl Shared {
         if self.is_stopping() || !self.is_adopted(&run) {
             return;
         }
-        let Some(shared) = self.this.upgrade() else { return };
         let mut residents = self.residents();
-        if residents.contains_key(&run) {
+        if let Some(inbox) = residents.get(&run) {
+            inbox.nudge();
             return;
         }
         let inbox = Arc::<Inbox>::default();
         residents.insert(run.clone(), Arc::clone(&inbox));
+        drop(residents);
+        self.begin(run, inbox, None);
+    }
+
+    /// Starts the life of a run that has its place in memory.
+    pub(super) fn begin(&self, run: RunId, inbox: Arc<Inbox>, birth: Option<Birth>) {
+        let Some(shared) = self.this.upgrade() else { return };
         self.lives.send_modify(|lives| *lives += 1);
-        tokio::spawn(super::drive::drive(shared, run, inbox));
+        tokio::spawn(super::drive::drive(shared, run, inbox, birth));
     }
 
     /// Takes a run out of memory, unless something arrived that it has not seen.
@@ -177,7 +188,7 @@ impl Shared {
         }
     }
 
-    fn residents(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Inbox>>> {
+    pub(super) fn residents(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Inbox>>> {
         self.residents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -11,7 +11,7 @@ pub(crate) type Time = i64;
 /// Where the bytes of a payload are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Stored {
-    Inline(Vec<u8>),
+    Inline(#[serde(with = "serde_bytes")] Vec<u8>),
     Blob(BlobRef),
 }
 

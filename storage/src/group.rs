@@ -1,0 +1,143 @@
+//! Commits that are written together, and the one place where anything is written.
+
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use longhaul_engine::StoreError;
+use longhaul_engine::store::Committed;
+use tokio::sync::oneshot;
+
+use crate::committer::Committer;
+use crate::flaw::words_of;
+use crate::key;
+use crate::open::closed_record;
+use crate::order::Write;
+use crate::poison::Poison;
+use crate::statistics::{Counters, Statistics};
+use crate::witness::Witness;
+
+/// Commits that were accepted and are to be written as one.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    batch: sled::Batch,
+    writes: usize,
+    pub(crate) size: Statistics,
+    pub(crate) answers: Vec<Accepted>,
+}
+
+/// A commit that was accepted, and whom to tell.
+pub(crate) type Accepted = (oneshot::Sender<Result<Committed, StoreError>>, Committed);
+
+/// A group whose fate is known.
+struct Written {
+    result: Result<(), StoreError>,
+    answers: Vec<Accepted>,
+}
+
+impl Written {
+    /// Tells everybody.
+    fn answer(self) {
+        for (reply, committed) in self.answers {
+            let _ = reply.send(self.result.clone().map(|()| committed));
+        }
+    }
+}
+
+impl Group {
+    pub(crate) fn write(&mut self, (key, value): Write) {
+        self.writes += 1;
+        self.size.bytes += (key.len() + value.as_ref().map_or(0, |value| value.len())) as u64;
+        match value {
+            Some(value) => self.batch.insert(key, value),
+            None => self.batch.remove(key),
+        }
+    }
+}
+
+/// A group up to this size is answered at once; a larger one by another thread, while the next one is written.
+const SMALL_GROUP: usize = 8;
+
+/// The writing end of a log: one thread, which writes one group at a time.
+pub(crate) struct Writer {
+    pub(crate) tree: sled::Tree,
+    /// Our own descriptor of sled's file, for the sync that sled leaves out.
+    pub(crate) file: File,
+    /// Off only in the test that shows that the power-cut test can fail.
+    pub(crate) sync: bool,
+    pub(crate) poison: Arc<Poison>,
+    pub(crate) counters: Arc<Counters>,
+    /// Held while a group is written, so that a picture of the log is of whole groups that are durable.
+    pub(crate) still: Arc<Mutex<()>>,
+    /// The data directory, and the number of this ownership.
+    pub(crate) directory: PathBuf,
+    pub(crate) epoch: u64,
+}
+
+impl Writer {
+    /// Works until nothing more will come.
+    pub(crate) fn run(self, committer: &Committer) {
+        let (finished, to_answer) = mpsc::channel::<Written>();
+        std::thread::scope(|scope| {
+            scope.spawn(|| to_answer.into_iter().for_each(Written::answer));
+            // Moved in, so that the other thread ends with this loop.
+            let finished = finished;
+            while let Some(group) = committer.next() {
+                let written = self.write(group);
+                if written.answers.len() <= SMALL_GROUP {
+                    written.answer();
+                } else {
+                    finished.send(written).expect("the other thread lives as long as this sender");
+                }
+            }
+        });
+        self.close();
+    }
+
+    /// Makes a group durable.
+    fn write(&self, group: Group) -> Written {
+        let Group { batch, writes, size, answers } = group;
+        let written = self.poison.check().and_then(|()| if writes == 0 { Ok(()) } else { self.apply_guarded(batch) });
+        self.counters.add(Statistics { groups: u64::from(size.bytes > 0), commits: answers.len() as u64, ..size });
+        Written { result: written, answers }
+    }
+
+    fn apply_guarded(&self, batch: sled::Batch) -> Result<(), StoreError> {
+        match catch_unwind(AssertUnwindSafe(|| self.apply(batch))) {
+            Ok(written) => written.map_err(|reason| self.poison.set(reason)),
+            Err(panic) => Err(self.poison.set(format!("sled panicked: {}", words_of(&*panic)))),
+        }
+    }
+
+    /// Nothing is durable before the last line: sled's flush hands the bytes to the kernel and no further.
+    fn apply(&self, batch: sled::Batch) -> Result<(), String> {
+        let _writing = self.still.lock().unwrap_or_else(PoisonError::into_inner);
+        self.tree.apply_batch(batch).map_err(|error| format!("writing the log: {error}"))?;
+        self.tree.flush().map_err(|error| format!("flushing the log: {error}"))?;
+        if self.sync {
+            self.file.sync_data().map_err(|error| format!("syncing the log: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// The last word of this owner, by which the next one knows that the log has its end.
+    fn close(&self) {
+        let closed = catch_unwind(AssertUnwindSafe(|| self.mark_closed()));
+        if let Err(reason) = closed.unwrap_or_else(|panic| Err(words_of(&*panic))) {
+            tracing::warn!(reason, "the log is whole, and could not be marked as closed");
+        }
+    }
+
+    fn mark_closed(&self) -> Result<(), String> {
+        self.poison.check().map_err(|error| error.to_string())?;
+        let mut batch = sled::Batch::default();
+        for key in self.tree.scan_prefix(key::CLOSED).keys() {
+            batch.remove(key.map_err(|error| error.to_string())?);
+        }
+        let (key, value) = closed_record(self.epoch).map_err(|error| error.to_string())?;
+        batch.insert(key, value.unwrap_or_default());
+        self.apply(batch)?;
+        Witness { epoch: self.epoch, closed: true }.write(&self.directory).map_err(|error| error.to_string())
+    }
+}
