@@ -178,7 +178,7 @@ pub(crate) enum FeatureCommand {
     /// Keep a feature from being worked on
     Block(FeatureBlock),
     /// Try a blocked feature again
-    Unblock(FeatureName),
+    Unblock(FeatureUnblock),
 }
 
 #[derive(Debug, clap::Args)]
@@ -230,6 +230,12 @@ pub(crate) struct FeatureBlock {
     /// Why
     #[arg(long, default_value = "blocked by a person")]
     pub(crate) reason: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FeatureUnblock {
+    /// The id of the feature
+    pub(crate) id: String,
 }
 
 #[derive(Debug, clap::Args)]

@@ -9,13 +9,9 @@ use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The `schema` of [`StatusDocument`].
-pub(crate) const SCHEMA: &str = "longhaul.status/1";
-
 /// Where a project stands.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct StatusDocument {
-    pub(crate) schema: String,
     /// The id of the project.
     pub(crate) project: String,
     /// The top of its checkout.
@@ -146,7 +142,6 @@ pub(crate) async fn of_project(
     }
     let standing = standing(store, project, &summary, stuck).await?;
     let mut document = StatusDocument {
-        schema: SCHEMA.into(),
         project: project.to_string(),
         root: String::new(),
         target: String::new(),
@@ -185,7 +180,6 @@ pub(crate) fn of_files(project: &RunId, root: &str, target: String, features: &[
         ..FeatureLine::pending(feature)
     });
     let mut document = StatusDocument {
-        schema: SCHEMA.into(),
         project: project.to_string(),
         root: root.into(),
         target,

@@ -1,14 +1,10 @@
 //! The commands that look: the same on a log in use and at rest, readable when it is narrow, and in the shapes that their
 //! schemas promise.
 
-mod plain;
-mod schema;
-mod world;
-
 use longhaul_tests::project::{Habit, Plan, plain};
 use longhaul_tests::wait::until;
 
-use world::World;
+use crate::world::World;
 
 const NEVER: Plan = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
 const REPAIRS: Plan = Plan { id: "manual", needs: &[], steps: 1, habit: Habit::Repairs };
@@ -39,7 +35,6 @@ fn everything_is_shown_as_it_was() {
     world.check("why-waiting", "why shell");
     world.check("why-done", "why manual");
     world.check("why-project", "why p-");
-    schema::check_all(&world);
     names_are_found_or_suggested(&world);
     narrow_pages_stay_readable(&world);
     histories_are_those_of_a_file(&world);
@@ -186,7 +181,6 @@ fn what_has_never_run_says_so() {
     elsewhere.call("why parser").exits(2);
     assert!(!elsewhere.project.git(&["config", "--list"]).contains("longhaul.id"), "looking leaves no trace");
     world.call("graph .").exits(0).says("○ parser");
-    assert_eq!(world.call("schema").exits(0).out.lines().count(), 6);
 }
 
 #[test]

@@ -4,15 +4,56 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use chrono::{DateTime, Utc};
 use comfy_table::{ContentArrangement, Table, presets};
 use longhaul_engine::{RunId, StoreError};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::arguments::{Checkpoint, Checkpoints, Fork, Output, Restart, Rollback};
+use crate::document;
 use crate::exit::{Exit, usage};
-use crate::owner::{self, Access, Again, Answer, Ask, From, Limits, Report, Server};
+use crate::owner::{self, Access, Again, Answer, Ask, From, Limits, Report, Row, Server};
 use crate::place::Project;
 use crate::term;
+
+/// What runs can be taken back to.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct CheckpointsDocument {
+    /// Run by run, in the order of the history.
+    checkpoints: Vec<CheckpointLine>,
+}
+
+/// A step of a run, and the commit that its work stood on.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CheckpointLine {
+    run: String,
+    /// How `fork --from` calls it: `session:N`, `checkpoint:N`, or the position.
+    name: String,
+    /// The position in the history of the run.
+    position: u64,
+    at: DateTime<Utc>,
+    commit: String,
+    /// The session that it sealed, from 1.
+    session: Option<u32>,
+    /// What it is, for people: `session 2, done`, or the note of whoever asked for it.
+    step: String,
+}
+
+impl CheckpointsDocument {
+    fn of(rows: Vec<Row>) -> Self {
+        let line = |Row { run, name, checkpoint }: Row| CheckpointLine {
+            run: run.to_string(),
+            name,
+            position: checkpoint.position,
+            at: checkpoint.at,
+            commit: checkpoint.commit,
+            session: checkpoint.session,
+            step: checkpoint.step,
+        };
+        Self { checkpoints: rows.into_iter().map(line).collect() }
+    }
+}
 
 pub(super) async fn fork(data_dir: &Path, arguments: Fork) -> Result<Exit> {
     let run = RunId::new(arguments.run).map_err(usage)?;
@@ -61,10 +102,7 @@ pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Res
     let answer = super::ask(&access, Ask::Again { again: Again::Checkpoints { target } }).await?;
     let Answer::Again { report: Report::Checkpoints { rows } } = answer else { return Ok(Exit::Ok) };
     match arguments.output {
-        Output::Json => {
-            let document = json!({ "schema": "longhaul.checkpoints/1", "checkpoints": rows });
-            term::print(serde_json::to_string_pretty(&document)?);
-        }
+        Output::Json => document::print(CheckpointsDocument::of(rows))?,
         Output::Table => {
             let mut table = Table::new();
             table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);

@@ -11,6 +11,7 @@ mod init;
 mod look;
 mod reconcile;
 mod run;
+pub(crate) mod schema;
 mod status;
 mod steer;
 

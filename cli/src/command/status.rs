@@ -6,6 +6,7 @@ use anyhow::Result;
 use comfy_table::{ContentArrangement, Table, presets};
 
 use crate::arguments::{Output, Show};
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Answer, Ask};
 use crate::place::Project;
@@ -16,7 +17,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     let project = Project::at(&arguments.dir).await?;
     let document = document(data_dir, &project).await?;
     match arguments.output {
-        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Json => document::print(&document)?,
         Output::Table => {
             term::print(headline(&document));
             term::print(table(&document));

@@ -14,6 +14,7 @@ use super::verdict::{self, Line, Report, Verdict};
 use super::{below, send};
 use crate::arguments::{Output, Replay};
 use crate::command::{reach, unasked};
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{self, Carried, Errand};
 use crate::term;
@@ -31,7 +32,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Replay) -> Result<Exit> {
     }
     let report = Report::of(lines);
     match arguments.output {
-        Output::Json => term::print(serde_json::to_string_pretty(&report)?),
+        Output::Json => document::print(&report)?,
         Output::Table => term::print(report.text()),
     }
     Ok(report.exit())

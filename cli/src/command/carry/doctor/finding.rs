@@ -1,11 +1,13 @@
 //! One line of what the doctor says.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
+    /// All is well.
     Ok,
     /// It works, and will bite some day.
     Warning,
@@ -14,11 +16,12 @@ pub(super) enum State {
 }
 
 /// What was found about one matter.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Finding {
     pub(super) state: State,
     /// The matter, in a word or two.
     pub(super) subject: &'static str,
+    /// What was found.
     pub(super) what: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
