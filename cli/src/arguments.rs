@@ -239,11 +239,12 @@ pub(crate) struct FeatureUnblock {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("outcome").required(true).args(["landed", "not_landed"]))]
 pub(crate) struct Reconcile {
     /// The run that is parked
     pub(crate) run: String,
     /// The effect happened
-    #[arg(long, conflicts_with = "not_landed", required_unless_present = "not_landed")]
+    #[arg(long)]
     pub(crate) landed: bool,
     /// The effect did not happen: do it
     #[arg(long)]

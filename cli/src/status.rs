@@ -241,6 +241,11 @@ impl StatusDocument {
 }
 
 impl FeatureLine {
+    /// Whether its run is under way, and goes on only when a person does something.
+    pub(crate) fn is_held(&self) -> bool {
+        self.needs_person && self.step.is_some()
+    }
+
     fn pending(feature: &Feature) -> Self {
         Self {
             id: feature.id.to_string(),

@@ -20,13 +20,35 @@ impl Plain {
         if !self.project.is_empty() {
             text = text.replace(&self.project, "<project>");
         }
-        text.lines().map(|line| spaced(&tokens(&measured(line))) + "\n").collect()
+        joined(&text).lines().map(|line| spaced(&counted(&tokens(&measured(line)))) + "\n").collect()
     }
+}
+
+/// A hash that was broken to the width of a narrow page, in one line again.
+fn joined(text: &str) -> String {
+    let is_hash = |word: &str| word.len() > 20 && is_hex(word);
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let broken = lines.last().and_then(|last| last.split(' ').next_back()).filter(|word| is_hash(word));
+        let rest = broken.map_or(0, |word| 40_usize.saturating_sub(word.len()));
+        let indent = line.len() - line.trim_start().len();
+        match line.get(indent..indent + rest) {
+            Some(end) if rest > 0 && is_hex(end) => {
+                lines.push(format!("{}{}", &line[..indent], &line[indent + rest..]))
+            }
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 /// A line of JSON whose number is a measurement.
 fn measured(line: &str) -> String {
-    for name in ["duration_ms", "seconds", "session_seconds"] {
+    for name in ["duration_ms", "seconds", "session_seconds", "bytes", "events", "records"] {
         let mark = format!("\"{name}\":");
         let Some((before, after)) = line.split_once(&mark) else { continue };
         let number = after.trim_start().find(|letter: char| !letter.is_ascii_digit() && letter != '.');
@@ -34,6 +56,19 @@ fn measured(line: &str) -> String {
         return format!("{before}{mark} <n>{}", measured(rest));
     }
     line.to_owned()
+}
+
+/// A line with the numbers replaced that are sizes, those of histories included, or the ids of processes.
+fn counted(line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let plain = words.iter().enumerate().map(|(index, word)| {
+        let is_size = words.get(index + 1).is_some_and(|unit| ["MiB", "bytes", "events", "records,"].contains(unit));
+        let is_process = index > 0 && words[index - 1] == "process";
+        let number = word.trim_matches(['"', ',', ';']);
+        if is_number(number) && (is_size || is_process) { word.replace(number, "<n>") } else { (*word).to_owned() }
+    });
+    plain.collect::<Vec<String>>().join(" ")
 }
 
 /// The text with each word that differs replaced by what it is.
@@ -59,17 +94,18 @@ fn named(word: &str) -> String {
             |(letter, wanted): (char, char)| if wanted == '0' { letter.is_ascii_digit() } else { letter == wanted };
         bare.len() >= shape.len() && bare.chars().zip(shape.chars()).all(fits)
     };
-    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let name = if is("0000-00-00T00:00:00") {
+    let name = if is("0000-00-00T00:00:00") || is("00000000T000000000Z") {
         "<time>"
     } else if is("0000-00-00") && bare.len() == 10 {
         "<date>"
     } else if is("00:00:00") && bare.len() == 8 {
         "<clock>"
+    } else if bare.len() == 36 && bare.split('-').count() == 5 {
+        "<uuid>"
     } else if bare.len() >= 10 && is_hex(bare) {
         "<hash>"
-    } else if bare.split_once('.').is_some_and(|(whole, part)| number(whole) && number(part)) {
+    } else if bare.contains('.') && bare.split('.').all(number) {
         "<n>"
     } else if is_span(bare) {
         "<span>"
@@ -110,6 +146,8 @@ mod tests {
         check("p-47aa6b/a/1 at 2a44a221bd, 0.1 s.", "<project>/a/1 at <hash>, <n> s.");
         check("of one in a hundred 1234567890", "of one in a hundred <hash>");
         check("since 2026-11-21 17:29:45 UTC.", "since <date> <clock> UTC.");
+        check("  at 0123456789abcdef0123456789abcdef\n  01234567: so", "  at <hash>\n  : so");
+        check("git 2.47.3, 59569 MiB, by process 4711", "git <n>, <n> MiB, by process <n>");
         check("  0  2026-11-21T17:29:45Z  took 1m02s", "  0  <time>  took <span>");
         check(r#"  "duration_ms": 12, "x": 2"#, r#"  "duration_ms": <n>, "x": 2"#);
         check("/tmp/x/p      10 of 12, exit code 1", "<place>/p  10 of 12, exit code 1");

@@ -18,6 +18,8 @@ pub(super) struct World {
     pub(super) project: Project,
     pub(super) longhaul: Longhaul,
     pub(super) root: String,
+    /// Projects beside the one that it is about.
+    pub(super) others: Vec<Project>,
 }
 
 impl World {
@@ -31,7 +33,7 @@ impl World {
         let project = Project::with_settings(plans, pause, settings);
         let longhaul = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), project.home());
         let root = project.root().to_string_lossy().into_owned();
-        Self { project, longhaul, root }
+        Self { project, longhaul, root, others: Vec::new() }
     }
 
     pub(super) fn run(&self) -> Said {
@@ -50,7 +52,7 @@ impl World {
 
     /// Features are looked for in the project; JSON is what its schema promises; nothing is coloured.
     pub(super) fn call_with(&self, longhaul: &Longhaul, command: &str) -> Said {
-        let (id, place) = (self.project_id(), self.project.place());
+        let (id, place) = (id_of(&self.project), self.project.place());
         let word = |word: &str| match word {
             "." => self.root.clone(),
             word => word.replace("<project>", &id).replace("<place>", &place.to_string_lossy()),
@@ -73,7 +75,7 @@ impl World {
 
     /// The id of the project; nothing if it has none yet.
     pub(super) fn project_id(&self) -> String {
-        longhaul_tests::project::git(Path::new(&self.root), &["config", "longhaul.id"]).unwrap_or_default()
+        id_of(&self.project)
     }
 
     /// What a command gives, without what differs between two runs of the same project.
@@ -84,7 +86,13 @@ impl World {
     }
 
     fn without_differences(&self, text: &str) -> String {
-        Plain::of(&self.project_id(), &self.project.place().to_string_lossy()).text(text)
+        let mut text = text.to_owned();
+        for (number, other) in self.others.iter().enumerate() {
+            text = text.replace(&*other.place().to_string_lossy(), &format!("<place {}>", number + 2));
+            text = text.replace(&id_of(other), &format!("<project {}>", number + 2));
+        }
+        let plain = Plain::of(&id_of(&self.project), &self.project.place().to_string_lossy()).text(&text);
+        plain.replace("longhaul-under-test", "longhaul")
     }
 
     /// What a command that looks gives is what was recorded.
@@ -100,22 +108,37 @@ impl World {
         compare(name, &commands.iter().map(|command| self.part(command)).collect::<String>());
     }
 
+    /// A text is what was recorded, but for what differs between two runs of the same project.
+    #[track_caller]
+    pub(super) fn recorded(&self, name: &str, text: &str) {
+        compare(name, &self.without_differences(text));
+    }
+
     fn part(&self, command: &str) -> String {
-        let (narrow, bare) = command.strip_prefix("narrow ").map_or((false, command), |rest| (true, rest));
-        let said = if narrow {
-            self.call_with(&self.longhaul.clone().with("COLUMNS", &NARROW.to_string()), bare)
-        } else {
-            self.call(bare)
+        let (shown, said) = match command.strip_prefix("narrow ") {
+            Some(command) => (format!("COLUMNS={NARROW} longhaul {command}"), self.narrow(command)),
+            None => (format!("longhaul {command}"), self.call(command)),
         };
-        let long: Vec<&str> = said.out.lines().filter(|line| narrow && line.chars().count() > NARROW).collect();
-        assert!(long.is_empty(), "{command}: {long:#?}\n{}", said.out);
-        let shown = if narrow { format!("COLUMNS={NARROW} longhaul {bare}") } else { format!("longhaul {bare}") };
         let mut text = format!("$ {shown}\n{}", self.without_differences(&said.out));
         if !said.talk.is_empty() {
             text += &format!("--- besides\n{}", self.without_differences(&said.talk));
         }
         text + &format!("--- exit {}\n\n", said.code())
     }
+
+    /// A command on a narrow terminal, whose data fits there.
+    #[track_caller]
+    pub(super) fn narrow(&self, command: &str) -> Said {
+        let said = self.call_with(&self.longhaul.clone().with("COLUMNS", &NARROW.to_string()), command);
+        let long: Vec<&str> = said.out.lines().filter(|line| line.chars().count() > NARROW).collect();
+        assert!(long.is_empty(), "{command}: {long:#?}\n{}", said.out);
+        said
+    }
+}
+
+/// The id of a project; nothing if it has none yet.
+fn id_of(project: &Project) -> String {
+    longhaul_tests::project::git(&project.root(), &["config", "longhaul.id"]).unwrap_or_default()
 }
 
 /// The commands that look for features in the project of `--dir`.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use chrono::{DateTime, Utc};
-use comfy_table::{ContentArrangement, Table, presets};
 use longhaul_engine::{RunId, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::page::{self, Page};
 use crate::arguments::{Checkpoint, Checkpoints, Fork, Output, Restart, Rollback};
 use crate::document;
 use crate::exit::{Exit, usage};
@@ -103,22 +103,21 @@ pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Res
     let Answer::Again { report: Report::Checkpoints { rows } } = answer else { return Ok(Exit::Ok) };
     match arguments.output {
         Output::Json => document::print(CheckpointsDocument::of(rows))?,
-        Output::Table => {
-            let mut table = Table::new();
-            table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-            table.set_header(["RUN", "FROM", "POSITION", "TIME", "COMMIT", "STEP"]);
-            for row in rows {
-                let checkpoint = row.checkpoint;
-                let at = checkpoint.at.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M:%S").to_string();
-                let commit = checkpoint.commit.chars().take(10).collect();
-                let position = checkpoint.position.to_string();
-                table.add_row([row.run.to_string(), row.name, position, at, commit, checkpoint.step]);
-            }
-            let lines: Vec<_> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-            term::print(lines.join("\n"));
-        }
+        Output::Table => term::print(table(&rows)),
     }
     Ok(Exit::Ok)
+}
+
+/// For people.
+fn table(rows: &[Row]) -> String {
+    let row = |Row { run, name, checkpoint }: &Row| {
+        let at = page::time(checkpoint.at);
+        let commit = checkpoint.commit.chars().take(10).collect();
+        let position = checkpoint.position.to_string();
+        vec![run.to_string(), name.clone(), position, at, commit, page::safe(&checkpoint.step)]
+    };
+    let rows: Vec<_> = rows.iter().map(row).collect();
+    Page::here().table(&["RUN", "FROM", "POSITION", "TIME", "COMMIT", "STEP"], &rows)
 }
 
 /// What is meant: a directory of a project, or the id of a run.

@@ -22,7 +22,7 @@ use crate::place::Project;
 use crate::status::StatusDocument;
 use crate::term;
 
-use super::status;
+use super::{page, status};
 pub(super) use documents::{FeatureDocument, FeaturesDocument, NextDocument};
 pub(super) use import::ImportDocument;
 use list_file::ListFile;
@@ -93,9 +93,9 @@ async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Ex
             document::print(FeatureDocument { project: &document.project, asked: feature, stands: line })?;
         }
         Output::Table => {
-            term::print(described(feature));
+            page::print(described(feature));
             if let Some(line) = line {
-                term::print(format!("stands at:    {}", status::state(line)));
+                page::print(format!("stands at:    {}", status::state(line)));
                 for (name, text) in [
                     ("run", line.run.as_ref().map(RunId::to_string)),
                     ("step", line.step.clone()),
@@ -103,7 +103,7 @@ async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Ex
                     ("commit", line.commit.clone()),
                 ] {
                     if let Some(text) = text {
-                        term::print(format!("{:<14}{text}", format!("{name}:")));
+                        page::print(format!("{:<14}{text}", format!("{name}:")));
                     }
                 }
             }
@@ -143,7 +143,7 @@ async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
         Output::Table => {
             for id in &workable {
                 let name = backlog.feature(id).map(|feature| feature.name.as_str()).unwrap_or_default();
-                term::print(format!("{id}  {name}"));
+                page::print(format!("{id}  {name}"));
             }
         }
     }

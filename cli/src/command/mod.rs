@@ -9,6 +9,7 @@ mod demo;
 mod feature;
 mod init;
 mod look;
+mod page;
 mod reconcile;
 mod run;
 pub(crate) mod schema;

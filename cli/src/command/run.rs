@@ -233,7 +233,7 @@ fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
         }
         Output::Table => {
             for document in documents {
-                term::print(super::status::headline(document));
+                super::page::print(super::status::headline(document));
                 term::print(super::status::table(document));
             }
         }

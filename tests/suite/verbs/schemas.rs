@@ -27,6 +27,39 @@ fn every_schema_says_what_it_is_of() {
     longhaul().call(&["schema", "nothing"]).exits(2).says("describe");
 }
 
+/// The verbs that have tests of their own, for what they do takes long: a demo, measurements, scripts for shells.
+const APART: [&str; 3] = ["demo", "bench", "completions"];
+
+#[test]
+fn every_verb_and_every_document_is_recorded() {
+    let recorded = recorded(&Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots"));
+    let help = longhaul().call(&["--help"]).exits(0).out.clone();
+    let (_, commands) = help.split_once("Commands:").unwrap();
+    let (commands, _) = commands.split_once("Options:").unwrap();
+    let is_verb = |line: &&str| line.chars().position(|letter| letter != ' ') == Some(2);
+    let verbs = commands.lines().filter(is_verb).filter_map(|line| line.split_whitespace().next());
+    let missing: Vec<&str> = verbs
+        .filter(|verb| !APART.contains(verb) && *verb != "schema" && !recorded.contains(&format!("longhaul {verb}")))
+        .collect();
+    assert!(missing.is_empty(), "these have no snapshot: {missing:?}");
+
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+    for name in longhaul().call(&["schema"]).exits(0).out.lines().filter(|name| !APART.contains(name)) {
+        assert!(recorded.contains(&format!("longhaul.{name}/")), "the document {name} has no snapshot");
+        assert!(readme.contains(&format!("`{name}`")), "the document {name} is not in the README");
+    }
+}
+
+/// All that was recorded.
+fn recorded(dir: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        text += &if path.is_dir() { recorded(&path) } else { fs::read_to_string(path).unwrap() };
+    }
+    text
+}
+
 /// Documents are printed through the registry alone, where each has a name and a schema.
 #[test]
 fn nothing_else_is_printed_as_json() {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::{ContentArrangement, Table, presets};
 use longhaul_workflows::batch::ProjectState;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::command::page::{self, Page};
 use crate::command::status::first_line;
 use crate::exit::Exit;
 use crate::status::{Counts, FeatureLine, StatusDocument};
@@ -107,17 +107,15 @@ impl Report {
 
     /// For people.
     pub(super) fn table(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(["PROJECT", "STATE", "PASS", ""]);
-        for project in &self.projects {
+        let page = Page::here();
+        let row = |project: &ProjectReport| {
             let pass = format!("{}/{}", project.counts.passing, project.counts.total);
-            table.add_row([project.name.clone(), project.state.as_str().to_owned(), pass, project.remark()]);
-        }
+            vec![project.name.clone(), page.state(project.state.as_str()), pass, page::safe(&project.remark())]
+        };
+        let rows: Vec<_> = self.projects.iter().map(row).collect();
         let counts: Vec<_> = self.counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
-        let lines = table.lines().map(|line| line.trim_end().to_owned());
         let head = format!("batch {}: {} projects, {}", self.batch, self.projects.len(), counts.join(", "));
-        std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n")
+        format!("{}\n{}", page.fitted(&head), page.table(&["PROJECT", "STATE", "PASS", ""], &rows))
     }
 }
 

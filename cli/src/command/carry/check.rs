@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{counted, send};
 use crate::arguments::{Check, Output};
-use crate::command::{reach, unasked};
+use crate::command::{page, reach, unasked};
 use crate::document;
 use crate::exit::Exit;
 use crate::owner::{Carried, Errand};
@@ -74,7 +74,7 @@ impl CheckDocument {
 fn show(report: &CheckReport, repair: bool) {
     for Damage { record, what, repair, mended } in &report.damages {
         let word = if *mended { "done" } else { "repair" };
-        term::print(format!("{record}: {what}\n    {word}: {repair}"));
+        page::print(format!("{record}: {what}\n    {word}: {repair}"));
     }
     for file in &report.quarantined {
         term::say(format!("moved into {}", file.display()));
@@ -84,7 +84,7 @@ fn show(report: &CheckReport, repair: bool) {
         number => counted(number, "damage"),
     };
     let looked_at = [counted(report.runs, "run"), counted(report.records, "record"), counted(report.blobs, "blob")];
-    term::print(format!("{}: {found}", looked_at.join(", ")));
+    page::print(format!("{}: {found}", looked_at.join(", ")));
     if !report.damages.is_empty() && !repair {
         term::say("`longhaul check --repair` does what is said above; make a copy of the data directory before");
     }

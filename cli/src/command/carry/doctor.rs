@@ -12,7 +12,9 @@ use anyhow::Result;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::counted;
 use crate::arguments::{Doctor, Output};
+use crate::command::page::Page;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
@@ -37,7 +39,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
         Output::Table => {
             let width = document.findings.iter().map(|finding| finding.subject.len()).max().unwrap_or_default();
             for finding in &document.findings {
-                term::print(finding.text(width));
+                term::print(finding.text(Page::here(), width));
             }
         }
     }
@@ -47,6 +49,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
     if findings.iter().any(|finding| finding.can_be_fixed) {
         term::say("`longhaul doctor --fix` puts right what is marked with *");
     }
-    term::say(format!("{problems} problems, {warnings} warnings"));
+    let (shown, rest) = (counted(problems as u64, "problem"), counted(warnings as u64, "warning"));
+    term::say(format!("{shown}, {rest}"));
     Ok(if problems == 0 { Exit::Ok } else { Exit::Finding })
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::scratch::Scratch;
 use super::{counted, send};
 use crate::arguments::{Import, Output};
-use crate::command::unasked;
+use crate::command::{page, unasked};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Carried, Errand, Imported};
@@ -86,13 +86,13 @@ fn show(imported: &Imported, taken: bool, dry_run: bool) {
         (false, _) => "not imported",
     };
     for run in &imported.new {
-        term::print(format!("{run}  {word}"));
+        page::print(format!("{run}  {word}"));
     }
     for run in &imported.same {
-        term::print(format!("{run}  skipped: the log has it already, exactly so"));
+        page::print(format!("{run}  skipped: the log has it already, exactly so"));
     }
     for (run, how) in &imported.differ {
-        term::print(format!("{run}  refused: {how}"));
+        page::print(format!("{run}  refused: {how}"));
     }
     if imported.unreadable.is_some() {
         term::say("nothing was imported");

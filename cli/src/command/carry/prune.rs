@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{below, counted, send};
 use crate::arguments::{Ended, Output, Prune};
-use crate::command::{reach, unasked};
+use crate::command::{page, reach, unasked};
 use crate::document;
 use crate::exit::Exit;
 use crate::owner::{Carried, Errand, PrunedRun};
@@ -74,6 +74,6 @@ fn show(runs: &[PrunedRun], dry_run: bool) {
             Some(events) if !dry_run => format!("{} gone", counted(*events, "event")),
             _ => "would be pruned".to_owned(),
         };
-        term::print(format!("{run}  {status} {ended}  {gone}"));
+        page::print(format!("{run}  {status} {ended}  {gone}"));
     }
 }

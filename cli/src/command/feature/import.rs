@@ -12,6 +12,7 @@ use longhaul_workflows::backlog::import::{self, ImportError, Imported, Merged, O
 
 use super::list_file::ListFile;
 use crate::arguments::{FeatureImport, Output};
+use crate::command::page;
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::place::Project;
@@ -40,7 +41,7 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
     let report =
         Report { file: &name, list: &file.path, dry_run: arguments.dry_run, imported: &imported, merged: &merged };
     match arguments.output {
-        Output::Table => term::print(report.text()),
+        Output::Table => page::print(report.text()),
         Output::Json => document::print(report.document())?,
     }
     term::say(report.summary());

@@ -5,7 +5,6 @@ mod graph;
 mod history;
 mod list;
 mod logs;
-mod page;
 mod tree;
 mod why;
 
@@ -13,6 +12,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use super::page;
 use crate::arguments::look::Look;
 use crate::exit::{Complaint, Exit, usage};
 use crate::look::list::RunLine;

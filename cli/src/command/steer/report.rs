@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::arguments::{Output, Tell};
+use crate::command::page;
 use crate::document;
 use crate::exit::Exit;
 use crate::owner::Order;
@@ -104,7 +105,7 @@ pub(super) fn print(lines: &[Line], tell: &Tell, order: &Order, request: &Reques
         }
         Output::Table => {
             for line in lines {
-                if line.is_told() { term::print(line.shown(order)) } else { term::say(line.shown(order)) }
+                if line.is_told() { page::print(line.shown(order)) } else { term::say(line.shown(order)) }
             }
             if lines.iter().any(Line::is_told) && !tell.dry_run {
                 term::say(order.remark());

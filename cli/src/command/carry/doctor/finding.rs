@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::command::page::Page;
+
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -57,7 +59,8 @@ impl Finding {
         }
     }
 
-    pub(super) fn text(&self, width: usize) -> String {
+    /// For people, the subjects as wide as the widest.
+    pub(super) fn text(&self, page: Page, width: usize) -> String {
         let word = match self.state {
             State::Ok if self.fixed => "fixed",
             State::Ok => "ok",
@@ -65,10 +68,12 @@ impl Finding {
             State::Problem => "problem",
         };
         let mark = if self.can_be_fixed { "*" } else { "" };
-        let mut text = format!("{word:8} {:width$}  {}", self.subject, self.what);
-        if let Some(advice) = &self.advice {
-            text += &format!("\n{:8} {:width$}  {mark}to do: {advice}", "", "");
+        let advice = self.advice.iter().map(|advice| format!("{mark}to do: {advice}"));
+        let below = std::iter::once(self.what.trim_end().to_owned()).chain(advice).collect::<Vec<_>>().join("\n");
+        if page.is_narrow() {
+            return format!("{}: {word}\n{}", self.subject, page.indented(2, &below));
         }
-        text
+        let head = format!("{word:8} {:width$}  ", self.subject);
+        head.clone() + &below.replace('\n', &format!("\n{:1$}", "", head.len()))
     }
 }

@@ -48,7 +48,7 @@ impl<'a> Report<'a> {
     /// The report for people.
     pub(super) fn text(&self) -> String {
         let Imported { shape, items, mapped, notes, .. } = self.imported;
-        let mut sections = vec![format!("{}: {shape}, {} entries", self.file, items.len())];
+        let mut sections = vec![format!("{}: {shape}, {}", self.file, counted(items.len(), "entry", "entries"))];
         let mut section = |title: &str, lines: Vec<String>| {
             if !lines.is_empty() {
                 sections.push(format!("{title}:"));
@@ -98,7 +98,11 @@ impl<'a> Report<'a> {
 }
 
 fn features(count: usize) -> String {
-    format!("{count} feature{}", if count == 1 { "" } else { "s" })
+    counted(count, "feature", "features")
+}
+
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 /// The first lines, and how many more there are.
