@@ -34,7 +34,7 @@ fn joined(text: &str) -> String {
         let indent = line.len() - line.trim_start().len();
         match line.get(indent..indent + rest) {
             Some(end) if rest > 0 && is_hex(end) => {
-                lines.push(format!("{}{}", &line[..indent], &line[indent + rest..]))
+                lines.push(format!("{}{}", &line[..indent], &line[indent + rest..]));
             }
             _ => lines.push(line.to_owned()),
         }
@@ -58,12 +58,15 @@ fn measured(line: &str) -> String {
     line.to_owned()
 }
 
+/// What is counted, and differs.
+const SIZES: [&str; 4] = ["MiB", "bytes", "events", "records"];
+
 /// A line with the numbers replaced that are sizes, those of histories included, or the ids of processes.
 fn counted(line: &str) -> String {
     let words: Vec<&str> = line.split(' ').collect();
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let plain = words.iter().enumerate().map(|(index, word)| {
-        let is_size = words.get(index + 1).is_some_and(|unit| ["MiB", "bytes", "events", "records,"].contains(unit));
+        let is_size = words.get(index + 1).is_some_and(|unit| SIZES.contains(&unit.trim_end_matches([',', ';'])));
         let is_process = index > 0 && words[index - 1] == "process";
         let number = word.trim_matches(['"', ',', ';']);
         if is_number(number) && (is_size || is_process) { word.replace(number, "<n>") } else { (*word).to_owned() }

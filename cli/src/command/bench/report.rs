@@ -125,3 +125,35 @@ fn targets(steps: &[Steps], open: &Opening, waiting: &Waiting, scheduler: &Sched
         at_most("seconds of CPU to schedule the backlog", "5.00 or less", scheduler.total_seconds(), 5.0),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::open::Resumed;
+    use super::super::waiting::Held;
+    use super::super::{machine, table};
+    use super::*;
+    use crate::document::Titled;
+
+    #[test]
+    fn figures_are_shown_to_people_and_to_programs() {
+        let resumed = Resumed { store_seconds: 1.0, resume_seconds: 2.5, total_seconds: 3.5, peak_bytes: 64 * MIB };
+        let open = Opening { events: 1000, runs: 10, in_flight: 1, log_bytes: 2 * MIB, cold: true, resumed };
+        let held = || Held { lives: 7, before_bytes: MIB, after_bytes: 3 * MIB, peak_bytes: 90 * MIB };
+        let waiting = Waiting { runs: 100, usual: held(), resident: held() };
+        let scheduler = Scheduling { features: 50, dependencies: 150, build_seconds: 0.1, work_off_seconds: 0.2 };
+        let steps = vec![Steps { in_flight: 256, of_sled: 0.7, p50_of_sled: 1.6, ..Steps::default() }];
+        let machine = machine::describe(std::path::Path::new("/"));
+        let document = Document::new(true, machine, steps, open, waiting, scheduler);
+
+        let text = table::of(&document);
+        for said in ["gone on after 3.50 s", "2 MiB more, peak 90 MiB, with 7 of them", "0.30 s of CPU"] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        let given = serde_json::to_value(Titled::of(&document)).unwrap();
+        let reached = given["targets"].as_array().unwrap().iter().map(|target| target["reached"].as_bool().unwrap());
+        assert_eq!(reached.collect::<Vec<_>>(), [true, false, false, true, true]);
+        let schema = schemars::schema_for!(Titled<Document>);
+        let known = schema.get("properties").and_then(|fields| fields.as_object()).unwrap();
+        assert!(known.keys().eq(given.as_object().unwrap().keys()), "{known:?}");
+    }
+}
