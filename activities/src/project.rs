@@ -49,7 +49,8 @@ pub fn settings(root: &Path) -> Result<Settings, Failure> {
         let root = root.display();
         return Err(Failure::terminal(format!("there is no {SETTINGS_FILE} in {root}: run `longhaul init {root}`")));
     };
-    toml::from_str(&text).map_err(|error| Failure::terminal(format!("{}: {error}", path.display())))
+    let wrong = |error: toml::de::Error| format!("{}: {}", path.display(), error.to_string().trim_end());
+    toml::from_str(&text).map_err(|error| Failure::terminal(wrong(error)))
 }
 
 fn features(

@@ -178,7 +178,7 @@ pub(crate) enum FeatureCommand {
     /// Keep a feature from being worked on
     Block(FeatureBlock),
     /// Try a blocked feature again
-    Unblock(FeatureName),
+    Unblock(FeatureUnblock),
 }
 
 #[derive(Debug, clap::Args)]
@@ -233,11 +233,18 @@ pub(crate) struct FeatureBlock {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct FeatureUnblock {
+    /// The id of the feature
+    pub(crate) id: String,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("outcome").required(true).args(["landed", "not_landed"]))]
 pub(crate) struct Reconcile {
     /// The run that is parked
     pub(crate) run: String,
     /// The effect happened
-    #[arg(long, conflicts_with = "not_landed", required_unless_present = "not_landed")]
+    #[arg(long)]
     pub(crate) landed: bool,
     /// The effect did not happen: do it
     #[arg(long)]

@@ -3,6 +3,7 @@
 mod arguments;
 mod command;
 mod demo;
+mod document;
 mod exit;
 mod look;
 mod owner;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use longhaul_engine::RunId;
 
 use crate::exit::Exit;
-use crate::status::{ShownPhase, StatusDocument};
+use crate::status::{FeatureLine, ShownPhase, StatusDocument};
 
 /// How long nothing may be active before a project that cannot go on counts as settled.
 const QUIET: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ pub(crate) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bo
     // What is paused, parked or stuck does not move; nor does what waits for it.
     let is_held = document.phase == ShownPhase::Paused
         || !document.stuck.is_empty()
-        || document.features.iter().any(|line| line.needs_person && line.step.is_some());
+        || document.features.iter().any(FeatureLine::is_held);
     if document.active_runs > 0 || !is_held {
         watched.quiet_since = None;
         return false;
@@ -43,7 +43,7 @@ pub(crate) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bo
 
 /// The exit code for a settled project.
 pub(crate) fn exit(document: &StatusDocument) -> Exit {
-    let in_hand = document.features.iter().any(|line| line.needs_person && line.step.is_some());
+    let in_hand = document.features.iter().any(FeatureLine::is_held);
     if document.stuck.iter().any(|stuck| !stuck.has_diverged) {
         Exit::Operational
     } else if !document.stuck.is_empty() {

@@ -9,13 +9,9 @@ use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The `schema` of [`StatusDocument`].
-pub(crate) const SCHEMA: &str = "longhaul.status/1";
-
 /// Where a project stands.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct StatusDocument {
-    pub(crate) schema: String,
     /// The id of the project.
     pub(crate) project: String,
     /// The top of its checkout.
@@ -146,7 +142,6 @@ pub(crate) async fn of_project(
     }
     let standing = standing(store, project, &summary, stuck).await?;
     let mut document = StatusDocument {
-        schema: SCHEMA.into(),
         project: project.to_string(),
         root: String::new(),
         target: String::new(),
@@ -185,7 +180,6 @@ pub(crate) fn of_files(project: &RunId, root: &str, target: String, features: &[
         ..FeatureLine::pending(feature)
     });
     let mut document = StatusDocument {
-        schema: SCHEMA.into(),
         project: project.to_string(),
         root: root.into(),
         target,
@@ -247,6 +241,11 @@ impl StatusDocument {
 }
 
 impl FeatureLine {
+    /// Whether its run is under way, and goes on only when a person does something.
+    pub(crate) fn is_held(&self) -> bool {
+        self.needs_person && self.step.is_some()
+    }
+
     fn pending(feature: &Feature) -> Self {
         Self {
             id: feature.id.to_string(),

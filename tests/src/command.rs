@@ -122,6 +122,11 @@ impl Said {
         self
     }
 
+    /// The code that it ended with.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or(-1)
+    }
+
     /// It said this, as data or as talk.
     #[track_caller]
     pub fn says(&self, text: &str) -> &Self {

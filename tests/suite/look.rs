@@ -1,14 +1,10 @@
 //! The commands that look: the same on a log in use and at rest, readable when it is narrow, and in the shapes that their
 //! schemas promise.
 
-mod plain;
-mod schema;
-mod world;
-
 use longhaul_tests::project::{Habit, Plan, plain};
 use longhaul_tests::wait::until;
 
-use world::World;
+use crate::world::World;
 
 const NEVER: Plan = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
 const REPAIRS: Plan = Plan { id: "manual", needs: &[], steps: 1, habit: Habit::Repairs };
@@ -21,6 +17,7 @@ fn everything_is_shown_as_it_was() {
     world.run().exits(1);
 
     world.check("list", "list");
+    world.check("list-jsonl", "list -o jsonl");
     world.check("list-json", "list --status blocked -o json");
     world.check("describe", "describe parser");
     world.check("describe-json", "describe manual -o json");
@@ -39,7 +36,6 @@ fn everything_is_shown_as_it_was() {
     world.check("why-waiting", "why shell");
     world.check("why-done", "why manual");
     world.check("why-project", "why p-");
-    schema::check_all(&world);
     names_are_found_or_suggested(&world);
     narrow_pages_stay_readable(&world);
     histories_are_those_of_a_file(&world);
@@ -74,14 +70,8 @@ fn names_are_found_or_suggested(world: &World) {
 }
 
 fn narrow_pages_stay_readable(world: &World) {
-    let narrow = world.longhaul.clone().with("COLUMNS", "40");
     for command in ["list", "graph .", "tree .", "describe manual", "why shell", "why parser", "history parser"] {
-        let wide = world.call(command).out;
-        let said = world.call_with(&narrow, command);
-        said.exits(0);
-        let long: Vec<&str> = said.out.lines().filter(|line| line.chars().count() > 40).collect();
-        assert!(long.is_empty(), "{command}: {long:#?}\n{}\n{wide}", said.out);
-        assert!(!said.out.contains('\x1b'), "no colours in a pipe");
+        world.narrow(command).exits(0);
     }
 }
 
@@ -186,7 +176,6 @@ fn what_has_never_run_says_so() {
     elsewhere.call("why parser").exits(2);
     assert!(!elsewhere.project.git(&["config", "--list"]).contains("longhaul.id"), "looking leaves no trace");
     world.call("graph .").exits(0).says("○ parser");
-    assert_eq!(world.call("schema").exits(0).out.lines().count(), 6);
 }
 
 #[test]

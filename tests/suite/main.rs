@@ -17,3 +17,5 @@ mod runs;
 mod steer;
 mod terminate;
 mod tidy;
+mod verbs;
+mod world;

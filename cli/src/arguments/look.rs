@@ -7,7 +7,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Subcommand, ValueEnum};
 
 use super::Output;
-use crate::look::{STATES, schema};
+use crate::command::schema;
+use crate::look::STATES;
 
 /// The commands that look and change nothing.
 #[derive(Debug, Subcommand)]
@@ -168,7 +169,7 @@ pub(crate) enum Form {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Schema {
     /// The document
-    #[arg(value_parser = PossibleValuesParser::new(schema::NAMES))]
+    #[arg(value_parser = PossibleValuesParser::new(schema::NAMES.iter().copied()))]
     pub(crate) name: Option<String>,
 }
 

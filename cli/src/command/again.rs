@@ -4,15 +4,56 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use comfy_table::{ContentArrangement, Table, presets};
+use chrono::{DateTime, Utc};
 use longhaul_engine::{RunId, StoreError};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::page::{self, Page};
 use crate::arguments::{Checkpoint, Checkpoints, Fork, Output, Restart, Rollback};
+use crate::document;
 use crate::exit::{Exit, usage};
-use crate::owner::{self, Access, Again, Answer, Ask, From, Limits, Report, Server};
+use crate::owner::{self, Access, Again, Answer, Ask, From, Limits, Report, Row, Server};
 use crate::place::Project;
 use crate::term;
+
+/// What runs can be taken back to.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct CheckpointsDocument {
+    /// Run by run, in the order of the history.
+    checkpoints: Vec<CheckpointLine>,
+}
+
+/// A step of a run, and the commit that its work stood on.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CheckpointLine {
+    run: String,
+    /// How `fork --from` calls it: `session:N`, `checkpoint:N`, or the position.
+    name: String,
+    /// The position in the history of the run.
+    position: u64,
+    at: DateTime<Utc>,
+    commit: String,
+    /// The session that it sealed, from 1.
+    session: Option<u32>,
+    /// What it is, for people: `session 2, done`, or the note of whoever asked for it.
+    step: String,
+}
+
+impl CheckpointsDocument {
+    fn of(rows: Vec<Row>) -> Self {
+        let line = |Row { run, name, checkpoint }: Row| CheckpointLine {
+            run: run.to_string(),
+            name,
+            position: checkpoint.position,
+            at: checkpoint.at,
+            commit: checkpoint.commit,
+            session: checkpoint.session,
+            step: checkpoint.step,
+        };
+        Self { checkpoints: rows.into_iter().map(line).collect() }
+    }
+}
 
 pub(super) async fn fork(data_dir: &Path, arguments: Fork) -> Result<Exit> {
     let run = RunId::new(arguments.run).map_err(usage)?;
@@ -61,26 +102,22 @@ pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Res
     let answer = super::ask(&access, Ask::Again { again: Again::Checkpoints { target } }).await?;
     let Answer::Again { report: Report::Checkpoints { rows } } = answer else { return Ok(Exit::Ok) };
     match arguments.output {
-        Output::Json => {
-            let document = json!({ "schema": "longhaul.checkpoints/1", "checkpoints": rows });
-            term::print(serde_json::to_string_pretty(&document)?);
-        }
-        Output::Table => {
-            let mut table = Table::new();
-            table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-            table.set_header(["RUN", "FROM", "POSITION", "TIME", "COMMIT", "STEP"]);
-            for row in rows {
-                let checkpoint = row.checkpoint;
-                let at = checkpoint.at.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M:%S").to_string();
-                let commit = checkpoint.commit.chars().take(10).collect();
-                let position = checkpoint.position.to_string();
-                table.add_row([row.run.to_string(), row.name, position, at, commit, checkpoint.step]);
-            }
-            let lines: Vec<_> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-            term::print(lines.join("\n"));
-        }
+        Output::Json => document::print(CheckpointsDocument::of(rows))?,
+        Output::Table => term::print(table(&rows)),
     }
     Ok(Exit::Ok)
+}
+
+/// For people.
+fn table(rows: &[Row]) -> String {
+    let row = |Row { run, name, checkpoint }: &Row| {
+        let at = page::time(checkpoint.at);
+        let commit = checkpoint.commit.chars().take(10).collect();
+        let position = checkpoint.position.to_string();
+        vec![run.to_string(), name.clone(), position, at, commit, page::safe(&checkpoint.step)]
+    };
+    let rows: Vec<_> = rows.iter().map(row).collect();
+    Page::here().table(&["RUN", "FROM", "POSITION", "TIME", "COMMIT", "STEP"], &rows)
 }
 
 /// What is meant: a directory of a project, or the id of a run.

@@ -13,11 +13,15 @@ use anyhow::{Context, Result};
 use longhaul_workflows::batch::Plan;
 
 use crate::arguments::{Batch, Output};
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Answer, Ask};
 use crate::term;
 
 use progress::Changes;
+
+pub(super) use progress::ProgressLine;
+pub(super) use report::Report;
 
 /// A batch as its file asks for it.
 pub(super) struct Asked {
@@ -36,14 +40,14 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
         term::say("stopped; nothing is lost: the same command goes on where this one was");
         return Ok(Exit::Suspended);
     };
-    let report = report::Report::new(&asked.id, standing);
+    let report = Report::new(&asked.id, standing);
     if let Some(path) = &arguments.junit {
         std::fs::write(path, junit::xml(&report)).with_context(|| format!("cannot write {}", path.display()))?;
     }
     match arguments.output {
         // Among lines of JSON, the report is one too.
-        Output::Json if changes.is_json() => term::print(serde_json::to_string(&report)?),
-        Output::Json => term::print(serde_json::to_string_pretty(&report)?),
+        Output::Json if changes.is_json() => document::print_line(&report)?,
+        Output::Json => document::print(&report)?,
         Output::Table => term::print(report.table()),
     }
     Ok(report.exit())

@@ -15,19 +15,8 @@
 //! 4. **Scheduler**: a backlog of 100,000 features with 300,000 dependencies, worked off from start to end.
 //!
 //! Absolute figures hold for one machine and one moment; so the targets are ratios, except those of time and memory. A
-//! target that is missed is a finding about the machine and does not change the exit code.
-//!
-//! # The document of `-o json`
-//!
-//! | `longhaul.bench/1` | |
-//! |---|---|
-//! | `version`, `optimised`, `quick` | of this program, and how it was asked |
-//! | `machine` | `os`, `model`, `cores`, `memory_bytes`, `directory`, `file_system` |
-//! | `steps[]` | `in_flight`, `steps_per_second`, `p50_us`, `p99_us`, `mean_group` (commits to a sync), `record_bytes`; `file` and `sled`: `steps_per_second`, `p50_us`, `p99_us` (of one group); `of_file`, `of_sled`: ratios of the rates; `p50_of_file`, `p50_of_sled` |
-//! | `open` | `events`, `runs`, `in_flight`, `log_bytes`, `cold`, `store_seconds`, `resume_seconds`, `total_seconds`, `peak_bytes` |
-//! | `waiting` | `runs`; `usual` and `resident`: `lives` (runs in memory), `before_bytes`, `after_bytes`, `peak_bytes` |
-//! | `scheduler` | `features`, `dependencies`, `build_seconds`, `work_off_seconds` (of CPU) |
-//! | `targets[]` | `name`, `wanted`, `figure`, `reached` |
+//! target that is missed is a finding about the machine and does not change the exit code. `longhaul schema bench` says what
+//! each figure of the document is.
 
 mod ceiling;
 mod child;
@@ -48,11 +37,12 @@ use anyhow::{Context, Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::{self, Output};
+use crate::document;
 use crate::exit::Exit;
 use crate::term;
 
 use place::Place;
-use report::Document;
+pub(super) use report::Document;
 
 pub(super) async fn run(data_dir: &Path, arguments: &arguments::Bench) -> Result<Exit> {
     if let Some(part) = child::asked() {
@@ -72,7 +62,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &arguments::Bench) -> Result
     };
     drop(place);
     match arguments.output {
-        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Json => document::print(&document)?,
         Output::Table => term::print(table::of(&document)),
     }
     Ok(Exit::Ok)

@@ -1,5 +1,6 @@
 //! `longhaul feature`: reading and changing the features of a project.
 
+mod documents;
 mod export;
 mod import;
 mod list_file;
@@ -13,14 +14,17 @@ use longhaul_workflows::backlog::{Backlog, BacklogError, Check, Feature, Feature
 use longhaul_workflows::project::signal;
 use serde_json::{Value, json};
 
-use crate::arguments::{self, FeatureAdd, FeatureBlock, FeatureCommand, FeatureName, Output};
+use crate::arguments::{self, FeatureAdd, FeatureBlock, FeatureCommand, FeatureName, FeatureUnblock, Output};
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Ask};
 use crate::place::Project;
 use crate::status::StatusDocument;
 use crate::term;
 
-use super::status;
+use super::{page, status};
+pub(super) use documents::{FeatureDocument, FeaturesDocument, NextDocument};
+pub(super) use import::ImportDocument;
 use list_file::ListFile;
 
 pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Result<Exit> {
@@ -33,7 +37,7 @@ pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Resul
         FeatureCommand::Show(name) => show(data_dir, dir, &name).await,
         FeatureCommand::Next(list) => next(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await,
         FeatureCommand::Block(block) => block_feature(data_dir, dir, &block).await,
-        FeatureCommand::Unblock(name) => unblock(data_dir, dir, &name).await,
+        FeatureCommand::Unblock(unblock) => unblock_feature(data_dir, dir, &unblock).await,
     }
 }
 
@@ -72,9 +76,7 @@ async fn list_features(data_dir: &Path, dir: &Path, output: Output) -> Result<Ex
     match output {
         Output::Table => term::print(status::table(&document)),
         Output::Json => {
-            let list =
-                json!({ "schema": "longhaul.features/1", "project": document.project, "features": document.features });
-            term::print(serde_json::to_string_pretty(&list)?);
+            document::print(FeaturesDocument { project: document.project, features: document.features })?;
         }
     }
     Ok(Exit::Ok)
@@ -83,19 +85,17 @@ async fn list_features(data_dir: &Path, dir: &Path, output: Output) -> Result<Ex
 async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Exit> {
     let project = Project::at(dir).await?;
     let loaded = project::load(&project.root).await.map_err(usage)?;
-    let id = known(&arguments.id, &loaded.features)?;
+    let feature = known(&arguments.id, &loaded.features)?;
     let document = status::document(data_dir, &project).await?;
-    let feature = loaded.features.iter().find(|feature| feature.id == id);
-    let line = document.features.iter().find(|line| line.id == id.as_str());
-    let shown =
-        json!({ "schema": "longhaul.feature/1", "project": document.project, "asked": feature, "stands": line });
+    let line = document.features.iter().find(|line| line.id == feature.id.as_str());
     match arguments.output {
-        Output::Json => term::print(serde_json::to_string_pretty(&shown)?),
+        Output::Json => {
+            document::print(FeatureDocument { project: &document.project, asked: feature, stands: line })?;
+        }
         Output::Table => {
-            let Some(feature) = feature else { return Ok(Exit::Ok) };
-            term::print(described(feature));
+            page::print(described(feature));
             if let Some(line) = line {
-                term::print(format!("stands at:    {}", status::state(line)));
+                page::print(format!("stands at:    {}", status::state(line)));
                 for (name, text) in [
                     ("run", line.run.as_ref().map(RunId::to_string)),
                     ("step", line.step.clone()),
@@ -103,7 +103,7 @@ async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Ex
                     ("commit", line.commit.clone()),
                 ] {
                     if let Some(text) = text {
-                        term::print(format!("{:<14}{text}", format!("{name}:")));
+                        page::print(format!("{:<14}{text}", format!("{name}:")));
                     }
                 }
             }
@@ -137,13 +137,13 @@ async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
     let workable: Vec<&FeatureId> = backlog.workable().collect();
     match output {
         Output::Json => {
-            let next = json!({ "schema": "longhaul.next/1", "project": document.project, "workable": workable });
-            term::print(serde_json::to_string_pretty(&next)?);
+            let workable = workable.iter().map(ToString::to_string).collect();
+            document::print(NextDocument { project: document.project, workable })?;
         }
         Output::Table => {
             for id in &workable {
                 let name = backlog.feature(id).map(|feature| feature.name.as_str()).unwrap_or_default();
-                term::print(format!("{id}  {name}"));
+                page::print(format!("{id}  {name}"));
             }
         }
     }
@@ -177,7 +177,7 @@ async fn block_feature(data_dir: &Path, dir: &Path, arguments: &FeatureBlock) ->
     Ok(Exit::Ok)
 }
 
-async fn unblock(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Exit> {
+async fn unblock_feature(data_dir: &Path, dir: &Path, arguments: &FeatureUnblock) -> Result<Exit> {
     let (project, id) = in_list(dir, &arguments.id).await?;
     signal_project(data_dir, &project, signal::UNBLOCK, json!(id)).await?;
     term::say(format!("{id}: unblocked; `longhaul run` tries it again if nothing runs this project now"));
@@ -187,13 +187,13 @@ async fn unblock(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result
 async fn in_list(dir: &Path, id: &str) -> Result<(Project, FeatureId)> {
     let project = Project::at(dir).await?;
     let loaded = project::load(&project.root).await.map_err(usage)?;
-    let id = known(id, &loaded.features)?;
+    let id = known(id, &loaded.features)?.id.clone();
     Ok((project, id))
 }
 
-fn known(id: &str, features: &[Feature]) -> Result<FeatureId> {
+fn known<'a>(id: &str, features: &'a [Feature]) -> Result<&'a Feature> {
     let unknown = || usage(format!("there is no feature `{id}`; `longhaul feature list` shows the ids"));
-    features.iter().find(|feature| feature.id.as_str() == id).map(|feature| feature.id.clone()).ok_or_else(unknown)
+    features.iter().find(|feature| feature.id.as_str() == id).ok_or_else(unknown)
 }
 
 async fn signal_project(data_dir: &Path, project: &Project, name: &str, payload: Value) -> Result<()> {

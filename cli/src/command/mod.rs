@@ -9,8 +9,10 @@ mod demo;
 mod feature;
 mod init;
 mod look;
+mod page;
 mod reconcile;
 mod run;
+pub(crate) mod schema;
 mod status;
 mod steer;
 

@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use longhaul_engine::{RunId, StoreError};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::arguments::{Output, Run};
+use crate::document::{self, Titled};
 use crate::exit::{Exit, usage};
 use crate::owner::{self, Access, Answer, Ask, Desk, Limits, Server};
 use crate::place::Project;
@@ -21,6 +24,13 @@ pub(super) use progress::Progress;
 
 /// How often a project is looked at.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// Where projects stand that have come to rest.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct RunDocument<'a> {
+    /// In the order of the command line.
+    projects: Vec<Titled<&'a StatusDocument>>,
+}
 
 pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
     let (projects, refused) = projects(&arguments.dirs).await;
@@ -218,12 +228,12 @@ pub(super) async fn others_settle(desk: &Desk, access: &Access, ours: &[RunId]) 
 fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
     match output {
         Output::Json => {
-            let report = serde_json::json!({ "schema": "longhaul.run/1", "projects": documents });
-            term::print(serde_json::to_string_pretty(&report)?);
+            let projects = documents.iter().map(Titled::of).collect();
+            document::print(RunDocument { projects })?;
         }
         Output::Table => {
             for document in documents {
-                term::print(super::status::headline(document));
+                super::page::print(super::status::headline(document));
                 term::print(super::status::table(document));
             }
         }

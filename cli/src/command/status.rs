@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use comfy_table::{ContentArrangement, Table, presets};
 
+use super::page::{self, Page};
 use crate::arguments::{Output, Show};
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Answer, Ask};
 use crate::place::Project;
@@ -16,9 +17,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     let project = Project::at(&arguments.dir).await?;
     let document = document(data_dir, &project).await?;
     match arguments.output {
-        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Json => document::print(&document)?,
         Output::Table => {
-            term::print(headline(&document));
+            page::print(headline(&document));
             term::print(table(&document));
         }
     }
@@ -51,8 +52,11 @@ pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<Statu
 /// Where a project stands, in a few lines.
 pub(super) fn headline(document: &StatusDocument) -> String {
     let counts = document.counts;
+    // What waits for a person in the middle of its work.
+    let is_held = document.active_runs == 0 && document.features.iter().any(FeatureLine::is_held);
     let phase = match document.phase {
         ShownPhase::New => "never run",
+        ShownPhase::Working if is_held => "needs a person",
         ShownPhase::Working if document.is_running => "running",
         ShownPhase::Working => "interrupted: `longhaul run` goes on",
         ShownPhase::Idle if counts.passing == counts.total => "done",
@@ -82,15 +86,13 @@ pub(super) fn headline(document: &StatusDocument) -> String {
 
 /// The features, for people.
 pub(super) fn table(document: &StatusDocument) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["FEATURE", "STATUS", "SESSIONS", ""]);
-    for line in &document.features {
+    let page = Page::here();
+    let row = |line: &FeatureLine| {
         let sessions = if line.sessions == 0 { String::new() } else { line.sessions.to_string() };
-        table.add_row([line.id.clone(), state(line).to_owned(), sessions, remark(line)]);
-    }
-    let lines: Vec<_> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    lines.join("\n")
+        vec![line.id.clone(), page.state(state(line)), sessions, page::safe(&remark(line))]
+    };
+    let rows: Vec<_> = document.features.iter().map(row).collect();
+    page.table(&["FEATURE", "STATUS", "SESSIONS", ""], &rows)
 }
 
 pub(super) fn state(line: &FeatureLine) -> &'static str {

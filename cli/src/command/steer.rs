@@ -12,6 +12,7 @@ use crate::arguments::{self, Signal, Steer, Tell, Text};
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Answer, Ask, Order};
 
+pub(super) use report::ToldDocument;
 use report::{Line, Outcome};
 use targets::Target;
 

@@ -10,13 +10,9 @@ use super::View;
 use super::facts::{Activity, Evidence, Facts, Segment, Session};
 use super::list::RunLine;
 
-/// The `schema` of [`DescribeDocument`].
-pub(crate) const SCHEMA: &str = "longhaul.describe/1";
-
 /// A run: where it stands, and what was done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DescribeDocument {
-    pub(crate) schema: String,
     /// Whether a process runs this log now.
     pub(crate) is_running: bool,
     #[serde(flatten)]
@@ -91,7 +87,6 @@ impl View<'_> {
             _ => line.status.clone(),
         };
         Ok(DescribeDocument {
-            schema: SCHEMA.into(),
             is_running: self.is_running,
             step: facts.step.clone().filter(|_| line.ended_at.is_none()),
             waits_for: why.into_iter().filter(|reason| reason.kind.holds()).map(|reason| reason.text).collect(),

@@ -10,13 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{View, features, published};
 
-/// The `schema` of [`GraphDocument`].
-pub(crate) const SCHEMA: &str = "longhaul.graph/1";
-
 /// The features, in the order of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct GraphDocument {
-    pub(crate) schema: String,
     pub(crate) project: String,
     pub(crate) features: Vec<Node>,
 }
@@ -84,7 +80,7 @@ pub(crate) fn of_list(project: &RunId, features: &[Feature]) -> GraphDocument {
         depends_on: feature.depends_on.iter().map(ToString::to_string).collect(),
     };
     let features = features.iter().map(node).collect();
-    let mut graph = GraphDocument { schema: SCHEMA.into(), project: project.to_string(), features };
+    let mut graph = GraphDocument { project: project.to_string(), features };
     graph.settle();
     graph
 }

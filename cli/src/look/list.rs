@@ -11,9 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{View, belongs};
 
-/// The `schema` of [`ListDocument`].
-pub(crate) const SCHEMA: &str = "longhaul.list/1";
-
 /// Which runs, and how many of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Query {
@@ -39,7 +36,6 @@ pub(crate) struct Cursor {
 /// Runs, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ListDocument {
-    pub(crate) schema: String,
     /// Whether a process runs this log now; without one, `running` says that there is something to do.
     pub(crate) is_running: bool,
     pub(crate) runs: Vec<RunLine>,
@@ -155,7 +151,7 @@ impl View<'_> {
             }
         }
         let next = lines.last().filter(|_| fitting > lines.len()).map(|last: &RunLine| last.cursor().text());
-        Ok(ListDocument { schema: SCHEMA.into(), is_running: self.is_running, runs: lines, fitting, next })
+        Ok(ListDocument { is_running: self.is_running, runs: lines, fitting, next })
     }
 
     /// A line with what the run of a feature came to.

@@ -10,7 +10,6 @@ pub(crate) mod list;
 mod names;
 mod near;
 mod report;
-pub(crate) mod schema;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tree;

@@ -10,13 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::list::{Outcomes, RunLine};
 use super::{View, published};
 
-/// The `schema` of [`TreeDocument`].
-pub(crate) const SCHEMA: &str = "longhaul.tree/1";
-
 /// A run and what it started, in the order in which it did; each run comes behind its parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct TreeDocument {
-    pub(crate) schema: String,
     /// Whether a process runs this log now.
     pub(crate) is_running: bool,
     pub(crate) runs: Vec<Branch>,
@@ -61,7 +57,7 @@ impl View<'_> {
             outcomes.apply(self, &mut line).await?;
             runs.push(Branch { depth, run: line, step });
         }
-        Ok(TreeDocument { schema: SCHEMA.into(), is_running: self.is_running, runs })
+        Ok(TreeDocument { is_running: self.is_running, runs })
     }
 
     async fn step(&self, run: &RunId, summary: &Summary) -> Result<Option<String>, StoreError> {

@@ -13,13 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::graph::State;
 
-/// The `schema` of [`WhyDocument`].
-pub(crate) const SCHEMA: &str = "longhaul.why/1";
-
 /// Why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WhyDocument {
-    pub(crate) schema: String,
     /// What was asked about: the id of a run or of a feature.
     pub(crate) about: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,7 +132,6 @@ pub(crate) fn of_list(feature: &str, project: &RunId, state: State, has_run: boo
     };
     let reason = Reason::of(Kind::NotRunning, text).with_remedy("`longhaul run` takes it up");
     WhyDocument {
-        schema: SCHEMA.into(),
         about: feature.to_owned(),
         project: Some(project.to_string()),
         feature: Some(feature.to_owned()),

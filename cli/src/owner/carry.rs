@@ -10,6 +10,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use longhaul_engine::{RunId, StoreError};
 use longhaul_storage::{CheckReport, Scope};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::desk::{Answer, Desk};
@@ -60,12 +61,14 @@ pub(crate) struct Imported {
 }
 
 /// A run whose history was, or would be, let go of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct PrunedRun {
+    #[schemars(with = "String")]
     pub(crate) run: RunId,
+    /// How it ended: `completed`, `failed` or `cancelled`.
     pub(crate) status: String,
     pub(crate) ended_at: Option<DateTime<Utc>>,
-    /// How many events; not known before it is done.
+    /// How many events are gone; not known before it is done.
     pub(crate) events: Option<u64>,
 }
 

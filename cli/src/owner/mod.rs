@@ -24,7 +24,7 @@ use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 
-pub(crate) use again::{Again, From, Report};
+pub(crate) use again::{Again, From, Report, Row};
 pub(crate) use batches::BatchStanding;
 pub(crate) use carry::{Carried, Errand, Imported, PrunedRun};
 pub(crate) use desk::{Answer, Ask, Desk};

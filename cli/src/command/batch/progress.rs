@@ -2,18 +2,57 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
+use anyhow::Result;
+use chrono::{DateTime, Utc};
+use longhaul_workflows::backlog::FeatureStatus;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::arguments::Shown;
 use crate::command::run::Progress;
-use crate::status::StatusDocument;
-use crate::term;
+use crate::document;
+use crate::status::{FeatureLine, StatusDocument};
+
+/// Something in a batch is in another state.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct ProgressLine {
+    /// When it was seen.
+    at: DateTime<Utc>,
+    /// The name of the project in the batch.
+    project: String,
+    #[serde(flatten)]
+    change: Change,
+}
+
+/// What is in which state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Change {
+    Project {
+        /// `waiting`, `working`, `passed`, `blocked`, `suspended` or `refused`.
+        state: String,
+    },
+    Feature {
+        /// Its id.
+        feature: String,
+        /// `pending`, `in_progress`, `completed` or `blocked`.
+        #[schemars(with = "String")]
+        status: FeatureStatus,
+        passes: bool,
+        /// What is being done.
+        step: Option<String>,
+        /// Why it is blocked, or needs a person.
+        reason: Option<String>,
+        /// Its last run.
+        run: Option<String>,
+    },
+}
 
 /// What was shown last.
 pub(super) enum Changes {
     Text(Progress),
-    /// The states of projects and of their features, by name.
-    Json(BTreeMap<(String, String), String>),
+    /// What was said of projects and of their features, by name.
+    Json(BTreeMap<(String, String), Change>),
     None,
 }
 
@@ -31,35 +70,31 @@ impl Changes {
     }
 
     /// Shows that a project is in another state.
-    pub(super) fn project(&mut self, name: &str, state: &str) {
-        let Self::Json(known) = self else { return };
-        if known.insert((name.to_owned(), String::new()), state.to_owned()).as_deref() != Some(state) {
-            line(&json!({ "project": name, "state": state }));
-        }
+    pub(super) fn project(&mut self, name: &str, state: &str) -> Result<()> {
+        self.say(name, "", Change::Project { state: state.to_owned() })
     }
 
     /// Shows what changed in the features of a project.
-    pub(super) fn features(&mut self, name: &str, document: &StatusDocument) {
-        match self {
-            Self::Text(progress) => progress.show(document),
-            Self::None => {}
-            Self::Json(known) => {
-                for feature in
-                    document.features.iter().filter(|feature| feature.run.is_some() || feature.reason.is_some())
-                {
-                    let shown = json!({
-                        "project": name, "feature": feature.id, "status": feature.status, "passes": feature.passes,
-                        "step": feature.step, "reason": feature.reason, "run": feature.run,
-                    });
-                    let text = shown.to_string();
-                    let key = (name.to_owned(), feature.id.clone());
-                    if known.get(&key) != Some(&text) {
-                        line(&shown);
-                        known.insert(key, text);
-                    }
-                }
-            }
+    pub(super) fn features(&mut self, name: &str, document: &StatusDocument) -> Result<()> {
+        if let Self::Text(progress) = self {
+            progress.show(document);
         }
+        let begun = document.features.iter().filter(|feature| feature.run.is_some() || feature.reason.is_some());
+        for feature in begun {
+            self.say(name, &feature.id, Change::of(feature))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a line for what is new.
+    fn say(&mut self, project: &str, feature: &str, change: Change) -> Result<()> {
+        let Self::Json(known) = self else { return Ok(()) };
+        let key = (project.to_owned(), feature.to_owned());
+        if known.get(&key) == Some(&change) {
+            return Ok(());
+        }
+        known.insert(key, change.clone());
+        document::print_line(ProgressLine { at: Utc::now(), project: project.to_owned(), change })
     }
 
     pub(super) fn finish(&mut self) {
@@ -69,10 +104,15 @@ impl Changes {
     }
 }
 
-fn line(what: &serde_json::Value) {
-    let mut line = json!({ "schema": "longhaul.progress/1", "at": chrono::Utc::now() });
-    if let (Some(line), Some(what)) = (line.as_object_mut(), what.as_object()) {
-        line.extend(what.clone());
+impl Change {
+    fn of(feature: &FeatureLine) -> Self {
+        Self::Feature {
+            feature: feature.id.clone(),
+            status: feature.status,
+            passes: feature.passes,
+            step: feature.step.clone(),
+            reason: feature.reason.clone(),
+            run: feature.run.as_ref().map(ToString::to_string),
+        }
     }
-    term::print(line);
 }

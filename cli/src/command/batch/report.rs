@@ -2,47 +2,62 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::{ContentArrangement, Table, presets};
 use longhaul_workflows::batch::ProjectState;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::command::page::{self, Page};
 use crate::command::status::first_line;
 use crate::exit::Exit;
 use crate::status::{Counts, FeatureLine, StatusDocument};
 
 use super::wait::Done;
 
-/// The `schema` of [`Report`].
-const SCHEMA: &str = "longhaul.batch/1";
-
 /// What became of a batch.
-#[derive(Debug, Serialize)]
-pub(super) struct Report {
-    schema: &'static str,
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct Report {
+    /// The id of the batch.
     pub(super) batch: String,
     /// How many projects are in each state.
     counts: BTreeMap<&'static str, usize>,
     /// Whether the batch itself is paused or cannot go on.
     is_held: bool,
+    /// In the order of the file.
     pub(super) projects: Vec<ProjectReport>,
 }
 
 /// What became of a project.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ProjectReport {
+    /// Its name in the batch.
     pub(super) name: String,
+    /// Its id, which is that of its run.
     project: String,
+    /// The top of its checkout.
     root: String,
     #[serde(flatten)]
+    #[schemars(with = "StateFields")]
     pub(super) state: ProjectState,
+    /// The higher, the sooner its agents get a place.
     priority: i64,
     labels: BTreeMap<String, String>,
-    /// The projects that had to pass first.
+    /// The projects, by their names, that had to pass first.
     after: Vec<String>,
     /// Why finished work waits on `longhaul/next`.
     waits_on_next: Option<String>,
     counts: Counts,
     pub(super) features: Vec<FeatureLine>,
+}
+
+/// Where a project of a batch stands.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the shape of `ProjectState`, for the schema alone")]
+struct StateFields {
+    /// `waiting`, `working`, `passed`, `blocked`, `suspended` or `refused`.
+    state: String,
+    /// Why it was refused.
+    #[schemars(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 impl Report {
@@ -68,7 +83,7 @@ impl Report {
         for project in &projects {
             *counts.entry(project.state.as_str()).or_default() += 1;
         }
-        Self { schema: SCHEMA, batch: batch.to_owned(), counts, is_held, projects }
+        Self { batch: batch.to_owned(), counts, is_held, projects }
     }
 
     /// That of all projects which began; one that waits for another says nothing of its own, unless none began.
@@ -92,17 +107,15 @@ impl Report {
 
     /// For people.
     pub(super) fn table(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(["PROJECT", "STATE", "PASS", ""]);
-        for project in &self.projects {
+        let page = Page::here();
+        let row = |project: &ProjectReport| {
             let pass = format!("{}/{}", project.counts.passing, project.counts.total);
-            table.add_row([project.name.clone(), project.state.as_str().to_owned(), pass, project.remark()]);
-        }
+            vec![project.name.clone(), page.state(project.state.as_str()), pass, page::safe(&project.remark())]
+        };
+        let rows: Vec<_> = self.projects.iter().map(row).collect();
         let counts: Vec<_> = self.counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
-        let lines = table.lines().map(|line| line.trim_end().to_owned());
         let head = format!("batch {}: {} projects, {}", self.batch, self.projects.len(), counts.join(", "));
-        std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n")
+        format!("{}\n{}", page.fitted(&head), page.table(&["PROJECT", "STATE", "PASS", ""], &rows))
     }
 }
 

@@ -82,9 +82,9 @@ async fn watch(access: &Access, asked: &Asked, changes: &mut Changes) -> Result<
         let standing = standing(access, &asked.id).await?;
         for entry in &standing.view.plan.projects {
             let state = standing.states.get(&entry.name).unwrap_or(&ProjectState::Waiting);
-            changes.project(entry.name.as_str(), state.as_str());
+            changes.project(entry.name.as_str(), state.as_str())?;
             if *state == ProjectState::Working {
-                changes.features(entry.name.as_str(), &document(access, entry).await?);
+                changes.features(entry.name.as_str(), &document(access, entry).await?)?;
             }
         }
         if !standing.is_open {
@@ -95,7 +95,7 @@ async fn watch(access: &Access, asked: &Asked, changes: &mut Changes) -> Result<
             let mut documents = Vec::new();
             for entry in &standing.view.plan.projects {
                 let document = document(access, entry).await?;
-                changes.features(entry.name.as_str(), &document);
+                changes.features(entry.name.as_str(), &document)?;
                 documents.push(document);
             }
             changes.finish();

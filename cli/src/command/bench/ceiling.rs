@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::samples::{Latencies, median};
@@ -35,10 +36,12 @@ pub(super) struct Measured {
 }
 
 /// A ceiling over all rounds.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct Ceiling {
     pub(super) steps_per_second: f64,
+    /// The latency of a group that half of them stay within, in microseconds.
     pub(super) p50_us: f64,
+    /// The latency that 99 of 100 stay within, in microseconds.
     pub(super) p99_us: f64,
 }
 

@@ -6,16 +6,20 @@ use std::time::Duration;
 use anyhow::Result;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The machine, as far as it explains the figures.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Machine {
     pub(super) os: String,
+    /// The name of its processor.
     pub(super) model: String,
     pub(super) cores: usize,
     pub(super) memory_bytes: u64,
+    /// Where it was measured.
     pub(super) directory: String,
+    /// The kind of file system there.
     pub(super) file_system: String,
 }
 

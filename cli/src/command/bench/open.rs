@@ -15,6 +15,7 @@ use longhaul_engine::{
     Stop, Summary, Workflow, Workflows,
 };
 use longhaul_storage::SledStore;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
@@ -34,24 +35,32 @@ const EVENTS: usize = 100;
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What opening came to.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Opening {
+    /// How many events the log has.
     pub(super) events: usize,
+    /// How many runs.
     pub(super) runs: usize,
+    /// How many of them are not over.
     pub(super) in_flight: u32,
+    /// The size of the log on the disk.
     pub(super) log_bytes: u64,
-    /// The system was asked to forget what it had cached of the log.
+    /// Whether the system was asked to forget what it had cached of the log.
     pub(super) cold: bool,
     #[serde(flatten)]
     pub(super) resumed: Resumed,
 }
 
 /// What the process that opened the log has seen.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Resumed {
+    /// Until the log was open.
     pub(super) store_seconds: f64,
+    /// From then until each run in flight had gone on, durably.
     pub(super) resume_seconds: f64,
+    /// Both together.
     pub(super) total_seconds: f64,
+    /// The most memory that the process had.
     pub(super) peak_bytes: u64,
 }
 

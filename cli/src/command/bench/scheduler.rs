@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use longhaul_workflows::backlog::{Backlog, Feature, FeatureId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::machine::cpu_time;
@@ -18,11 +19,13 @@ const DEPENDENCIES: usize = 3;
 const AGENTS: usize = 8;
 
 /// CPU time of scheduling.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Scheduling {
     pub(super) features: usize,
     pub(super) dependencies: usize,
+    /// CPU time to build the graph.
     pub(super) build_seconds: f64,
+    /// CPU time to work it off from start to end.
     pub(super) work_off_seconds: f64,
 }
 

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use longhaul_engine::{Context, Ending, Options, Payload, Stop, Workflow, Workflows};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::child::{Part, ask};
@@ -19,20 +20,26 @@ const RUNS: usize = 10_000;
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Waiting runs, with the usual limits and without.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Waiting {
+    /// How many wait.
     pub(super) runs: usize,
+    /// With the usual limits, under which most of them leave memory.
     pub(super) usual: Held,
+    /// With all of them in memory.
     pub(super) resident: Held,
 }
 
 /// What the process that holds the runs has seen.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Held {
     /// Runs in memory.
     pub(super) lives: usize,
+    /// The memory of the process before they were begun.
     pub(super) before_bytes: u64,
+    /// Its memory when all of them waited.
     pub(super) after_bytes: u64,
+    /// The most memory that it had.
     pub(super) peak_bytes: u64,
 }
 

@@ -9,13 +9,23 @@ mod trees;
 use std::path::Path;
 
 use anyhow::Result;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::counted;
 use crate::arguments::{Doctor, Output};
+use crate::command::page::Page;
+use crate::document;
 use crate::exit::Exit;
 use crate::term;
 
 use finding::{Finding, State};
+
+/// What keeps Longhaul from working here, and what does not.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct DoctorDocument {
+    findings: Vec<Finding>,
+}
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
     let mut findings = vec![machine::git().await, machine::disk(data_dir)];
@@ -23,23 +33,23 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
     findings.extend(data::owner(data_dir, arguments.fix).await);
     findings.extend(trees::look(data_dir).await);
     findings.extend(project::look(data_dir, &arguments.dir, arguments.fix).await);
+    let document = DoctorDocument { findings };
     match arguments.output {
-        Output::Json => {
-            let document = json!({ "schema": "longhaul.doctor/1", "findings": findings });
-            term::print(serde_json::to_string_pretty(&document)?);
-        }
+        Output::Json => document::print(&document)?,
         Output::Table => {
-            let width = findings.iter().map(|finding| finding.subject.len()).max().unwrap_or_default();
-            for finding in &findings {
-                term::print(finding.text(width));
+            let width = document.findings.iter().map(|finding| finding.subject.len()).max().unwrap_or_default();
+            for finding in &document.findings {
+                term::print(finding.text(Page::here(), width));
             }
         }
     }
+    let findings = &document.findings;
     let count = |state| findings.iter().filter(|finding| finding.state == state).count();
     let (problems, warnings) = (count(State::Problem), count(State::Warning));
     if findings.iter().any(|finding| finding.can_be_fixed) {
         term::say("`longhaul doctor --fix` puts right what is marked with *");
     }
-    term::say(format!("{problems} problems, {warnings} warnings"));
+    let (shown, rest) = (counted(problems as u64, "problem"), counted(warnings as u64, "warning"));
+    term::say(format!("{shown}, {rest}"));
     Ok(if problems == 0 { Exit::Ok } else { Exit::Finding })
 }

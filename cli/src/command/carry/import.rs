@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde_json::json;
+use longhaul_engine::RunId;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::scratch::Scratch;
 use super::{counted, send};
 use crate::arguments::{Import, Output};
-use crate::command::unasked;
+use crate::command::{page, unasked};
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Carried, Errand, Imported};
 use crate::term;
@@ -27,7 +30,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     };
     let taken = imported.unreadable.is_none() && imported.differ.is_empty();
     match arguments.output {
-        Output::Json => term::print(serde_json::to_string_pretty(&document(&imported, taken, arguments.dry_run))?),
+        Output::Json => document::print(ImportDocument::of(&imported, taken, arguments.dry_run))?,
         Output::Table => show(&imported, taken, arguments.dry_run),
     }
     if let Some(reason) = &imported.unreadable {
@@ -37,17 +40,43 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     Ok(if taken { Exit::Ok } else { Exit::Finding })
 }
 
-fn document(imported: &Imported, taken: bool, dry_run: bool) -> serde_json::Value {
-    let differ = imported.differ.iter().map(|(run, how)| json!({ "run": run, "how": how }));
-    json!({
-        "schema": "longhaul.import/1",
-        "dry_run": dry_run,
-        "imported": taken && !dry_run,
-        "new": imported.new,
-        "same": imported.same,
-        "differ": differ.collect::<Vec<_>>(),
-        "problem": imported.unreadable,
-    })
+/// What a file means for a log.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct ImportDocument {
+    dry_run: bool,
+    /// Whether its runs were taken in: all that are new, or none.
+    imported: bool,
+    /// Runs that the log did not have.
+    new: Vec<String>,
+    /// Runs that the log has, exactly so.
+    same: Vec<String>,
+    /// Runs that the log has otherwise. If there is one, nothing is taken in.
+    differ: Vec<Differing>,
+    /// What is wrong with the file. If anything is, nothing is taken in.
+    problem: Option<String>,
+}
+
+/// A run that the log has otherwise.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Differing {
+    run: String,
+    /// What differs.
+    how: String,
+}
+
+impl ImportDocument {
+    fn of(imported: &Imported, taken: bool, dry_run: bool) -> Self {
+        let names = |runs: &[RunId]| runs.iter().map(ToString::to_string).collect();
+        let differing = |(run, how): &(RunId, String)| Differing { run: run.to_string(), how: how.clone() };
+        Self {
+            dry_run,
+            imported: taken && !dry_run,
+            new: names(&imported.new),
+            same: names(&imported.same),
+            differ: imported.differ.iter().map(differing).collect(),
+            problem: imported.unreadable.clone(),
+        }
+    }
 }
 
 fn show(imported: &Imported, taken: bool, dry_run: bool) {
@@ -57,13 +86,13 @@ fn show(imported: &Imported, taken: bool, dry_run: bool) {
         (false, _) => "not imported",
     };
     for run in &imported.new {
-        term::print(format!("{run}  {word}"));
+        page::print(format!("{run}  {word}"));
     }
     for run in &imported.same {
-        term::print(format!("{run}  skipped: the log has it already, exactly so"));
+        page::print(format!("{run}  skipped: the log has it already, exactly so"));
     }
     for (run, how) in &imported.differ {
-        term::print(format!("{run}  refused: {how}"));
+        page::print(format!("{run}  refused: {how}"));
     }
     if imported.unreadable.is_some() {
         term::say("nothing was imported");

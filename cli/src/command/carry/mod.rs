@@ -20,13 +20,14 @@ use crate::exit::usage;
 use crate::owner::{Access, Answer, Ask, Carried, Errand};
 use crate::place::Project;
 
-pub(super) use check::run as check;
-pub(super) use doctor::run as doctor;
+pub(super) use check::{CheckDocument, run as check};
+pub(super) use doctor::{DoctorDocument, run as doctor};
 pub(super) use export::{backup, run as export};
-pub(super) use import::run as import;
-pub(super) use prune::run as prune;
+pub(super) use import::{ImportDocument, run as import};
+pub(super) use prune::{PruneDocument, run as prune};
 pub(super) use replay::run as replay;
 pub(super) use restore::run as restore;
+pub(super) use verdict::Report as ReplayDocument;
 
 /// Has an errand done.
 async fn send(access: &Access, errand: Errand) -> Result<Carried> {

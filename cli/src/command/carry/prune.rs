@@ -5,14 +5,29 @@ use std::path::Path;
 use anyhow::Result;
 use chrono::{SecondsFormat, Utc};
 use longhaul_storage::Scope;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{below, counted, send};
 use crate::arguments::{Ended, Output, Prune};
-use crate::command::{reach, unasked};
+use crate::command::{page, reach, unasked};
+use crate::document;
 use crate::exit::Exit;
 use crate::owner::{Carried, Errand, PrunedRun};
 use crate::term;
+
+/// The runs whose histories were, or would be, let go of.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct PruneDocument {
+    dry_run: bool,
+    runs: Vec<PrunedRun>,
+    /// How many files of large payloads were removed.
+    files: u64,
+    /// Their size.
+    bytes: u64,
+    /// Why it went no further.
+    problem: Option<String>,
+}
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     let scope = match &arguments.project {
@@ -33,10 +48,8 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     };
     match arguments.output {
         Output::Json => {
-            let document = json!({
-                "schema": "longhaul.prune/1", "dry_run": dry_run, "runs": runs, "files": files, "bytes": bytes,
-            });
-            term::print(serde_json::to_string_pretty(&document)?);
+            let (runs, problem) = (runs.clone(), problem.clone());
+            document::print(PruneDocument { dry_run, runs, files, bytes, problem })?;
         }
         Output::Table => show(&runs, dry_run),
     }
@@ -61,6 +74,6 @@ fn show(runs: &[PrunedRun], dry_run: bool) {
             Some(events) if !dry_run => format!("{} gone", counted(*events, "event")),
             _ => "would be pruned".to_owned(),
         };
-        term::print(format!("{run}  {status} {ended}  {gone}"));
+        page::print(format!("{run}  {status} {ended}  {gone}"));
     }
 }

@@ -13,10 +13,10 @@ use super::scratch::Scratch;
 use super::verdict::{self, Line, Report, Verdict};
 use super::{below, send};
 use crate::arguments::{Output, Replay};
-use crate::command::{reach, unasked};
+use crate::command::{page, reach, unasked};
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{self, Carried, Errand};
-use crate::term;
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Replay) -> Result<Exit> {
     let workflows = owner::workflows();
@@ -31,8 +31,8 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Replay) -> Result<Exit> {
     }
     let report = Report::of(lines);
     match arguments.output {
-        Output::Json => term::print(serde_json::to_string_pretty(&report)?),
-        Output::Table => term::print(report.text()),
+        Output::Json => document::print(&report)?,
+        Output::Table => page::print(report.text()),
     }
     Ok(report.exit())
 }
@@ -52,17 +52,23 @@ async fn of_target(data_dir: &Path, target: &str, workflows: &Workflows) -> Resu
     if path.is_file() {
         return Ok(of_file(path, workflows));
     }
-    let run = RunId::new(target).map_err(|error| usage(format!("{error}, and there is no file of that name")))?;
-    if reach(data_dir).await.is_err() && path.extension().is_some() {
+    // The id of a run ends with a number, or with that of a project.
+    if is_history(path) {
         return Err(usage(format!("there is no file {target}")));
     }
+    let run = RunId::new(target).map_err(|error| usage(format!("{error}, and there is no file of that name")))?;
     of_log(data_dir, Scope::Run(run), workflows).await
+}
+
+/// Whether a file, by its name, holds histories.
+fn is_history(file: &Path) -> bool {
+    file.extension().is_some_and(|end| end == "jsonl" || end == "zst")
 }
 
 fn files_in(dir: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
     let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-    files.retain(|file| file.is_file() && file.extension().is_some_and(|end| end == "jsonl" || end == "zst"));
+    files.retain(|file| file.is_file() && is_history(file));
     files.sort_unstable();
     Ok(files)
 }

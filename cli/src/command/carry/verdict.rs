@@ -2,42 +2,56 @@
 
 use longhaul_engine::{EventKind, RunId, Workflows, verify};
 use longhaul_storage::Carried;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::counted;
 use crate::exit::Exit;
 
 /// What became of one run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub(super) enum Verdict {
     /// It decides as it did.
     Same,
     /// It decides otherwise from here on.
-    Diverged { position: u64, recorded: String, asked: String },
+    Diverged {
+        /// The position of the event that it does not decide.
+        position: u64,
+        /// What that event says.
+        recorded: String,
+        /// What this program asks for there.
+        asked: String,
+    },
     /// There is nothing to replay: its history was pruned.
     Pruned,
     /// Its history cannot be read, or not be replayed by this program.
-    Unreadable { reason: String },
+    Unreadable {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// One line of the report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Line {
     /// The run; of a file that cannot be read it is not known.
+    #[schemars(with = "Option<String>")]
     pub(super) run: Option<RunId>,
     /// The file that it comes from; of a run of the log there is none.
     pub(super) file: Option<String>,
+    /// How many events were replayed.
     pub(super) events: u64,
     #[serde(flatten)]
     pub(super) verdict: Verdict,
 }
 
-/// The whole report.
-#[derive(Debug, Serialize)]
-pub(super) struct Report {
-    schema: &'static str,
+/// What replaying runs came to, with how many came to what.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct Report {
+    /// How many decide as they did.
     same: usize,
+    /// How many decide otherwise.
     diverged: usize,
     pruned: usize,
     unreadable: usize,
@@ -65,7 +79,6 @@ impl Report {
     pub(super) fn of(runs: Vec<Line>) -> Self {
         let count = |is: fn(&Verdict) -> bool| runs.iter().filter(|line| is(&line.verdict)).count();
         Self {
-            schema: "longhaul.replay/1",
             same: count(|verdict| matches!(verdict, Verdict::Same)),
             diverged: count(|verdict| matches!(verdict, Verdict::Diverged { .. })),
             pruned: count(|verdict| matches!(verdict, Verdict::Pruned)),

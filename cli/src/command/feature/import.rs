@@ -1,6 +1,7 @@
 //! `longhaul feature import`: the features of another tool's list, added to the one of a project.
 
 mod report;
+mod told;
 
 use std::io::Read;
 use std::path::Path;
@@ -11,10 +12,13 @@ use longhaul_workflows::backlog::import::{self, ImportError, Imported, Merged, O
 
 use super::list_file::ListFile;
 use crate::arguments::{FeatureImport, Output};
+use crate::command::page;
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::place::Project;
 use crate::term;
 use report::Report;
+pub(in crate::command) use told::ImportDocument;
 
 pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
     let project = Project::at(dir).await?;
@@ -37,8 +41,8 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
     let report =
         Report { file: &name, list: &file.path, dry_run: arguments.dry_run, imported: &imported, merged: &merged };
     match arguments.output {
-        Output::Table => term::print(report.text()),
-        Output::Json => term::print(serde_json::to_string_pretty(&report.json())?),
+        Output::Table => page::print(report.text()),
+        Output::Json => document::print(report.document())?,
     }
     term::say(report.summary());
     hint(&project, &imported, &merged)?;

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::page::{self, Page};
 use crate::arguments::Output;
 use crate::arguments::look::Named;
+use crate::document;
 use crate::exit::Exit;
 use crate::look::{DescribeDocument, Document, Evidence, Question, Session};
 use crate::term;
@@ -18,7 +19,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
         other => return Err(super::unexpected(&other)),
     };
     match arguments.output {
-        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Json => document::print(&*document)?,
         Output::Table => {
             term::print(text(Page::here(), &document));
             super::say_if_idle(document.is_running, [&document.run]);

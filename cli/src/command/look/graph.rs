@@ -11,6 +11,7 @@ use anyhow::Result;
 use super::page::Page;
 use crate::arguments::Output;
 use crate::arguments::look::{Form, Graph};
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::look::graph::{self, State};
 use crate::look::{Document, GraphDocument, Question};
@@ -20,7 +21,7 @@ use crate::term;
 pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
     let document = document(data_dir, &Project::at(&arguments.dir).await?).await?;
     if arguments.output == Output::Json {
-        term::print(serde_json::to_string_pretty(&document)?);
+        document::print(&document)?;
         return Ok(Exit::Ok);
     }
     term::print(match arguments.form {
@@ -122,7 +123,7 @@ mod tests {
             depends_on: needs.iter().map(|need| (*need).into()).collect(),
         };
         let features = features.iter().map(node).collect();
-        GraphDocument { schema: graph::SCHEMA.into(), project: "shop".into(), features }
+        GraphDocument { project: "shop".into(), features }
     }
 
     #[test]

@@ -8,8 +8,9 @@ use longhaul_engine::RunId;
 
 use super::page::{self, Page};
 use crate::arguments::look::{List, Listed};
+use crate::document;
 use crate::exit::{Exit, usage};
-use crate::look::list::{Cursor, Query, RunLine, SCHEMA};
+use crate::look::list::{Cursor, Query, RunLine};
 use crate::look::{Document, ListDocument, Question};
 use crate::place::Project;
 use crate::term;
@@ -19,18 +20,18 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     let document = match super::ask(data_dir, Question::List(query(arguments).await?)).await? {
         Some(Document::List(list)) => list,
         Some(other) => return Err(super::unexpected(&other)),
-        None => ListDocument { schema: SCHEMA.into(), is_running: false, runs: Vec::new(), fitting: 0, next: None },
+        None => ListDocument { is_running: false, runs: Vec::new(), fitting: 0, next: None },
     };
     match output {
         Listed::Json => {
-            term::print(serde_json::to_string_pretty(&document)?);
+            document::print(&document)?;
             return Ok(Exit::Ok);
         }
         Listed::Table if document.runs.is_empty() => term::say(format!("no run fits in {}", data_dir.display())),
         Listed::Table => show(&document),
         Listed::Jsonl => {
             for line in &document.runs {
-                term::print(serde_json::to_string(line)?);
+                document::print_line(line)?;
             }
         }
         Listed::Ids => document.runs.iter().for_each(|line| term::print(&line.run)),

@@ -5,8 +5,6 @@ mod graph;
 mod history;
 mod list;
 mod logs;
-mod page;
-mod schema;
 mod tree;
 mod why;
 
@@ -14,6 +12,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use super::page;
 use crate::arguments::look::Look;
 use crate::exit::{Complaint, Exit, usage};
 use crate::look::list::RunLine;
@@ -31,7 +30,7 @@ pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
         Look::Tree(arguments) => tree::run(data_dir, &arguments).await,
         Look::Graph(arguments) => graph::run(data_dir, &arguments).await,
         Look::Why(arguments) => why::run(data_dir, &arguments).await,
-        Look::Schema(arguments) => schema::run(&arguments),
+        Look::Schema(arguments) => super::schema::run(&arguments),
     }
 }
 

@@ -8,6 +8,7 @@ use longhaul_activities::git;
 use super::page::{self, Page};
 use crate::arguments::Output;
 use crate::arguments::look::Tree;
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::look::tree::Branch;
 use crate::look::{Document, Name, Question};
@@ -29,7 +30,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
         other => return Err(super::unexpected(&other)),
     };
     match arguments.output {
-        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Json => document::print(&document)?,
         Output::Table => {
             term::print(text(Page::here(), &document.runs));
             super::say_if_idle(document.is_running, document.runs.iter().map(|branch| &branch.run));

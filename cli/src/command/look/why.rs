@@ -9,6 +9,7 @@ use longhaul_activities::{git, project};
 use super::page::{self, Page};
 use crate::arguments::Output;
 use crate::arguments::look::Named;
+use crate::document;
 use crate::exit::Exit;
 use crate::look::why::{self, Reason};
 use crate::look::{Document, Question, WhyDocument, graph};
@@ -18,7 +19,7 @@ use crate::term;
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     let document = document(data_dir, arguments).await?;
     match arguments.output {
-        Output::Json => term::print(serde_json::to_string_pretty(&document)?),
+        Output::Json => document::print(&document)?,
         Output::Table => term::print(text(Page::here(), &document)),
     }
     Ok(Exit::Ok)

@@ -2,12 +2,42 @@
 
 use anyhow::Result;
 use longhaul_engine::Request;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::arguments::{Output, Tell};
+use crate::command::page;
+use crate::document;
 use crate::exit::Exit;
 use crate::owner::Order;
 use crate::term;
+
+/// Who was told what.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct ToldDocument<'a> {
+    /// The verb, as on the command line.
+    order: &'a str,
+    /// Who says so.
+    by: &'a str,
+    /// Why; empty where nobody said.
+    why: &'a str,
+    dry_run: bool,
+    /// Those that were named, or found.
+    runs: Vec<ToldLine<'a>>,
+}
+
+/// What became of the order at one of them.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ToldLine<'a> {
+    /// The id of the run; of what is no run, as it was written.
+    run: &'a str,
+    /// `told`, `would_be_told`, `so_already`, `unknown`, `refused` or `held`.
+    result: &'a str,
+    /// Whether the order lies in its mailbox until somebody runs it.
+    waits: bool,
+    /// Why it is so already, was refused, or what a person has to do first.
+    reason: Option<&'a str>,
+}
 
 /// What became of one of those that were named.
 pub(super) struct Line {
@@ -43,7 +73,7 @@ impl Line {
         }
     }
 
-    fn as_json(&self) -> Value {
+    fn told(&self) -> ToldLine<'_> {
         let (result, reason) = match &self.outcome {
             Outcome::Told => ("told", None),
             Outcome::WouldBe => ("would_be_told", None),
@@ -52,7 +82,7 @@ impl Line {
             Outcome::Refused(reason) => ("refused", Some(reason)),
             Outcome::Held(reason) => ("held", Some(reason)),
         };
-        json!({ "run": self.run, "result": result, "waits": self.waits, "reason": reason })
+        ToldLine { run: &self.run, result, waits: self.waits, reason: reason.map(String::as_str) }
     }
 }
 
@@ -69,16 +99,13 @@ pub(super) fn exit(lines: &[Line]) -> Exit {
 pub(super) fn print(lines: &[Line], tell: &Tell, order: &Order, request: &Request) -> Result<()> {
     match tell.output {
         Output::Json => {
-            let runs: Vec<_> = lines.iter().map(Line::as_json).collect();
-            let told = json!({
-                "schema": "longhaul.told/1", "order": order.verb(), "by": request.by, "why": request.why,
-                "dry_run": tell.dry_run, "runs": runs,
-            });
-            term::print(serde_json::to_string_pretty(&told)?);
+            let runs = lines.iter().map(Line::told).collect();
+            let Request { by, why } = request;
+            document::print(ToldDocument { order: order.verb(), by, why, dry_run: tell.dry_run, runs })?;
         }
         Output::Table => {
             for line in lines {
-                if line.is_told() { term::print(line.shown(order)) } else { term::say(line.shown(order)) }
+                if line.is_told() { page::print(line.shown(order)) } else { term::say(line.shown(order)) }
             }
             if lines.iter().any(Line::is_told) && !tell.dry_run {
                 term::say(order.remark());

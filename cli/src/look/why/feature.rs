@@ -9,7 +9,7 @@ use longhaul_workflows::project::{BacklogView, FeatureView};
 use super::super::graph::State;
 use super::super::{View, features, published, report};
 use super::outcome::{given_up, sentence};
-use super::{Kind, Reason, SCHEMA, WhyDocument};
+use super::{Kind, Reason, WhyDocument};
 
 /// What a project says of its features.
 struct Standing {
@@ -38,7 +38,6 @@ impl View<'_> {
             State::Waiting | State::Pending => self.why_pending(project, feature, &standing).await?,
         };
         Ok(WhyDocument {
-            schema: SCHEMA.into(),
             about: feature.to_string(),
             project: Some(project.to_string()),
             feature: Some(feature.to_string()),

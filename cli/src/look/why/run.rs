@@ -10,7 +10,7 @@ use super::super::lane::Lane;
 use super::super::list::RunLine;
 use super::super::words::clock;
 use super::outcome::over;
-use super::{Kind, Reason, SCHEMA, WhyDocument};
+use super::{Kind, Reason, WhyDocument};
 
 /// The step in which a feature waits for its turn.
 const WAITING_TO_MERGE: &str = "waiting to merge";
@@ -21,7 +21,6 @@ impl View<'_> {
         let line = self.line(run.clone(), summary.clone()).await?;
         let reasons = self.reasons(&line, &summary).await?;
         Ok(WhyDocument {
-            schema: SCHEMA.into(),
             about: run.to_string(),
             project: line.project,
             feature: line.feature,

@@ -1,11 +1,15 @@
 //! One line of what the doctor says.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::command::page::Page;
+
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
+    /// All is well.
     Ok,
     /// It works, and will bite some day.
     Warning,
@@ -14,11 +18,12 @@ pub(super) enum State {
 }
 
 /// What was found about one matter.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Finding {
     pub(super) state: State,
     /// The matter, in a word or two.
     pub(super) subject: &'static str,
+    /// What was found.
     pub(super) what: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +59,8 @@ impl Finding {
         }
     }
 
-    pub(super) fn text(&self, width: usize) -> String {
+    /// For people, the subjects as wide as the widest.
+    pub(super) fn text(&self, page: Page, width: usize) -> String {
         let word = match self.state {
             State::Ok if self.fixed => "fixed",
             State::Ok => "ok",
@@ -62,10 +68,12 @@ impl Finding {
             State::Problem => "problem",
         };
         let mark = if self.can_be_fixed { "*" } else { "" };
-        let mut text = format!("{word:8} {:width$}  {}", self.subject, self.what);
-        if let Some(advice) = &self.advice {
-            text += &format!("\n{:8} {:width$}  {mark}to do: {advice}", "", "");
+        let advice = self.advice.iter().map(|advice| format!("{mark}to do: {advice}"));
+        let below = std::iter::once(self.what.trim_end().to_owned()).chain(advice).collect::<Vec<_>>().join("\n");
+        if page.is_narrow() {
+            return format!("{}: {word}\n{}", self.subject, page.indented(2, &below));
         }
-        text
+        let head = format!("{word:8} {:width$}  ", self.subject);
+        head.clone() + &below.replace('\n', &format!("\n{:1$}", "", head.len()))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Finding;
-use crate::command::carry::send;
+use crate::command::carry::{counted, send};
 use crate::owner::{Access, Carried, Errand};
 
 pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
@@ -16,7 +16,8 @@ pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
             return vec![Finding::problem("log", format!("{error:#}"), advice)];
         }
     };
-    let mut findings = vec![Finding::ok("log", format!("can be read; {} runs are not over", unfinished.len()))];
+    let mut findings =
+        vec![Finding::ok("log", format!("can be read; {} not over", counted(unfinished.len() as u64, "run")))];
     for (owner, tree) in trees {
         // The run of a feature is `project/feature/number`.
         let needed = unfinished.iter().any(|run| *run == owner || run.starts_with(&format!("{owner}/")));

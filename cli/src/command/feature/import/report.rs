@@ -5,11 +5,9 @@ use std::path::Path;
 
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::backlog::import::{Imported, Item, Kept, Merged, NotMapped, Skipped};
-use serde_json::{Value, json};
 
 /// How many entries are named one by one before the rest is counted.
 const NAMED_MAX: usize = 20;
-const IN_THE_LIST: &str = "its id is in the project's list already";
 
 /// An import that is over.
 pub(super) struct Report<'a> {
@@ -20,18 +18,18 @@ pub(super) struct Report<'a> {
     pub(super) merged: &'a Merged,
 }
 
-impl Report<'_> {
-    fn added(&self) -> impl Iterator<Item = &Item> {
+impl<'a> Report<'a> {
+    pub(super) fn added(&self) -> impl Iterator<Item = &'a Item> {
         self.merged.added.iter().map(|index| &self.imported.items[*index])
     }
 
     /// What is kept of the entries that were added.
-    fn kept(&self) -> Vec<&Kept> {
+    pub(super) fn kept(&self) -> Vec<&'a Kept> {
         let added: BTreeSet<&FeatureId> = self.added().map(|item| &item.feature.id).collect();
         self.imported.kept_extra.iter().filter(|kept| added.contains(&kept.id)).collect()
     }
 
-    fn not_mapped(&self) -> impl Iterator<Item = &NotMapped> {
+    pub(super) fn not_mapped(&self) -> impl Iterator<Item = &'a NotMapped> {
         self.imported.not_mapped.iter().chain(&self.merged.not_mapped)
     }
 
@@ -50,7 +48,7 @@ impl Report<'_> {
     /// The report for people.
     pub(super) fn text(&self) -> String {
         let Imported { shape, items, mapped, notes, .. } = self.imported;
-        let mut sections = vec![format!("{}: {shape}, {} entries", self.file, items.len())];
+        let mut sections = vec![format!("{}: {shape}, {}", self.file, counted(items.len(), "entry", "entries"))];
         let mut section = |title: &str, lines: Vec<String>| {
             if !lines.is_empty() {
                 sections.push(format!("{title}:"));
@@ -97,50 +95,14 @@ impl Report<'_> {
         };
         format!("{} ({}){differs}", skipped.id, item.place)
     }
-
-    /// The report for programs.
-    pub(super) fn json(&self) -> Value {
-        let Imported { shape, items, mapped, notes, .. } = self.imported;
-        let added = self.added().map(|item| {
-            let Item { feature, place, extra } = item;
-            let claimed = extra.get("claimed_passes").cloned().unwrap_or(json!(false));
-            with_place(place, json!({ "id": feature.id, "name": feature.name, "claimed_passes": claimed }))
-        });
-        let around = self.merged.kept_keys.iter().map(|place| {
-            let key = place.pointer.as_deref().and_then(|pointer| pointer.rsplit('/').next());
-            with_place(place, json!({ "key": key, "kept_as": key, "reason": "a key of the list" }))
-        });
-        let kept = self.kept().into_iter().map(|kept| json!(kept)).chain(around);
-        let skipped = self.merged.skipped.iter().map(|skipped| {
-            let place = &self.imported.items[skipped.item].place;
-            with_place(place, json!({ "id": skipped.id, "reason": IN_THE_LIST, "differs": skipped.differs }))
-        });
-        json!({
-            "schema": "longhaul.feature_import/1",
-            "file": self.file,
-            "list": self.list,
-            "shape": shape,
-            "dry_run": self.dry_run,
-            "entries": items.len(),
-            "added": added.collect::<Vec<_>>(),
-            "mapped": mapped,
-            "kept_extra": kept.collect::<Vec<_>>(),
-            "not_mapped": self.not_mapped().collect::<Vec<_>>(),
-            "skipped": skipped.collect::<Vec<_>>(),
-            "notes": notes,
-        })
-    }
-}
-
-fn with_place(place: &impl serde::Serialize, mut object: Value) -> Value {
-    if let (Ok(Value::Object(place)), Some(object)) = (serde_json::to_value(place), object.as_object_mut()) {
-        object.extend(place);
-    }
-    object
 }
 
 fn features(count: usize) -> String {
-    format!("{count} feature{}", if count == 1 { "" } else { "s" })
+    counted(count, "feature", "features")
+}
+
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 /// The first lines, and how many more there are.

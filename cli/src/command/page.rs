@@ -5,6 +5,13 @@ use std::io::IsTerminal;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use comfy_table::{ContentArrangement, Table, presets};
 
+use crate::term;
+
+/// Prints a text on the page of this process.
+pub(super) fn print(text: impl AsRef<str>) {
+    term::print(Page::here().fitted(text.as_ref()));
+}
+
 /// Narrower than this, and a table is written as blocks of lines.
 const NARROW: usize = 60;
 
@@ -84,8 +91,16 @@ impl Page {
 
     fn block(self, header: &[&str], row: &[String]) -> String {
         let cells = header.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty());
-        let lines = cells.map(|(name, cell)| self.indented(2, &format!("{}: {cell}", name.to_lowercase())));
+        let lines = cells.map(|(name, cell)| match *name {
+            "" => self.indented(2, cell),
+            name => self.indented(2, &format!("{}: {cell}", name.to_lowercase())),
+        });
         row.first().cloned().into_iter().chain(lines).collect::<Vec<_>>().join("\n")
+    }
+
+    /// A text as it is; on a narrow page with its lines broken to the width.
+    pub(super) fn fitted(self, text: &str) -> String {
+        if self.is_narrow() { self.indented(0, text) } else { text.to_owned() }
     }
 
     /// A text with its lines broken to the width and moved to the right.
@@ -188,7 +203,9 @@ mod tests {
     fn a_narrow_table_is_made_of_blocks() {
         let rows = [vec!["shop/login/1".to_owned(), "running".to_owned(), String::new()]];
         let header = ["RUN", "STATUS", "REASON"];
-        assert_eq!(Page { width: Some(40), ..PLAIN }.table(&header, &rows), "shop/login/1\n  status: running");
+        let narrow = Page { width: Some(40), ..PLAIN };
+        assert_eq!(narrow.table(&header, &rows), "shop/login/1\n  status: running");
+        assert_eq!(narrow.table(&["RUN", "", "REASON"], &rows), "shop/login/1\n  running");
         assert_eq!(PLAIN.table(&header, &rows).lines().count(), 2);
     }
 
