@@ -12,11 +12,12 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::activity::{Activity, Call};
-use crate::event::{Message, Outcome};
+use crate::event::{Message, MessageBody, Outcome};
 use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::{Payload, PayloadError};
 use crate::replay::Diverged;
+use crate::signed::Signal;
 use crate::store::StoreError;
 
 /// Why a command gave no result. Workflow code handles the first two and passes the others on with `?`.
@@ -64,9 +65,8 @@ impl Received {
     /// The part of a message that is for the workflow.
     pub(crate) fn from_message(message: Message) -> Option<Self> {
         match message.body {
-            crate::event::MessageBody::Signal { name, payload, from } => Some(Self::Signal { name, payload, from }),
-            crate::event::MessageBody::ChildEnded { run, outcome } => Some(Self::ChildEnded { run, outcome }),
-            _ => None,
+            MessageBody::ChildEnded { run, outcome } => Some(Self::ChildEnded { run, outcome }),
+            body => body.as_signal().map(|Signal { name, payload, from, .. }| Self::Signal { name, payload, from }),
         }
     }
 }

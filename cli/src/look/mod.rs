@@ -13,6 +13,7 @@ mod report;
 pub(crate) mod schema;
 #[cfg(test)]
 mod tests;
+mod told;
 pub(crate) mod tree;
 pub(crate) mod why;
 mod words;
@@ -23,13 +24,14 @@ use longhaul_engine::{EventStore, Payload, RunId, Stop, StoreError};
 use longhaul_workflows::project::FeatureView;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use describe::DescribeDocument;
+pub(crate) use describe::{DescribeDocument, Waiting};
 pub(crate) use facts::{Evidence, Session};
 pub(crate) use graph::GraphDocument;
 pub(crate) use history::HistoryPage;
 pub(crate) use list::ListDocument;
 use names::Found;
 pub(crate) use names::{Name, STATES, belongs};
+pub(crate) use told::Told;
 pub(crate) use tree::TreeDocument;
 pub(crate) use why::WhyDocument;
 

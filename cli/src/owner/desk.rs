@@ -44,7 +44,7 @@ pub(crate) enum Ask {
     /// Where a batch stands.
     Batch { batch: String },
     /// Put a signal into a mailbox.
-    Signal { run: RunId, name: String, payload: Value },
+    Signal { run: RunId, name: String, payload: Value, request: Request },
     /// Take a run or a project back, or go on from where it stopped.
     Again { again: Again },
     /// Settle an unknown outcome.
@@ -177,7 +177,9 @@ impl Desk {
             Ask::Batch { batch } => self.batch(&batch).await,
             Ask::Steer { targets, order, request, dry_run } => self.steer(&targets, &order, &request, dry_run).await,
             Ask::Select { filters } => self.select(&filters).await,
-            Ask::Signal { run, name, payload } => self.signal(run, name, &payload).await,
+            Ask::Signal { run, name, payload, request } => {
+                self.signal(run, MessageBody::signed(name, payload, request)).await
+            }
             Ask::Again { again } => self.again(again).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
             Ask::Look { what } => self.look(what).await,
@@ -239,8 +241,7 @@ impl Desk {
         }))
     }
 
-    async fn signal(&self, run: RunId, name: String, payload: &Value) -> Result<Answer, StoreError> {
-        let body = MessageBody::Signal { name, payload: Payload::of(payload), from: None };
+    async fn signal(&self, run: RunId, body: MessageBody) -> Result<Answer, StoreError> {
         let waits = self.waits(&run);
         let told = self.deliver(&run, body).await?;
         Ok(Answer::Told { runs: told.then_some(run).into_iter().collect(), waits })
