@@ -6,6 +6,7 @@ use longhaul_engine::{Position, RunId, StoreError};
 
 use crate::blob::{BlobStore, Source};
 use crate::flaw::Flaw;
+use crate::snapshot::Entry;
 use crate::wire::v1;
 use crate::{key, record};
 
@@ -56,10 +57,13 @@ impl Ledger {
         Ok(standing)
     }
 
-    /// Forgets a run of which records are taken away. The next commit of the same group still sees the old ones: whoever
-    /// asks for this is alone with the run.
-    pub(crate) fn forget(&mut self, run: &RunId) {
-        self.known.remove(run);
+    /// Where the history of a run ends, also of one that cannot be read.
+    pub(crate) fn end_of(&self, run: &RunId) -> Result<Position, StoreError> {
+        if let Some(standing) = self.known.get(run) {
+            return Ok(standing.end);
+        }
+        let last = last(&self.tree, run)?;
+        Ok(last.map_or(0, |(key, _)| end_behind(&key)))
     }
 
     /// Records what an accepted commit makes of a run.
@@ -69,13 +73,22 @@ impl Ledger {
 }
 
 fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<Standing, StoreError> {
-    let last = tree.range(key::event(run, 0)..=key::event(run, u64::MAX)).next_back();
-    let Some((last_key, last_event)) = last.transpose().map_err(|error| unreadable(&error))? else {
+    let Some((last_key, last_event)) = last(tree, run)? else {
         return Ok(Standing { end: 0, terminal: false });
     };
-    let end = key::number_of(&last_key).map_or(0, |position| position + 1);
+    let end = end_behind(&last_key);
     let terminal = is_over(tree, run, blobs, (&last_key, &last_event))?;
     Ok(Standing { end, terminal })
+}
+
+fn last(tree: &sled::Tree, run: &RunId) -> Result<Option<Entry>, StoreError> {
+    let last = tree.range(key::event(run, 0)..=key::event(run, u64::MAX)).next_back();
+    last.transpose().map_err(|error| unreadable(&error))
+}
+
+/// The position behind the event of a key.
+pub(crate) fn end_behind(key: &[u8]) -> Position {
+    key::number_of(key).map_or(0, |position| position + 1)
 }
 
 /// By the summary; where that is missing or damaged, by the last event.
