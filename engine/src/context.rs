@@ -4,6 +4,7 @@
 //! inside a run is [`ContextExt::all`] and nothing else; `&mut self` keeps two commands of one run from overlapping, so a
 //! history is linear and replay is a cursor over a list.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -80,6 +81,9 @@ pub struct Child {
     pub workflow: &'static str,
     /// Its input.
     pub input: Payload,
+    /// For people and filters, beside those of the run that starts it; of two with the same name, this one counts. They
+    /// are no part of the decision: replay passes over them.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// The verbs of a workflow. Use the typed forms of [`ContextExt`] where there is one.

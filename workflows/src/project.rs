@@ -34,6 +34,8 @@ pub mod signal {
     /// Settings that count instead of those of `longhaul.toml` from the next sync on; content:
     /// [`Overrides`](crate::batch::Overrides).
     pub const OVERRIDE: &str = "override";
+    /// Labels that runs get from now on; content: a map, in the place of the one before.
+    pub const LABEL: &str = "label";
     /// Block a feature; content: `[feature, reason]`.
     pub const BLOCK: &str = "block";
     /// Try a blocked feature again; content: its id, or [`Unblock`](super::Unblock).
@@ -74,7 +76,8 @@ impl Memory {
             let brief = self.brief(&feature)?;
             let run = self.begin(&feature)?;
             let input = Payload::of(&brief);
-            context.start(Child { run, workflow: FeatureWorkflow::NAME, input }).await?;
+            let labels = self.labels.clone();
+            context.start(Child { run, workflow: FeatureWorkflow::NAME, input, labels }).await?;
         }
         if let Some((run, turn)) = self.next_turn() {
             context.signal(run, Turn::GIVEN, &turn).await?;
@@ -96,6 +99,10 @@ impl Memory {
                 }
                 signal::OVERRIDE => {
                     self.overrides = payload.read()?;
+                    Ok(())
+                }
+                signal::LABEL => {
+                    self.labels = payload.read()?;
                     Ok(())
                 }
                 signal::BLOCK => {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::Utc;
 use longhaul_activities::git::GitHandlers;
 use longhaul_engine::store::Delivery;
-use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, StoreError};
+use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, Started, StoreError};
 use longhaul_storage::SledStore;
 use longhaul_workflows::batch::Plan;
 use longhaul_workflows::contracts::ProjectRef;
@@ -218,7 +218,10 @@ impl Desk {
         engine.adopt(run.as_str()).await?;
         let input = Payload::of(&ProjectInput { project: project.clone(), memory: None });
         let workflow = ProjectWorkflow::NAME.into();
-        engine.start(NewRun { run: run.clone(), workflow, input, labels: terms.labels.clone() }).await?;
+        let new = NewRun { run: run.clone(), workflow, input, labels: terms.labels.clone() };
+        if engine.start(new).await? == Started::Joined && !terms.labels.is_empty() {
+            engine.signal(&run, signal::LABEL, Payload::of(&terms.labels)).await?;
+        }
         if !terms.overrides.is_empty() {
             engine.signal(&run, signal::OVERRIDE, Payload::of(&terms.overrides)).await?;
         }
