@@ -4,6 +4,7 @@ mod arguments;
 mod command;
 mod demo;
 mod exit;
+mod heard;
 mod look;
 mod owner;
 mod place;

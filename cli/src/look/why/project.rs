@@ -7,7 +7,7 @@ use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::project::{FeatureView, Phase, ProjectView, signal};
 
 use super::super::lane::Lane;
-use super::super::{View, features, published};
+use super::super::{View, published};
 use super::{Kind, Reason};
 
 impl View<'_> {
@@ -31,7 +31,7 @@ impl View<'_> {
             reasons.push(Reason::of(Kind::Checkout, text));
         }
         if halted.is_none() {
-            reasons.push(stands(&view, &features(&values)));
+            reasons.push(stands(&view, &self.features(project, &values).await?));
         }
         Ok(reasons)
     }
