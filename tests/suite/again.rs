@@ -64,7 +64,12 @@ fn a_fork_at_every_step_comes_to_the_same_content() {
 fn what_a_fork_at_rest_invalidates_is_shown_at_once() {
     let plans = [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
     let world = World::new(&plans, 0.0, "");
+    let list = world.project.read("feature_list.json");
+    world.project.write("feature_list.json", &list.replacen('{', "{ \"meta\": { \"lastModified\": \"2026-01-01T00:00:00Z\" },", 1));
+    world.project.commit("Say when");
     world.run().exits(0);
+    assert_eq!(world.project.git(&["status", "--porcelain"]), "");
+    let list = world.project.read("feature_list.json");
     world.call(&["fork", &world.id("parser", 1), "--from", "start"]).exits(0);
     let line = world.line("parser");
     assert_eq!((&line["status"], &line["run"]), (&json!("in_progress"), &json!(world.id("parser", 2))), "{line:#}");
@@ -75,6 +80,8 @@ fn what_a_fork_at_rest_invalidates_is_shown_at_once() {
     world.call(&["status", &world.root]).says("0 of 3 features pass").says("interrupted: `longhaul run` goes on");
     world.call(&["why", "shell", "--dir", &world.root]).says("It needs parser (through table), which is in progress.");
     world.run().exits(0).says("3 of 3 features pass");
+    assert_eq!(world.project.git(&["status", "--porcelain"]), "", "nothing came of it, and nothing is left to commit");
+    assert_eq!(world.project.read("feature_list.json"), list);
 }
 
 #[test]
