@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod cuts;
+mod killed;
 mod rollback;
 mod world;
 
@@ -65,7 +66,10 @@ fn what_a_fork_at_rest_invalidates_is_shown_at_once() {
     let plans = [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
     let world = World::new(&plans, 0.0, "");
     let list = world.project.read("feature_list.json");
-    world.project.write("feature_list.json", &list.replacen('{', "{ \"meta\": { \"lastModified\": \"2026-01-01T00:00:00Z\" },", 1));
+    world.project.write(
+        "feature_list.json",
+        &list.replacen('{', "{ \"meta\": { \"lastModified\": \"2026-01-01T00:00:00Z\" },", 1),
+    );
     world.project.commit("Say when");
     world.run().exits(0);
     assert_eq!(world.project.git(&["status", "--porcelain"]), "");
@@ -168,27 +172,6 @@ fn a_running_longhaul_forks_for_others() {
     world.call(&["checkpoints", &first]).exits(0).says("session:1").says("session 1, done");
     run.exits(1);
     world.histories();
-}
-
-#[test]
-fn a_fork_that_is_killed_is_whole_or_nothing() {
-    let world = World::new(&[plain("parser", &[], 1), plain("table", &["parser"], 1)], 0.0, "");
-    world.run().exits(0);
-    let content = world.project.content("main");
-    let mut origin = 1;
-    for delay in [5, 15, 25, 35, 50, 70, 90, 120, 160, 220] {
-        let mut fork = world.begin(&["fork", &world.id("parser", origin), "--from", "session:1"]);
-        fork.wait_for(Duration::from_millis(delay));
-        fork.kill();
-        world.run().exits(0);
-        assert_eq!(world.project.content("main"), content, "killed after {delay} ms");
-        let histories = world.histories();
-        let is_there = |number| histories.contains_key(&RunId::new(world.id("parser", number)).unwrap());
-        origin += u32::from(is_there(origin + 1));
-    }
-    world.call(&["fork", &world.id("parser", origin), "--from", "session:1"]).exits(0);
-    world.run().exits(0);
-    assert_eq!(world.project.content("main"), content);
 }
 
 #[test]

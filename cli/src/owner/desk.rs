@@ -126,6 +126,8 @@ pub(crate) struct Desk {
     pub(super) batches: OpenBatches,
     /// The hands that the engine has, too: their locks keep one repository's commands apart.
     pub(super) git: GitHandlers,
+    /// Held while a feature is taken back and its new run is not in the log yet.
+    pub(super) taking_back: tokio::sync::Mutex<()>,
     /// Held by everybody who is being answered.
     pub(super) answering: RwLock<()>,
 }
@@ -142,8 +144,9 @@ impl Desk {
     }
 
     fn of(log: Arc<SledStore>, engine: Option<Engine>, git: GitHandlers) -> Arc<Self> {
-        let (engaged, batches, answering) = (Mutex::default(), OpenBatches::default(), RwLock::default());
-        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches, answering })
+        let (engaged, batches) = (Mutex::default(), OpenBatches::default());
+        let (taking_back, answering) = (tokio::sync::Mutex::default(), RwLock::default());
+        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches, taking_back, answering })
     }
 
     /// The ids of the projects that this process runs.
@@ -215,6 +218,7 @@ impl Desk {
         if let Some(reason) = self.is_elsewhere(&run, &project).await? {
             return Ok(Answer::Refused { reason });
         }
+        self.settle_forks(&project).await?;
         engine.adopt(run.as_str()).await?;
         let input = Payload::of(&ProjectInput { project: project.clone(), memory: None });
         let workflow = ProjectWorkflow::NAME.into();
