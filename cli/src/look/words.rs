@@ -3,7 +3,7 @@
 use longhaul_engine::event::{Cause, Message};
 use longhaul_engine::{EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, Request, Signal};
 use longhaul_workflows::feature::{Approval, FeatureProgress, Note, Ready, Turn};
-use longhaul_workflows::project::signal::{HALT, SYNC};
+use longhaul_workflows::project::signal::{HALT, RELOAD, SYNC};
 
 use super::report;
 
@@ -97,7 +97,7 @@ fn signal(name: &str, payload: &Payload) -> String {
         Turn::GIVEN_BACK => {
             payload.read::<String>().ok().map(|feature| format!("{feature} gives its turn to merge back"))
         }
-        SYNC => Some("read the list again".into()),
+        SYNC | RELOAD => Some("read the list again".into()),
         HALT => payload.read::<Request>().ok().map(|request| format!("stop, {}", by(&request))),
         Note::SIGNAL => payload.read::<Note>().ok().map(|note| match note {
             Note::Text(text) => format!("a note for the agent: {text}"),
