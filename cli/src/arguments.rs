@@ -253,8 +253,8 @@ pub(crate) struct Reconcile {
     #[arg(long, value_name = "JSON", requires = "landed")]
     pub(crate) output: Option<String>,
     /// Why you think so; kept in the history
-    #[arg(long, default_value = "")]
-    pub(crate) reason: String,
+    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
+    pub(crate) why: String,
 }
 
 #[derive(Debug, clap::Args)]

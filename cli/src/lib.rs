@@ -5,6 +5,7 @@ mod command;
 mod demo;
 mod document;
 mod exit;
+mod heard;
 mod look;
 mod owner;
 mod place;

@@ -9,6 +9,8 @@ use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::heard::Features;
+
 /// Where a project stands.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct StatusDocument {
@@ -134,12 +136,7 @@ pub(crate) async fn of_project(
     let published = store.published(project).await?;
     let view = published.get(ProjectView::KEY).and_then(|view| view.read::<ProjectView>().ok());
     let backlog = published.get(BacklogView::KEY).and_then(|view| view.read::<BacklogView>().ok());
-    let mut views = BTreeMap::new();
-    for (key, value) in &published {
-        if let (Some(id), Ok(view)) = (key.strip_prefix(FeatureView::PREFIX), value.read::<FeatureView>()) {
-            views.insert(id.to_owned(), view);
-        }
-    }
+    let Features { views, is_changed } = Features::of(store, project, &published).await?;
     let standing = standing(store, project, &summary, stuck).await?;
     let mut document = StatusDocument {
         project: project.to_string(),
@@ -165,6 +162,10 @@ pub(crate) async fn of_project(
     document.count();
     if let Some(view) = view {
         document.take_view(view);
+    }
+    // At rest, what it was told since is done when it is run again.
+    if is_changed && document.phase == ShownPhase::Idle && document.is_unfinished() {
+        document.phase = ShownPhase::Working;
     }
     if let Some(request) = standing.paused {
         document.phase = ShownPhase::Paused;
@@ -226,6 +227,12 @@ impl StatusDocument {
             self.features.push(line);
         }
         self.count();
+    }
+
+    /// Whether there is something to do that needs no person.
+    fn is_unfinished(&self) -> bool {
+        let is_open = |line: &FeatureLine| matches!(line.status, FeatureStatus::Pending | FeatureStatus::InProgress);
+        self.features.iter().any(is_open)
     }
 
     fn count(&mut self) {

@@ -4,6 +4,7 @@
 //! inside a run is [`ContextExt::all`] and nothing else; `&mut self` keeps two commands of one run from overlapping, so a
 //! history is linear and replay is a cursor over a list.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,11 +13,12 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::activity::{Activity, Call};
-use crate::event::{Message, Outcome};
+use crate::event::{Message, MessageBody, Outcome};
 use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::{Payload, PayloadError};
 use crate::replay::Diverged;
+use crate::signed::Signal;
 use crate::store::StoreError;
 
 /// Why a command gave no result. Workflow code handles the first two and passes the others on with `?`.
@@ -64,9 +66,8 @@ impl Received {
     /// The part of a message that is for the workflow.
     pub(crate) fn from_message(message: Message) -> Option<Self> {
         match message.body {
-            crate::event::MessageBody::Signal { name, payload, from } => Some(Self::Signal { name, payload, from }),
-            crate::event::MessageBody::ChildEnded { run, outcome } => Some(Self::ChildEnded { run, outcome }),
-            _ => None,
+            MessageBody::ChildEnded { run, outcome } => Some(Self::ChildEnded { run, outcome }),
+            body => body.as_signal().map(|Signal { name, payload, from, .. }| Self::Signal { name, payload, from }),
         }
     }
 }
@@ -80,6 +81,9 @@ pub struct Child {
     pub workflow: &'static str,
     /// Its input.
     pub input: Payload,
+    /// For people and filters, beside those of the run that starts it; of two with the same name, this one counts. They
+    /// are no part of the decision: replay passes over them.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// The verbs of a workflow. Use the typed forms of [`ContextExt`] where there is one.

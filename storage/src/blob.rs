@@ -148,8 +148,15 @@ impl BlobStore {
         })
     }
 
-    /// Reads a content back and checks that it is what its name says.
+    /// Reads a content back and checks that it is what its name says. One that is not is not vouched for any more: the
+    /// next writer of the same content writes it anew.
     pub(crate) fn read(&self, name: &BlobRef) -> Result<Vec<u8>, Flaw> {
+        self.content_of(name).inspect_err(|_| {
+            self.durable().names.remove(&name.hash);
+        })
+    }
+
+    fn content_of(&self, name: &BlobRef) -> Result<Vec<u8>, Flaw> {
         let path = self.path_of(name);
         let damaged = |reason: &str| Flaw::Damaged(format!("its blob {}: {reason}", path.display()));
         let file = std::fs::read(&path).map_err(|error| match error.kind() {
@@ -247,6 +254,10 @@ mod tests {
         assert!(std::fs::metadata(&path).unwrap().len() < 200, "it is compressed");
 
         for bad in [&b""[..], b"\x0212345678", b"\x01\xff\xff\xff\xff\xff\xff\xff\xff garbage"] {
+            std::fs::write(&path, bad).unwrap();
+            assert!(store.read(&blob.name).is_err());
+            store.write(&blob).unwrap();
+            assert_eq!(store.read(&blob.name).unwrap(), blob.content.as_bytes(), "by who wrote it before, too");
             std::fs::write(&path, bad).unwrap();
             assert!(matches!(open().read(&blob.name), Err(Flaw::Damaged(_))));
             open().write(&blob).unwrap();

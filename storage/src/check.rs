@@ -12,7 +12,7 @@ use std::sync::Arc;
 use longhaul_engine::{Event, Payload, RunId, StoreError, Summary};
 use sled::IVec;
 
-use crate::blob::Source;
+use crate::blob::{BlobStore, Source};
 use crate::sled_store::{SledStore, blocking, guarded, unnamed};
 use crate::snapshot::{Records, Scope, take};
 use crate::sweep::Names;
@@ -72,7 +72,28 @@ enum Remedy {
     Leave,
 }
 
+impl Finding {
+    fn to_damage(&self, mended: bool) -> Damage {
+        let (record, what, repair) = (self.record.clone(), self.what.clone(), self.remedy.words().into());
+        Damage { record, what, repair, mended }
+    }
+}
+
+/// Whether nothing happens to a run any more; not if that cannot be read.
+fn is_over(records: &Records, blobs: &BlobStore) -> bool {
+    let summary = guarded(|| records.summary(Source::Store(blobs)).transpose());
+    summary.is_ok_and(|summary| summary.is_some_and(|summary| summary.status.is_terminal()))
+}
+
 impl Remedy {
+    /// The run that loses records by it.
+    fn takes_from(&self) -> Option<&RunId> {
+        match self {
+            Self::MoveRun(run, _) | Self::MoveRecord(run, _) => Some(run),
+            _ => None,
+        }
+    }
+
     fn words(&self) -> &'static str {
         match self {
             Self::Summarise(..) => "write the summary anew from the history",
@@ -102,19 +123,37 @@ impl SledStore {
     pub async fn check(&self, repair: bool) -> Result<CheckReport, StoreError> {
         let (findings, records) = self.findings().await?;
         let Findings { mut report, found } = findings;
-        let mut mended = Vec::new();
         for finding in &found {
-            mended.push(repair && self.mend(&finding.remedy, &records, &mut report.quarantined).await?);
+            let mended = repair && self.mend(&finding.remedy, &records, &mut report.quarantined).await?;
+            report.damages.push(finding.to_damage(mended));
         }
-        let damages = found.into_iter().zip(mended);
-        report.damages = damages
-            .map(|(finding, mended)| Damage {
-                repair: finding.remedy.words().into(),
-                record: finding.record,
-                what: finding.what,
-                mended,
-            })
-            .collect();
+        Ok(report)
+    }
+
+    /// The same for a log in which runs go on, with mending. Left alone is what a log at rest is needed for: the records of
+    /// runs that are worked on and not over. What follows from a history is written anew only if that has not grown.
+    ///
+    /// # Errors
+    /// As those of [`SledStore::check`].
+    pub async fn mend_in_use(&self, is_worked_on: impl Fn(&RunId) -> bool) -> Result<CheckReport, StoreError> {
+        let (findings, records) = self.findings().await?;
+        let Findings { mut report, found } = findings;
+        let (blobs, others): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|finding| matches!(finding.remedy, Remedy::RemoveBlob(..)));
+        for finding in &others {
+            let needs_rest = finding.remedy.takes_from().is_some_and(|run| {
+                let records = records.get(run);
+                is_worked_on(run) && !records.is_some_and(|records| is_over(records, &self.shared.reader.blobs))
+            });
+            let mended = !needs_rest && self.mend(&finding.remedy, &records, &mut report.quarantined).await?;
+            let damage = finding.to_damage(mended);
+            let rest = if needs_rest { ", when nothing runs it: it is worked on now" } else { "" };
+            report.damages.push(Damage { repair: damage.repair + rest, ..damage });
+        }
+        // A commit may name a blob anew at any time, so they are swept away, which looks again with the writers kept off.
+        let swept = blobs.is_empty() || self.sweep().await.is_ok();
+        let is_gone = |finding: &Finding| matches!(&finding.remedy, Remedy::RemoveBlob(_, path) if !path.exists());
+        report.damages.extend(blobs.iter().map(|finding| finding.to_damage(swept && is_gone(finding))));
         Ok(report)
     }
 

@@ -96,10 +96,17 @@ impl State {
         for run in order.births.iter().map(|birth| &birth.run).chain(order.deliveries.iter().map(|letter| &letter.to)) {
             self.ledger.of(run)?;
         }
-        let Standing { end, terminal } = self.ledger.of(&order.run)?;
         let run = &order.run;
+        if let Must::BeGoneAt(asked) = order.must {
+            let end = self.ledger.end_of(run)?;
+            let moved = StoreError::Conflict { run: run.clone(), asked, end };
+            return if asked == end { Ok(Standing { end: 0, terminal: false }) } else { Err(moved) };
+        }
+        let Standing { end, terminal } = self.ledger.of(run)?;
         match order.must {
-            Must::Anything | Must::BeForgotten => {}
+            Must::Anything | Must::BeGoneAt(_) => {}
+            Must::EndAt(asked) if asked == end => {}
+            Must::EndAt(asked) => return Err(StoreError::Conflict { run: run.clone(), asked, end }),
             Must::Exist if end > 0 => {}
             Must::Exist => return Err(StoreError::UnknownRun(run.clone())),
             Must::BeNew if end == 0 => {}
@@ -116,11 +123,7 @@ impl State {
     }
 
     fn take(&mut self, order: Order, standing: Standing) -> Accepted {
-        if order.must == Must::BeForgotten {
-            self.ledger.forget(&order.run);
-        } else {
-            self.ledger.set(&order.run, standing);
-        }
+        self.ledger.set(&order.run, standing);
         if let Some(seq) = order.highest_seq {
             self.next_seq = self.next_seq.max(seq + 1);
         }

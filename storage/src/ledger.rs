@@ -7,6 +7,7 @@ use longhaul_engine::{Position, RunId, StoreError};
 
 use crate::blob::{BlobStore, Source};
 use crate::flaw::Flaw;
+use crate::snapshot::Entry;
 use crate::wire::v1;
 use crate::{key, record};
 
@@ -62,10 +63,13 @@ impl Ledger {
         Ok(standing)
     }
 
-    /// Forgets a run of which records are taken away. Until that is written, others still see them: whoever asks for this
-    /// is alone with the run.
-    pub(crate) fn forget(&mut self, run: &RunId) {
-        self.known.remove(run);
+    /// Where the history of a run ends, also of one that cannot be read.
+    pub(crate) fn end_of(&self, run: &RunId) -> Result<Position, StoreError> {
+        if let Some(known) = self.known.get(run) {
+            return Ok(known.standing.end);
+        }
+        let last = last(&self.tree, run)?;
+        Ok(last.map_or(0, |(key, _)| end_behind(&key)))
     }
 
     /// Records what an accepted commit makes of a run.
@@ -101,11 +105,10 @@ fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<Standing
     if is_unknown(tree, run).map_err(|error| unreadable(&error))? {
         return Ok(Standing { end: 0, terminal: false });
     }
-    let last = tree.range(key::event(run, 0)..=key::event(run, u64::MAX)).next_back();
-    let Some((last_key, last_event)) = last.transpose().map_err(|error| unreadable(&error))? else {
+    let Some((last_key, last_event)) = last(tree, run)? else {
         return Ok(Standing { end: 0, terminal: false });
     };
-    let end = key::number_of(&last_key).map_or(0, |position| position + 1);
+    let end = end_behind(&last_key);
     let terminal = is_over(tree, run, blobs, (&last_key, &last_event))?;
     Ok(Standing { end, terminal })
 }
@@ -113,6 +116,16 @@ fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<Standing
 /// Two quick questions, for a search is slow: most runs that are looked up are about to be born.
 fn is_unknown(tree: &sled::Tree, run: &RunId) -> sled::Result<bool> {
     Ok(!tree.contains_key(key::summary(run))? && !tree.contains_key(key::event(run, 0))?)
+}
+
+fn last(tree: &sled::Tree, run: &RunId) -> Result<Option<Entry>, StoreError> {
+    let last = tree.range(key::event(run, 0)..=key::event(run, u64::MAX)).next_back();
+    last.transpose().map_err(|error| unreadable(&error))
+}
+
+/// The position behind the event of a key.
+pub(crate) fn end_behind(key: &[u8]) -> Position {
+    key::number_of(key).map_or(0, |position| position + 1)
 }
 
 /// By the summary; where that is missing or damaged, by the last event.

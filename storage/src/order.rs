@@ -43,8 +43,10 @@ pub(crate) enum Must {
     BeNew,
     /// It is over, and its history ends here.
     BeOverAt(Position),
-    /// Nothing, and what is remembered of the run is not true any more afterwards.
-    BeForgotten,
+    /// Its history ends here: what is written follows from it.
+    EndAt(Position),
+    /// Its history ends here, and nothing is left of the run afterwards.
+    BeGoneAt(Position),
 }
 
 /// A run that may have to be begun.

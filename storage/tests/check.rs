@@ -208,3 +208,35 @@ async fn a_log_that_has_lost_its_end_is_refused() {
     let store = SledStore::open(directory.path()).unwrap();
     assert_eq!(store.runs("").await.unwrap().len(), 4);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_log_in_use_the_records_of_what_is_worked_on_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    sample(directory.path()).await;
+    tamper(directory.path(), |db| {
+        for id in ["good", "hurt", "over"] {
+            change_value(db, &event_key(id, 1), |value| value[8] ^= 4);
+        }
+        db.remove(summary_key("big")).unwrap();
+    });
+    let store = SledStore::open(directory.path()).unwrap();
+    let report = store.mend_in_use(|run| run.as_str() != "hurt").await.unwrap();
+    let mended: Vec<(&str, bool)> = report.damages.iter().map(|damage| (&*damage.record, damage.mended)).collect();
+    let expected = [
+        ("summary of run big", true),
+        ("event 1 of run good", false),
+        ("event 1 of run hurt", true),
+        ("event 1 of run over", true),
+    ];
+    assert_eq!(mended, expected);
+    assert!(report.damages[1].repair.ends_with("it is worked on now"), "{report:?}");
+    assert_eq!(report.quarantined.len(), 2);
+    store.commit(append("big", 2, &Payload::null())).await.unwrap();
+    // What is gone can come again, and what is left goes on.
+    store.commit(start("hurt")).await.unwrap();
+    assert_eq!(store.read(&run("hurt"), 0).await.unwrap().len(), 1);
+    assert_eq!(store.read(&run("good"), 2).await.unwrap().len(), 3);
+    let after = store.mend_in_use(|_| false).await.unwrap();
+    assert_eq!((after.damages.len(), after.damages[0].mended), (1, true), "{after:?}");
+    assert!(store.check(false).await.unwrap().damages.is_empty());
+}

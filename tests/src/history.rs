@@ -188,7 +188,7 @@ fn essence(kind: &EventKind, is_project: bool) -> Option<String> {
         EventKind::ChildStarted { run, .. } => run.to_string(),
         EventKind::SignalSent { to, name, .. } => format!("{name} to {to}"),
         EventKind::MessageReceived { message: Some(message), .. } => match &message.body {
-            MessageBody::Signal { name, .. } if name == signal::SYNC => return None,
+            MessageBody::Signal { name, .. } if name == signal::SYNC || name == signal::RELOAD => return None,
             MessageBody::Signal { name, from, .. } => format!("{name} from {from:?}"),
             MessageBody::ChildEnded { run, outcome } => {
                 format!("{run} ended well: {}", matches!(outcome, Outcome::Completed(_)))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -69,6 +69,8 @@ pub struct Mark {
     pub began: DateTime<Utc>,
     /// Whether it came to its end.
     pub ended: bool,
+    /// When the mark was touched last: its end, if it came to that.
+    pub last: DateTime<Utc>,
 }
 
 /// A project in a folder of its own; the folder goes when this is dropped.
@@ -212,8 +214,11 @@ fn mark(path: &Path) -> Option<Mark> {
     let text = fs::read_to_string(path).ok()?;
     let mut words = text.split_whitespace();
     let session = (words.next()?.to_owned(), words.next()?.parse().ok()?);
-    let began = fs::metadata(path).ok()?.modified().ok()?.into();
-    Some(Mark { session, began, ended: path.extension().is_some() })
+    let metadata = fs::metadata(path).ok()?;
+    let began = metadata.modified().ok()?.into();
+    // Another name leaves the content as old as it is.
+    let last = DateTime::from_timestamp(metadata.ctime(), u32::try_from(metadata.ctime_nsec()).ok()?)?;
+    Some(Mark { session, began, ended: path.extension().is_some(), last })
 }
 
 /// What a git command prints, or what it complains of.

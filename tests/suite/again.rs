@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod cuts;
+mod killed;
 mod rollback;
 mod world;
 
@@ -61,6 +62,33 @@ fn a_fork_at_every_step_comes_to_the_same_content() {
 }
 
 #[test]
+fn what_a_fork_at_rest_invalidates_is_shown_at_once() {
+    let plans = [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
+    let world = World::new(&plans, 0.0, "");
+    let list = world.project.read("feature_list.json");
+    world.project.write(
+        "feature_list.json",
+        &list.replacen('{', "{ \"meta\": { \"lastModified\": \"2026-01-01T00:00:00Z\" },", 1),
+    );
+    world.project.commit("Say when");
+    world.run().exits(0);
+    assert_eq!(world.project.git(&["status", "--porcelain"]), "");
+    let list = world.project.read("feature_list.json");
+    world.call(&["fork", &world.id("parser", 1), "--from", "start"]).exits(0);
+    let line = world.line("parser");
+    assert_eq!((&line["status"], &line["run"]), (&json!("in_progress"), &json!(world.id("parser", 2))), "{line:#}");
+    for feature in ["table", "shell"] {
+        let line = world.line(feature);
+        assert_eq!((&line["passes"], &line["invalidated"]), (&json!(false), &json!("parser")), "{line:#}");
+    }
+    world.call(&["status", &world.root]).says("0 of 3 features pass").says("interrupted: `longhaul run` goes on");
+    world.call(&["why", "shell", "--dir", &world.root]).says("It needs parser (through table), which is in progress.");
+    world.run().exits(0).says("3 of 3 features pass");
+    assert_eq!(world.project.git(&["status", "--porcelain"]), "", "nothing came of it, and nothing is left to commit");
+    assert_eq!(world.project.read("feature_list.json"), list);
+}
+
+#[test]
 fn a_blocked_feature_passes_with_a_note() {
     let plans = [Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Obeys }, plain("table", &["parser"], 1)];
     let world = World::new(&plans, 0.0, "[limits]\nfailed_gates = 2\n");
@@ -70,7 +98,7 @@ fn a_blocked_feature_passes_with_a_note() {
         .call(&["fork", &first, "--from", "session:1", "--note", "finish it", "--reason", "it can"])
         .exits(0)
         .says(&second);
-    assert_eq!(world.line("parser")["status"], "blocked", "its project has not heard of it yet");
+    assert_eq!(world.line("parser")["status"], "in_progress", "although its project has not heard of it yet");
     world.run().exits(0).says("2 of 2 features pass");
     assert_eq!((world.sessions(&first), world.sessions(&second)), (2, 1));
     assert_eq!(world.line("parser")["sessions"], 3, "a session that was copied counts once");
@@ -144,27 +172,6 @@ fn a_running_longhaul_forks_for_others() {
     world.call(&["checkpoints", &first]).exits(0).says("session:1").says("session 1, done");
     run.exits(1);
     world.histories();
-}
-
-#[test]
-fn a_fork_that_is_killed_is_whole_or_nothing() {
-    let world = World::new(&[plain("parser", &[], 1), plain("table", &["parser"], 1)], 0.0, "");
-    world.run().exits(0);
-    let content = world.project.content("main");
-    let mut origin = 1;
-    for delay in [5, 15, 25, 35, 50, 70, 90, 120, 160, 220] {
-        let mut fork = world.begin(&["fork", &world.id("parser", origin), "--from", "session:1"]);
-        fork.wait_for(Duration::from_millis(delay));
-        fork.kill();
-        world.run().exits(0);
-        assert_eq!(world.project.content("main"), content, "killed after {delay} ms");
-        let histories = world.histories();
-        let is_there = |number| histories.contains_key(&RunId::new(world.id("parser", number)).unwrap());
-        origin += u32::from(is_there(origin + 1));
-    }
-    world.call(&["fork", &world.id("parser", origin), "--from", "session:1"]).exits(0);
-    world.run().exits(0);
-    assert_eq!(world.project.content("main"), content);
 }
 
 #[test]

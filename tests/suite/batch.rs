@@ -1,5 +1,7 @@
 //! Batches: many projects under one id, submitted again, killed, handed over, reported.
 
+mod terms;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;

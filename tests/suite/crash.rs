@@ -15,7 +15,7 @@ fn workflows() -> Workflows {
             let uuid = context.uuid().await?;
             context.set("seen", &first).await?;
             let input = Payload::of("hello");
-            context.start(Child { run: id("child"), workflow: "child", input }).await?;
+            context.start(Child { run: id("child"), workflow: "child", input, labels: [].into() }).await?;
             let both = context.all::<Step>(&["b".into(), "c".into()]).await?;
             let deed = context.call::<Deed>("d".into()).await?;
             context.send(id("child"), "go", Payload::of("now")).await?;

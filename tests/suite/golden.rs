@@ -5,6 +5,7 @@
 //! [`version`](longhaul_engine::Context::version). `LONGHAUL_RECORD=1 cargo test -p longhaul-tests golden` records them
 //! anew, which is right before a release only, or for a story that is new; nothing else ever writes them.
 
+mod batch;
 mod recorded;
 mod world;
 

@@ -192,3 +192,18 @@ fn people_who_paused_are_named() {
     run.exits(3);
     world.call("why table").exits(0).says("The project was cancelled by tester: dear");
 }
+
+#[test]
+fn why_reads_the_list_as_it_is_now() {
+    let never = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
+    let world = World::new(&[never, plain("shell", &["parser"], 1), plain("table", &[], 1)], 0.0);
+    world.run().exits(1);
+    world.call("why shell").says("It needs parser, which is blocked");
+    let list = world.project.read("feature_list.json");
+    let free = list.replacen("\"parser\"\n      ]", "\"table\"\n      ]", 1);
+    assert_ne!(free, list, "{list}");
+    world.project.write("feature_list.json", &free);
+    world.call("why shell").says("Nothing holds shell up");
+    world.call("feature unblock parser --dir .").exits(0);
+    world.call("why parser").says("Nothing holds parser up");
+}

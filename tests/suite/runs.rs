@@ -43,7 +43,7 @@ fn workflows() -> Workflows {
     });
     let parent = script(|context, input| {
         Box::pin(async move {
-            let child = Child { run: id("child"), workflow: "counter", input: Payload::of("3") };
+            let child = Child { run: id("child"), workflow: "counter", input: Payload::of("3"), labels: [].into() };
             context.start(child.clone()).await?;
             context.start(child).await?;
             let Some(Received::ChildEnded { run, outcome }) = context.receive(None).await? else {

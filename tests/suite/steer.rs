@@ -138,7 +138,13 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
     world.project.until_at_work("parser");
     world.tell(&["steer", "parser", "write it with tabs", "--why", "house style"]).exits(0).says("told");
     world.longhaul.call(&["signal", "nobody/at-all/1", "note"]).exits(2);
-    world.tell(&["signal", "parser", "note", "\"and keep it short\""]).exits(0).says("signalled");
+    let note = ["signal", "parser", "note", "\"and keep it short\"", "--by", "ann", "--why", "it is long"];
+    world.tell(&note).exits(0).says("signalled");
+    let described = world.tell(&["describe", "parser", "-o", "json"]).json();
+    assert_eq!(
+        (&described["mailbox"][1]["by"], &described["mailbox"][1]["why"]),
+        (&"ann".into(), &"it is long".into())
+    );
     world.tell(&["signal", "parser", "note", "and keep it short"]).exits(2).says("no JSON");
     world.tell(&["signal", "parser", "longhaul.terminate"]).exits(2).says("Longhaul's own");
     run.exits(0);
@@ -147,6 +153,14 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
         assert!(world.prompt(2).contains(text), "{}", world.prompt(2));
     }
     world.tell(&["steer", "parser", "too late"]).exits(2).says("is over");
+    let history = world.tell(&["history", "parser"]);
+    history.says("a note for the agent: write it with tabs, by tester: house style");
+    history.says("a note for the agent: and keep it short, by ann: it is long");
+    let told = world.tell(&["describe", "parser", "-o", "json"]).json()["told"].clone();
+    assert_eq!(
+        (&told[1]["what"], &told[1]["by"], &told[1]["why"]),
+        (&"note".into(), &"ann".into(), &"it is long".into())
+    );
 }
 
 #[test]

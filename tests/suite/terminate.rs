@@ -23,7 +23,9 @@ fn workflows() -> Workflows {
     });
     let parent = script(|context, _| {
         Box::pin(async move {
-            context.start(Child { run: id("child"), workflow: "tidy", input: Payload::null() }).await?;
+            context
+                .start(Child { run: id("child"), workflow: "tidy", input: Payload::null(), labels: [].into() })
+                .await?;
             match context.receive(None).await? {
                 Some(Received::ChildEnded { outcome, .. }) => done(format!("{outcome:?}")),
                 _ => done("something else"),

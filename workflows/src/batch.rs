@@ -78,7 +78,10 @@ impl Workflow for BatchWorkflow {
             }
             let Some(Received::Signal { name, payload, .. }) = context.receive(None).await? else { continue };
             match name.as_str() {
-                Submit::SIGNAL => memory.submit(payload.read()?),
+                Submit::SIGNAL => {
+                    let submit = memory.as_understood(context, payload.read()?).await?;
+                    memory.submit(submit);
+                }
                 Now::SIGNAL => memory.now(payload.read()?),
                 _ => {}
             }
@@ -87,6 +90,14 @@ impl Workflow for BatchWorkflow {
 }
 
 impl Memory {
+    /// A first plan that says how many at once was taken for a changed one, and nothing of it was done.
+    async fn as_understood(&self, context: &mut dyn Context, mut submit: Submit) -> Result<Submit, Stop> {
+        if self.len() == 0 && submit.plan.at_once.is_some() && context.version("first plan", 1).await? == 0 {
+            submit.plan = Plan::default();
+        }
+        Ok(submit)
+    }
+
     /// Publishes the projects that changed, then the batch.
     async fn publish(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for name in self.take_changed() {

@@ -29,11 +29,15 @@ pub struct ProjectWorkflow;
 pub mod signal {
     /// Read the list and the settings again, and go on if halted. Content: an id, published as `synced` when done.
     pub const SYNC: &str = "sync";
+    /// Read the list and the settings again, and stay halted if halted: nobody asked to go on. Content as of `sync`.
+    pub const RELOAD: &str = "reload";
     /// Start no further feature; content: [`Request`](longhaul_engine::Request).
     pub const HALT: &str = "halt";
     /// Settings that count instead of those of `longhaul.toml` from the next sync on; content:
     /// [`Overrides`](crate::batch::Overrides).
     pub const OVERRIDE: &str = "override";
+    /// Labels that runs get from now on; content: a map, in the place of the one before.
+    pub const LABEL: &str = "label";
     /// Block a feature; content: `[feature, reason]`.
     pub const BLOCK: &str = "block";
     /// Try a blocked feature again; content: its id, or [`Unblock`](super::Unblock).
@@ -43,6 +47,13 @@ pub mod signal {
 /// After how many commands a project goes on as new, besides one for each feature: replay stays short, and the cost of
 /// carrying the memory over stays small beside what was done since.
 const SEGMENT: usize = 2000;
+
+/// What a halted project does when its list was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    Stay,
+}
 
 impl ProjectWorkflow {
     /// Its name in histories.
@@ -74,7 +85,8 @@ impl Memory {
             let brief = self.brief(&feature)?;
             let run = self.begin(&feature)?;
             let input = Payload::of(&brief);
-            context.start(Child { run, workflow: FeatureWorkflow::NAME, input }).await?;
+            let labels = self.labels.clone();
+            context.start(Child { run, workflow: FeatureWorkflow::NAME, input, labels }).await?;
         }
         if let Some((run, turn)) = self.next_turn() {
             context.signal(run, Turn::GIVEN, &turn).await?;
@@ -89,13 +101,18 @@ impl Memory {
         match received {
             Received::ChildEnded { run, outcome } => self.take_outcome(&run, outcome),
             Received::Signal { name, payload, .. } => match name.as_str() {
-                signal::SYNC => self.sync(context, payload.read()?).await,
+                signal::SYNC => self.sync(context, payload.read()?, Then::GoOn).await,
+                signal::RELOAD => self.sync(context, payload.read()?, Then::Stay).await,
                 signal::HALT => {
                     self.halt(payload.read()?);
                     Ok(())
                 }
                 signal::OVERRIDE => {
                     self.overrides = payload.read()?;
+                    Ok(())
+                }
+                signal::LABEL => {
+                    self.labels = payload.read()?;
                     Ok(())
                 }
                 signal::BLOCK => {
@@ -129,7 +146,7 @@ impl Memory {
     }
 
     /// Reads the list and the settings as they are now. What is wrong with them is published; the old ones stay.
-    async fn sync(&mut self, context: &mut dyn Context, id: String) -> Result<(), Stop> {
+    async fn sync(&mut self, context: &mut dyn Context, id: String, then: Then) -> Result<(), Stop> {
         let input = LoadInput { project: self.project.clone() };
         let loaded = match context.call::<LoadBacklog>(input).await {
             Ok(loaded) => self.take_backlog(loaded),
@@ -137,7 +154,9 @@ impl Memory {
             Err(stop) => return Err(stop),
         };
         self.problem = loaded.err();
-        self.halted = None;
+        if then == Then::GoOn {
+            self.halted = None;
+        }
         self.followed = false;
         self.synced = id;
         if self.problem.is_none() {

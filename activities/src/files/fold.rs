@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Event, Position, RunId};
 use longhaul_workflows::backlog::{EntryState, FeatureId, FeatureStatus};
+use longhaul_workflows::project::FeatureView;
 
 use super::happening::{Happening, Kind, Timeline};
 use super::project::ProjectRun;
@@ -28,6 +29,7 @@ pub(super) struct Fold {
     /// The sessions in the order of their start: their run, and their place in it.
     numbers: BTreeMap<(DateTime<Utc>, RunId, Position), usize>,
     tested: BTreeMap<FeatureId, Tested>,
+    landed: BTreeMap<FeatureId, Tested>,
 }
 
 /// An entry of the history.
@@ -48,6 +50,7 @@ impl Fold {
             last_at: None,
             numbers: BTreeMap::new(),
             tested: BTreeMap::new(),
+            landed: BTreeMap::new(),
         }
     }
 
@@ -92,10 +95,12 @@ impl Fold {
         for (place, session) in run.sessions.iter().enumerate().skip(sessions) {
             self.numbers.insert((session.started_at, id.clone(), session.position), place);
         }
-        if let Some(tested) = &run.tested
-            && self.tested.get(&run.feature).is_none_or(|before| before.at <= tested.at)
-        {
-            self.tested.insert(run.feature.clone(), tested.clone());
+        for (known, found) in [(&mut self.tested, &run.tested), (&mut self.landed, &run.landed)] {
+            if let Some(found) = found
+                && known.get(&run.feature).is_none_or(|before| before.at <= found.at)
+            {
+                known.insert(run.feature.clone(), found.clone());
+            }
         }
         told.append(&mut run.told);
     }
@@ -110,17 +115,28 @@ impl Fold {
         self.history.insert(key.clone(), told);
     }
 
-    /// The states of the features, as they belong into the list.
+    /// The states of the features, as they belong into the list. Of one that passes it tells the time that its commit has:
+    /// gates that were only asked again leave the list as it is committed.
     pub(super) fn states(&self) -> BTreeMap<FeatureId, EntryState> {
         let state = |id: &FeatureId| {
             let view = self.project.feature(id);
+            let passes = view.is_some_and(|view| view.passes);
+            let landed = self.landed.get(id).filter(|_| passes);
             EntryState {
                 status: view.map_or(FeatureStatus::Pending, |view| view.status),
-                passes: view.is_some_and(|view| view.passes),
-                last_tested: self.tested.get(id).map(|tested| tested.text.clone()),
+                passes,
+                last_tested: landed.or_else(|| self.tested.get(id)).map(|tested| tested.text.clone()),
             }
         };
         self.project.backlog.iter().map(|(id, _)| (id.clone(), state(id))).collect()
+    }
+
+    /// When the list says that it was changed last: as committed, unless something is under way or needs a person.
+    pub(super) fn list_changed_at(&self) -> Option<String> {
+        let is_settled = |view: &FeatureView| view.passes || view.status == FeatureStatus::Pending;
+        let landed = self.landed.values().max_by_key(|landed| landed.at);
+        let landed = landed.filter(|_| self.project.features.values().all(is_settled));
+        landed.map(|landed| landed.text.clone()).or_else(|| self.last_at.map(iso))
     }
 
     /// The run of a feature that is under way, if one is.

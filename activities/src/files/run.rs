@@ -30,8 +30,10 @@ pub(super) struct FeatureRun {
     pub(super) blocked: Vec<String>,
     pub(super) is_over: bool,
     pub(super) tested: Option<Tested>,
+    /// When the gates were run of which a commit on the target tells; a landing that changed nothing left none.
+    pub(super) landed: Option<Tested>,
     /// The commit that would land, and the time that is written into it.
-    pub(super) candidate: Option<(String, String)>,
+    pub(super) candidate: Option<Candidate>,
     /// Whether the next checks are those of the baseline.
     pub(super) expects_baseline: bool,
     cancel: String,
@@ -50,6 +52,16 @@ pub(super) struct Tested {
     pub(super) text: String,
 }
 
+/// A commit that would land.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) commit: String,
+    /// The time that is written into it.
+    pub(super) at: String,
+    /// Whether it is on the target already: the work was done again, and nothing came of it.
+    pub(super) is_old: bool,
+}
+
 impl FeatureRun {
     /// The run, if the id is that of a run of a feature: `<project>/<feature>/<n>`.
     pub(super) fn of(project: &RunId, run: &RunId) -> Option<Self> {
@@ -66,6 +78,7 @@ impl FeatureRun {
             blocked: Vec::new(),
             is_over: false,
             tested: None,
+            landed: None,
             candidate: None,
             expects_baseline: false,
             cancel: String::new(),

@@ -11,7 +11,6 @@ use super::list::ListFile;
 use super::place::Place;
 use super::progress_file::ProgressFile;
 use super::reports;
-use super::text::iso;
 
 /// How far each run has been read.
 #[derive(Debug, Default)]
@@ -83,7 +82,7 @@ impl State {
         let mut first = First::default();
         first.take(self.progress_file.append(&self.place));
         if let Some(view) = self.fold.project.view.as_ref().filter(|view| !view.list_file.is_empty()) {
-            let now = self.fold.last_at.map(iso).unwrap_or_default();
+            let now = self.fold.list_changed_at().unwrap_or_default();
             first.take(self.list.bring_up_to_date(&self.place, &view.list_file, &now));
         }
         if self.stale {

@@ -8,7 +8,7 @@ use longhaul_workflows::contracts::{
 };
 
 use super::happening::Kind;
-use super::run::{FeatureRun, Tested};
+use super::run::{Candidate, FeatureRun, Tested};
 use super::session::{Checkpoint, SessionStatus, Step};
 use super::text::{iso, precise};
 use super::words;
@@ -81,7 +81,7 @@ impl FeatureRun {
         if std::mem::take(&mut self.expects_baseline) {
             return self.take_baseline(event, report);
         }
-        let merged = self.candidate.as_ref().is_some_and(|(commit, _)| *commit == input.commit);
+        let merged = self.candidate.as_ref().is_some_and(|candidate| candidate.commit == input.commit);
         self.tested = Some(Tested { at: event.at, text: iso(event.at) });
         if let Some(failed) = report.failed() {
             self.tell(event, Kind::GatesFailed, words::failed_check(failed, merged));
@@ -151,7 +151,8 @@ impl FeatureRun {
     fn take_merge(&mut self, event: &Event, input: &MergeInput, merged: &Merged) {
         match merged {
             Merged::Candidate { commit, tip, .. } => {
-                self.candidate = Some((commit.clone(), input.at.clone()));
+                let (is_old, at) = (commit == tip, input.at.clone());
+                self.candidate = Some(Candidate { commit: commit.clone(), at, is_old });
                 self.tell(event, Kind::Merged, format!("The work merges with {tip}."));
                 self.with_commit(commit);
                 self.pass(Step::Merge);
@@ -168,8 +169,13 @@ impl FeatureRun {
         self.with_commit(&input.commit);
         self.pass(Step::Landing);
         // The commit has a time of the test in its feature list. The list of the user must not differ from it.
-        if let Some((_, at)) = self.candidate.take().filter(|(commit, _)| *commit == input.commit) {
-            self.tested = Some(Tested { at: event.at, text: at });
+        let Some(candidate) = self.candidate.take().filter(|candidate| candidate.commit == input.commit) else {
+            return;
+        };
+        let tested = Tested { at: event.at, text: candidate.at };
+        if !candidate.is_old {
+            self.landed = Some(tested.clone());
         }
+        self.tested = Some(tested);
     }
 }

@@ -5,7 +5,7 @@ use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 
 use super::GitHandlers;
-use super::names::{branch, feature_ref, head_ref, taken_back_ref};
+use super::names::{branch, feature_ref, head_ref, run_of_path, taken_back_ref, taking_back_ref, taking_back_refs};
 use super::refs::Repository;
 use super::worktree::Stand;
 
@@ -25,19 +25,47 @@ pub struct TakeBack {
 }
 
 impl GitHandlers {
-    /// Puts the branch and the work tree of a feature at a commit. Doing it again changes nothing; nothing is lost.
+    /// Puts the branch and the work tree of a feature at a commit. Doing it again changes nothing; nothing is lost. It is
+    /// only begun until [`GitHandlers::settle_back`] says whether the run is there.
     ///
     /// # Errors
     /// Terminal if the commit is gone.
     pub async fn take_back(&self, input: &TakeBack) -> Result<(), Failure> {
         self.repository(&input.project).await?.take_back(input).await
     }
+
+    /// The runs for which a feature of a project is being taken back.
+    pub async fn taken_back_for(&self, project: &ProjectRef) -> Result<Vec<RunId>, Failure> {
+        let prefix = taking_back_refs(&project.id);
+        let repository = self.repository(project).await?;
+        let listed = repository.git().args(["for-each-ref", "--format=%(refname)", &prefix]).text().await?;
+        let path = |name: &str| {
+            let path = name.strip_prefix(&prefix)?.strip_suffix("/to")?;
+            run_of_path(&format!("{}/{path}", project.id))
+        };
+        Ok(listed.lines().filter_map(path).collect())
+    }
+
+    /// Ends the taking back of a feature: that is done if its new run is there; else the feature is put back to where it was.
+    pub async fn settle_back(&self, project: &ProjectRef, next: &RunId, is_there: bool) -> Result<(), Failure> {
+        let repository = self.repository(project).await?;
+        let feature = next.as_str().strip_prefix(&format!("{}/", project.id)).and_then(|rest| rest.rsplit_once('/'));
+        if !is_there && let Some(feature) = feature.and_then(|(feature, _)| FeatureId::new(feature).ok()) {
+            repository.undo_taking_back(&feature, next).await?;
+        }
+        repository.end_taking_back(next).await
+    }
 }
 
 impl Repository {
     async fn take_back(&self, input: &TakeBack) -> Result<(), Failure> {
         let reference = taken_back_ref(&input.next);
+        let branch = branch(&input.feature);
+        let tip = self.branch_commit(&branch).await?;
         let Some(commit) = &input.commit else {
+            if let Some(tip) = &tip {
+                self.begin_taking_back(&input.next, Some(tip), tip).await?;
+            }
             return self.close(&input.feature, &reference, &feature_ref(&input.last)).await;
         };
         if self.commit_of(commit).await?.is_none() {
@@ -45,13 +73,12 @@ impl Repository {
             return Err(Failure::terminal(format!("commit {commit} is not in {root} any more; choose another step")));
         }
         let path = self.worktrees.join(input.feature.as_str());
-        let branch = branch(&input.feature);
-        let tip = self.branch_commit(&branch).await?;
         let tree = self.find_tree(&path).await?;
         match &tree {
             Some(tree) => drop(self.keep_uncommitted(tree, &branch, &reference).await?),
             None => self.keep_remains(&path, tip.as_ref().unwrap_or(commit), &reference).await?,
         }
+        self.begin_taking_back(&input.next, tip.as_deref(), commit).await?;
         let _held = self.exclusive().await;
         if let Some(tip) = &tip
             && tip != commit
@@ -67,5 +94,59 @@ impl Repository {
         };
         tree.git().args(["symbolic-ref", "HEAD", &head_ref(&branch)]).run().await?;
         tree.reset_to(commit).await
+    }
+
+    /// Says where the branch is and where it goes, before it does. An attempt that was made before knows better where it was.
+    async fn begin_taking_back(&self, next: &RunId, tip: Option<&str>, commit: &str) -> Result<(), Failure> {
+        let _held = self.exclusive().await;
+        let [from, to] = taking_back_ref(next);
+        let (was, goes) = (self.commit_of(&from).await?, self.commit_of(&to).await?);
+        match (tip, was) {
+            _ if goes.is_some() => {}
+            (Some(tip), was) => self.move_ref(&from, was.as_deref(), tip).await?,
+            (None, Some(was)) => self.delete_ref(&from, &was).await?,
+            (None, None) => {}
+        }
+        self.move_ref(&to, goes.as_deref(), commit).await
+    }
+
+    async fn end_taking_back(&self, next: &RunId) -> Result<(), Failure> {
+        let _held = self.exclusive().await;
+        let [from, to] = taking_back_ref(next);
+        for name in [to, from] {
+            if let Some(commit) = self.commit_of(&name).await? {
+                self.delete_ref(&name, &commit).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the branch and the work tree where they were, unless somebody went on from there.
+    async fn undo_taking_back(&self, feature: &FeatureId, next: &RunId) -> Result<(), Failure> {
+        let [from, to] = taking_back_ref(next);
+        let (was, goes) = (self.commit_of(&from).await?, self.commit_of(&to).await?);
+        let (branch, path) = (branch(feature), self.worktrees.join(feature.as_str()));
+        let tip = self.branch_commit(&branch).await?;
+        if tip.is_some() && tip != was && tip != goes {
+            return Ok(());
+        }
+        let tree = self.find_tree(&path).await?;
+        if let Some(tree) = &tree {
+            self.keep_uncommitted(tree, &branch, &taken_back_ref(next)).await?;
+        }
+        let _held = self.exclusive().await;
+        let Some(was) = was else {
+            self.drop_tree(&path)?;
+            return match &tip {
+                Some(tip) => self.delete_ref(&head_ref(&branch), tip).await,
+                None => Ok(()),
+            };
+        };
+        if tip.as_ref() != Some(&was) {
+            self.move_ref(&head_ref(&branch), tip.as_deref(), &was).await?;
+        }
+        let Some(tree) = tree else { return Ok(()) };
+        tree.git().args(["symbolic-ref", "HEAD", &head_ref(&branch)]).run().await?;
+        tree.reset_to(&was).await
     }
 }

@@ -37,6 +37,16 @@ pub(super) fn taken_back_ref(run: &RunId) -> String {
     format!("refs/longhaul/rescue/{}/taken-back", ref_path(run.as_str()))
 }
 
+/// What the names of the refs begin with that say that a feature of a project is being taken back.
+pub(super) fn taking_back_refs(project: &str) -> String {
+    format!("refs/longhaul/taking-back/{}/", ref_path(project))
+}
+
+/// The refs that say that a feature is being taken back to where this run begins: where its branch was, and where it goes.
+pub(super) fn taking_back_ref(run: &RunId) -> [String; 2] {
+    ["from", "to"].map(|end| format!("refs/longhaul/taking-back/{}/{end}", ref_path(run.as_str())))
+}
+
 /// Where the checkpoints of a run are kept that a person asked for.
 pub(super) fn checkpoints_ref(run: &RunId) -> String {
     format!("refs/longhaul/checkpoints/{}", ref_path(run.as_str()))
@@ -76,6 +86,18 @@ fn ref_part(part: &str) -> String {
     if name == "@" { "%40".to_owned() } else { name }
 }
 
+/// The run id that a part of a ref name was made from; `None`: it is none of ours.
+pub(super) fn run_of_path(path: &str) -> Option<RunId> {
+    let (mut id, mut rest) = (String::new(), path);
+    while let Some((before, code)) = rest.split_once('%') {
+        id.push_str(before);
+        let byte = code.get(..2).and_then(|code| u8::from_str_radix(code, 16).ok())?;
+        id.push(char::from(byte));
+        rest = &code[2..];
+    }
+    RunId::new(id + rest).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,7 +112,10 @@ mod tests {
             (".a/-b/@", "refs/longhaul/features/%2ea/%2db/%40"),
             ("a/", "refs/longhaul/features/a/%"),
         ] {
-            assert_eq!(feature_ref(&RunId::new(run).unwrap()), expected, "{run}");
+            let run = RunId::new(run).unwrap();
+            assert_eq!(feature_ref(&run), expected, "{run}");
+            let path = expected.strip_prefix("refs/longhaul/features/").unwrap();
+            assert!(path.ends_with('%') || run_of_path(path) == Some(run), "{path}");
         }
     }
 

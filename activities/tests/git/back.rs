@@ -69,3 +69,36 @@ async fn a_commit_that_is_gone_is_named_and_nothing_is_touched() {
     assert_eq!(world.at("refs/heads/longhaul/login"), second);
     assert_eq!(read(&world.tree("login"), "late.txt"), "late\n");
 }
+
+#[tokio::test]
+async fn what_was_begun_without_a_run_is_undone() {
+    let world = World::new();
+    let (first, second) = two_steps(&world).await;
+    let (project, next, tree) = (world.project(), to(&world, None).next, world.tree("login"));
+    for commit in [Some(first.as_str()), None] {
+        world.git.take_back(&to(&world, commit)).await.unwrap();
+        assert_eq!(world.git.taken_back_for(&project).await.unwrap(), [next.clone()]);
+        world.git.settle_back(&project, &next, false).await.unwrap();
+        assert_eq!(world.at("refs/heads/longhaul/login"), second);
+        assert!(!tree.exists() || (read(&tree, "work.txt"), status(&tree)) == ("two\n".into(), String::new()));
+        assert_eq!(world.git.taken_back_for(&project).await.unwrap(), []);
+    }
+    assert_eq!(world.run(&["show", "refs/longhaul/rescue/shop-1a2b3c/login/2/taken-back:late.txt"]), "late");
+
+    // Begun twice: it goes back to where it was at first.
+    world.git.take_back(&to(&world, Some(&first))).await.unwrap();
+    world.git.take_back(&to(&world, Some(&first))).await.unwrap();
+    world.git.settle_back(&project, &next, false).await.unwrap();
+    assert_eq!(world.at("refs/heads/longhaul/login"), second);
+    world.git.take_back(&to(&world, Some(&first))).await.unwrap();
+    world.git.settle_back(&project, &next, true).await.unwrap();
+    assert_eq!(world.at("refs/heads/longhaul/login"), first);
+
+    let world = World::new();
+    let (first, _) = two_steps(&world).await;
+    world.close("login").await;
+    world.git.take_back(&to(&world, Some(&first))).await.unwrap();
+    world.git.settle_back(&world.project(), &next, false).await.unwrap();
+    let tree = world.tree("login");
+    assert!(!tree.exists() && !world.exists("refs/heads/longhaul/login"), "there was none");
+}

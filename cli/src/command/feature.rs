@@ -199,5 +199,6 @@ fn known<'a>(id: &str, features: &'a [Feature]) -> Result<&'a Feature> {
 async fn signal_project(data_dir: &Path, project: &Project, name: &str, payload: Value) -> Result<()> {
     let never = || usage(format!("project {} has never run: edit its list instead", project.id));
     let access = Access::reach(data_dir).await?.ok_or_else(never)?;
-    super::ask(&access, Ask::Signal { run: project.id.clone(), name: name.into(), payload }).await.map(drop)
+    let request = super::requested("");
+    super::ask(&access, Ask::Signal { run: project.id.clone(), name: name.into(), payload, request }).await.map(drop)
 }

@@ -1,14 +1,14 @@
 //! Everything about one run.
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{MessageBody, RunId, StoreError};
+use longhaul_engine::{Message, RunId, StoreError};
 use longhaul_workflows::feature::FeatureOutcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::View;
 use super::facts::{Activity, Evidence, Facts, Segment, Session};
 use super::list::RunLine;
+use super::{Told, View, told};
 
 /// A run: where it stands, and what was done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +30,9 @@ pub(crate) struct DescribeDocument {
     /// Messages that it has not taken yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) mailbox: Vec<Waiting>,
+    /// What people told it, and it has taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) told: Vec<Told>,
     /// How its history began, and began anew.
     pub(crate) segments: Vec<Segment>,
     /// The runs above it, the nearest first.
@@ -53,8 +56,22 @@ pub(crate) struct DescribeDocument {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Waiting {
     pub(crate) at: DateTime<Utc>,
-    /// `pause`, `resume`, `cancel`, `reconcile`, `child_ended`, or the name of a signal.
+    /// `pause`, `resume`, `cancel`, `terminate`, `reconcile`, `child_ended`, or the name of a signal.
     pub(crate) what: String,
+    /// Who sent it; absent if nobody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by: Option<String>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) why: Option<String>,
+}
+
+impl Waiting {
+    fn of(message: &Message) -> Self {
+        let (by, why) = told::request(&message.body).map(|request| (request.by, request.why)).unzip();
+        let why = why.filter(|why| !why.is_empty());
+        Self { at: message.at, what: told::what(&message.body), by, why }
+    }
 }
 
 /// What a run has cost so far, as far as it is recorded.
@@ -92,12 +109,13 @@ impl View<'_> {
             waits_for: why.into_iter().filter(|reason| reason.kind.holds()).map(|reason| reason.text).collect(),
             events: facts.events,
             last_event_at: facts.last_at,
-            mailbox: mailbox.map(|message| Waiting { at: message.at, what: what(&message.body).into() }).collect(),
+            mailbox: mailbox.map(|message| Waiting::of(&message)).collect(),
             ancestors: self.ancestors(line.parent.clone()).await?,
             children: self.children(run).await?,
             cost: cost(&facts.sessions),
             run: RunLine { status, reason: line.reason.clone().or(blocked), ..line },
             commit,
+            told: facts.told,
             segments: facts.segments,
             activities: facts.activities.into_values().collect(),
             sessions: facts.sessions,
@@ -128,17 +146,6 @@ impl View<'_> {
         }
         children.sort_by(|one, other| one.started_at.cmp(&other.started_at).then_with(|| one.run.cmp(&other.run)));
         Ok(children)
-    }
-}
-
-fn what(body: &MessageBody) -> &str {
-    match body {
-        MessageBody::Signal { name, .. } => name,
-        MessageBody::ChildEnded { .. } => "child_ended",
-        MessageBody::Pause(_) => "pause",
-        MessageBody::Resume(_) => "resume",
-        MessageBody::Cancel(_) => "cancel",
-        MessageBody::Reconcile { .. } => "reconcile",
     }
 }
 

@@ -11,6 +11,7 @@ use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureProgress;
 use serde_json::Value;
 
+use super::Told;
 pub(crate) use shown::{Activity, Evidence, LastFailure, Segment, Session};
 
 /// What is under way or waited for.
@@ -40,6 +41,8 @@ pub(super) struct Facts {
     pub(super) output: Option<longhaul_engine::Payload>,
     /// Who asked for the end, and why.
     pub(super) cancelled_by: Option<longhaul_engine::Request>,
+    /// What people told it.
+    pub(super) told: Vec<Told>,
     /// Calls whose start is recorded, and whose end is not.
     open: BTreeSet<Slot>,
 }
@@ -56,6 +59,7 @@ impl Facts {
     fn take(&mut self, event: &Event) {
         self.events = event.position + 1;
         self.last_at = Some(event.at);
+        Told::note(&mut self.told, event);
         match &event.kind {
             EventKind::RunStarted { cause, .. } => self.begin(event, cause),
             EventKind::StatusPublished { key, value, .. } if key == FeatureProgress::KEY => {

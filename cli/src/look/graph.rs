@@ -8,7 +8,7 @@ use longhaul_workflows::project::{BacklogView, FeatureView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{View, features, published};
+use super::{View, published};
 
 /// The features, in the order of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +59,7 @@ impl View<'_> {
         }
         let values = self.store.published(project).await?;
         let listed = published::<BacklogView>(&values, BacklogView::KEY).map(|backlog| backlog.features);
-        let views = features(&values);
+        let views = self.features(project, &values).await?;
         let mut graph = of_list(project, &listed.unwrap_or_default());
         for node in &mut graph.features {
             if let Some(view) = views.get(&node.id) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use longhaul_engine::{Activity, Event, EventKind, MessageBody, Payload, RunId};
+use longhaul_engine::{Activity, Event, EventKind, MessageBody, Payload, RunId, Signal};
 use longhaul_workflows::contracts::{LoadBacklog, LoadedBacklog};
 use longhaul_workflows::feature::{Ready, Turn};
 use serde_json::Value;
@@ -46,17 +46,17 @@ impl Lane {
     }
 
     fn hear(&mut self, body: &MessageBody) {
-        match body {
-            MessageBody::Signal { name, payload, .. } if name == Ready::SIGNAL => {
+        if let MessageBody::ChildEnded { run, .. } = body {
+            let feature = feature_of(run);
+            self.waiting.retain(|waiting| Some(waiting) != feature.as_ref());
+            self.leave(feature.as_deref());
+        }
+        match body.as_signal() {
+            Some(Signal { name, payload, .. }) if name == Ready::SIGNAL => {
                 self.waiting.extend(payload.read::<Ready>().map(|ready| ready.feature.to_string()));
             }
-            MessageBody::Signal { name, payload, .. } if name == Turn::GIVEN_BACK => {
+            Some(Signal { name, payload, .. }) if name == Turn::GIVEN_BACK => {
                 self.leave(payload.read::<String>().ok().as_deref());
-            }
-            MessageBody::ChildEnded { run, .. } => {
-                let feature = feature_of(run);
-                self.waiting.retain(|waiting| Some(waiting) != feature.as_ref());
-                self.leave(feature.as_deref());
             }
             _ => {}
         }

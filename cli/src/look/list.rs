@@ -199,7 +199,8 @@ impl Outcomes {
         };
         if !self.0.contains_key(project) {
             let Ok(id) = RunId::new(project.clone()) else { return Ok(()) };
-            let features = view.features(&id).await?;
+            let values = view.store.published(&id).await?;
+            let features = view.features(&id, &values).await?;
             let known = features.into_values().filter_map(|view| Some((view.run.clone()?, outcome(&view)?))).collect();
             self.0.insert(project.clone(), known);
         }

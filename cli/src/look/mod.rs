@@ -12,6 +12,7 @@ mod near;
 mod report;
 #[cfg(test)]
 mod tests;
+mod told;
 pub(crate) mod tree;
 pub(crate) mod why;
 mod words;
@@ -19,16 +20,20 @@ mod words;
 use std::collections::BTreeMap;
 
 use longhaul_engine::{EventStore, Payload, RunId, Stop, StoreError};
+use longhaul_workflows::backlog::Feature;
 use longhaul_workflows::project::FeatureView;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use describe::DescribeDocument;
+use crate::heard::{Features, said};
+
+pub(crate) use describe::{DescribeDocument, Waiting};
 pub(crate) use facts::{Evidence, Session};
 pub(crate) use graph::GraphDocument;
 pub(crate) use history::HistoryPage;
 pub(crate) use list::ListDocument;
 use names::Found;
 pub(crate) use names::{Name, STATES, belongs};
+pub(crate) use told::Told;
 pub(crate) use tree::TreeDocument;
 pub(crate) use why::WhyDocument;
 
@@ -46,8 +51,8 @@ pub(crate) enum Question {
     Tree(Name),
     /// The features of a project.
     Graph(RunId),
-    /// Why a run or a feature does not go on.
-    Why(Name),
+    /// Why a run or a feature does not go on. The list as it is now counts for a project that nobody runs.
+    Why { name: Name, list: Option<Vec<Feature>> },
 }
 
 /// What there is to see.
@@ -113,26 +118,25 @@ impl View<'_> {
                 Ok(run) => Document::Tree(self.tree(&run).await?),
                 Err(unknown) => Document::Unknown(unknown),
             },
-            Question::Why(name) => match self.find(&name).await? {
+            Question::Why { name, list } => match self.find(&name).await? {
                 Ok(Found::Run(run)) => Document::Why(self.why_run(&run).await?),
-                Ok(Found::Feature { project, feature }) => Document::Why(self.why_feature(&project, &feature).await?),
+                Ok(Found::Feature { project, feature }) => {
+                    let list = list.filter(|_| !self.is_running && name.project.as_ref() == Some(&project));
+                    Document::Why(self.why_feature(&project, &feature, list).await?)
+                }
                 Err(unknown) => Document::Unknown(unknown),
             },
         })
     }
 
-    /// What a project says of its features, by their ids.
-    async fn features(&self, project: &RunId) -> Result<BTreeMap<String, FeatureView>, StoreError> {
-        let published = self.store.published(project).await?;
-        Ok(features(&published))
+    /// Where the features of a project stand, by their ids.
+    async fn features(
+        &self,
+        project: &RunId,
+        published: &BTreeMap<String, Payload>,
+    ) -> Result<BTreeMap<String, FeatureView>, StoreError> {
+        Ok(Features::of(self.store, project, published).await?.views)
     }
-}
-
-fn features(published: &BTreeMap<String, Payload>) -> BTreeMap<String, FeatureView> {
-    let view = |(key, value): (&String, &Payload)| {
-        Some((key.strip_prefix(FeatureView::PREFIX)?.to_owned(), value.read::<FeatureView>().ok()?))
-    };
-    published.iter().filter_map(view).collect()
 }
 
 /// A value that a run has published, if it is there and readable.

@@ -6,7 +6,7 @@ use longhaul_workflows::project::{BacklogView, ProjectWorkflow};
 use serde::{Deserialize, Serialize};
 
 use super::near::nearest;
-use super::{Nameless, Unknown, View, features, published};
+use super::{Nameless, Unknown, View, published, said};
 
 /// The states that runs are shown in: those of the engine, and for a feature what its run came to.
 pub(crate) const STATES: [&str; 9] =
@@ -46,7 +46,8 @@ impl View<'_> {
             Ok(Found::Run(run)) => return Ok(Ok(run)),
             Err(unknown) => return Ok(Err(unknown)),
         };
-        let run = self.features(&project).await?.remove(feature.as_str()).and_then(|view| view.run);
+        let values = self.store.published(&project).await?;
+        let run = self.features(&project, &values).await?.remove(feature.as_str()).and_then(|view| view.run);
         let unknown = || Unknown { name: name.text.clone(), why: Nameless::NoRun, meant: vec![feature.to_string()] };
         Ok(run.ok_or_else(unknown))
     }
@@ -96,7 +97,7 @@ impl View<'_> {
         let values = self.store.published(project).await?;
         let listed = published::<BacklogView>(&values, BacklogView::KEY).map(|backlog| backlog.features);
         let mut known: Vec<FeatureId> = listed.into_iter().flatten().map(|feature| feature.id).collect();
-        let published = features(&values).into_keys().filter_map(|id| FeatureId::new(id).ok());
+        let published = said(&values).into_keys().filter_map(|id| FeatureId::new(id).ok());
         let more: Vec<FeatureId> = published.filter(|id| !known.contains(id)).collect();
         known.extend(more);
         Ok(known)

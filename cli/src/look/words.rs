@@ -1,9 +1,9 @@
 //! Events in plain words, one line each.
 
 use longhaul_engine::event::{Cause, Message};
-use longhaul_engine::{EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, Request};
-use longhaul_workflows::feature::{FeatureProgress, Ready, Turn};
-use longhaul_workflows::project::signal::{HALT, SYNC};
+use longhaul_engine::{EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, Request, Signal};
+use longhaul_workflows::feature::{Approval, FeatureProgress, Note, Ready, Turn};
+use longhaul_workflows::project::signal::{HALT, RELOAD, SYNC};
 
 use super::report;
 
@@ -64,10 +64,7 @@ fn started(workflow: &str, parent: Option<&longhaul_engine::RunId>, cause: &Caus
 
 fn received(message: &Message) -> String {
     match &message.body {
-        MessageBody::Signal { name, payload, from } => {
-            let from = from.as_ref().map(|run| format!(" from {run}")).unwrap_or_default();
-            format!("heard{from}: {}", signal(name, payload))
-        }
+        MessageBody::Signal { .. } => message.body.as_signal().map(heard).unwrap_or_default(),
         MessageBody::ChildEnded { run, outcome } => match outcome {
             Outcome::Completed(output) => format!("{run} is over: {}", report::outcome(output)),
             Outcome::Failed(failure) => format!("{run} is over: failed: {}", failure.message),
@@ -82,6 +79,12 @@ fn received(message: &Message) -> String {
     }
 }
 
+fn heard(heard: Signal) -> String {
+    let from = heard.from.map(|run| format!(" from {run}")).unwrap_or_default();
+    let signed = heard.request.map(|request| format!(", {}", by(&request))).unwrap_or_default();
+    format!("heard{from}: {}{signed}", signal(&heard.name, &heard.payload))
+}
+
 /// What a signal says; one that is not known, as it is.
 fn signal(name: &str, payload: &Payload) -> String {
     let known = match name {
@@ -94,8 +97,18 @@ fn signal(name: &str, payload: &Payload) -> String {
         Turn::GIVEN_BACK => {
             payload.read::<String>().ok().map(|feature| format!("{feature} gives its turn to merge back"))
         }
-        SYNC => Some("read the list again".into()),
+        SYNC | RELOAD => Some("read the list again".into()),
         HALT => payload.read::<Request>().ok().map(|request| format!("stop, {}", by(&request))),
+        Note::SIGNAL => payload.read::<Note>().ok().map(|note| match note {
+            Note::Text(text) => format!("a note for the agent: {text}"),
+            Note::Signed { text, by: name, why } => {
+                format!("a note for the agent: {text}, {}", by(&Request { by: name, why }))
+            }
+        }),
+        Approval::SIGNAL => payload.read::<Approval>().ok().map(|said| {
+            let word = if said.approved { "approved" } else { "denied" };
+            format!("{word} {}", by(&Request { by: said.by, why: said.why }))
+        }),
         _ => None,
     };
     known.unwrap_or_else(|| format!("{name} {}", payload.preview(PREVIEW)))

@@ -7,6 +7,7 @@ mod resume;
 mod rollback;
 
 use longhaul_engine::{Request, RunId, StoreError};
+use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::Checkpoint;
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +109,24 @@ impl Desk {
             Again::Checkpoint { run, note, request } => self.checkpoint(run, note, request).await,
             Again::Checkpoints { target } => self.checkpoints(&target).await,
         }
+    }
+}
+
+impl Desk {
+    /// Ends what a fork had begun that was killed: its feature is put back to where it was, if there is no run.
+    pub(super) async fn settle_forks(&self, project: &ProjectRef) -> Result<(), StoreError> {
+        let _taking_back = self.taking_back.lock().await;
+        let begun = self.git.taken_back_for(project).await.unwrap_or_else(|failure| {
+            tracing::warn!("{failure}");
+            Vec::new()
+        });
+        for run in begun {
+            let is_there = self.store.summary(&run).await?.is_some();
+            if let Err(failure) = self.git.settle_back(project, &run, is_there).await {
+                tracing::warn!("{failure}");
+            }
+        }
+        Ok(())
     }
 }
 

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::desk::{Answer, Desk};
+use super::select::is_at_or_below;
 
 /// Something to do with whole runs. Paths are absolute.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -78,8 +79,11 @@ pub(super) async fn answer(desk: &Arc<Desk>, errand: Errand) -> Result<Answer, S
         Errand::Export { scope, file, compress, backup } => export::run(desk, scope, &file, compress, backup).await?,
         Errand::Import { file, dry_run } => Carried::Imported(import::run(desk, file, dry_run).await?),
         Errand::Check { repair: true } if desk.engine.is_some() => {
-            let reason = "a log is mended at rest only: stop the `longhaul run` that uses it, then check again";
-            return Ok(Answer::Refused { reason: reason.into() });
+            let engaged = desk.engaged();
+            let is_worked_on = |run: &RunId| {
+                engaged.iter().any(|root| is_at_or_below(run, root.as_str())) || desk.batches.count(run) > 0
+            };
+            Carried::Checked(desk.log.mend_in_use(is_worked_on).await?)
         }
         Errand::Check { repair } => Carried::Checked(desk.log.check(repair).await?),
         Errand::Prune { scope, ended_before, statuses, dry_run } => {

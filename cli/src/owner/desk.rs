@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::Utc;
 use longhaul_activities::git::GitHandlers;
 use longhaul_engine::store::Delivery;
-use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, StoreError};
+use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, Started, StoreError};
 use longhaul_storage::SledStore;
 use longhaul_workflows::batch::Plan;
 use longhaul_workflows::contracts::ProjectRef;
@@ -44,7 +44,7 @@ pub(crate) enum Ask {
     /// Where a batch stands.
     Batch { batch: String },
     /// Put a signal into a mailbox.
-    Signal { run: RunId, name: String, payload: Value },
+    Signal { run: RunId, name: String, payload: Value, request: Request },
     /// Take a run or a project back, or go on from where it stopped.
     Again { again: Again },
     /// Settle an unknown outcome.
@@ -126,6 +126,8 @@ pub(crate) struct Desk {
     pub(super) batches: OpenBatches,
     /// The hands that the engine has, too: their locks keep one repository's commands apart.
     pub(super) git: GitHandlers,
+    /// Held while a feature is taken back and its new run is not in the log yet.
+    pub(super) taking_back: tokio::sync::Mutex<()>,
     /// Held by everybody who is being answered.
     pub(super) answering: RwLock<()>,
 }
@@ -142,8 +144,9 @@ impl Desk {
     }
 
     fn of(log: Arc<SledStore>, engine: Option<Engine>, git: GitHandlers) -> Arc<Self> {
-        let (engaged, batches, answering) = (Mutex::default(), OpenBatches::default(), RwLock::default());
-        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches, answering })
+        let (engaged, batches) = (Mutex::default(), OpenBatches::default());
+        let (taking_back, answering) = (tokio::sync::Mutex::default(), RwLock::default());
+        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches, taking_back, answering })
     }
 
     /// The ids of the projects that this process runs.
@@ -177,7 +180,9 @@ impl Desk {
             Ask::Batch { batch } => self.batch(&batch).await,
             Ask::Steer { targets, order, request, dry_run } => self.steer(&targets, &order, &request, dry_run).await,
             Ask::Select { filters } => self.select(&filters).await,
-            Ask::Signal { run, name, payload } => self.signal(run, name, &payload).await,
+            Ask::Signal { run, name, payload, request } => {
+                self.signal(run, MessageBody::signed(name, payload, request)).await
+            }
             Ask::Again { again } => self.again(again).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
             Ask::Look { what } => self.look(what).await,
@@ -213,10 +218,14 @@ impl Desk {
         if let Some(reason) = self.is_elsewhere(&run, &project).await? {
             return Ok(Answer::Refused { reason });
         }
+        self.settle_forks(&project).await?;
         engine.adopt(run.as_str()).await?;
         let input = Payload::of(&ProjectInput { project: project.clone(), memory: None });
         let workflow = ProjectWorkflow::NAME.into();
-        engine.start(NewRun { run: run.clone(), workflow, input, labels: terms.labels.clone() }).await?;
+        let new = NewRun { run: run.clone(), workflow, input, labels: terms.labels.clone() };
+        if engine.start(new).await? == Started::Joined && !terms.labels.is_empty() {
+            engine.signal(&run, signal::LABEL, Payload::of(&terms.labels)).await?;
+        }
         if !terms.overrides.is_empty() {
             engine.signal(&run, signal::OVERRIDE, Payload::of(&terms.overrides)).await?;
         }
@@ -239,8 +248,7 @@ impl Desk {
         }))
     }
 
-    async fn signal(&self, run: RunId, name: String, payload: &Value) -> Result<Answer, StoreError> {
-        let body = MessageBody::Signal { name, payload: Payload::of(payload), from: None };
+    async fn signal(&self, run: RunId, body: MessageBody) -> Result<Answer, StoreError> {
         let waits = self.waits(&run);
         let told = self.deliver(&run, body).await?;
         Ok(Answer::Told { runs: told.then_some(run).into_iter().collect(), waits })

@@ -106,8 +106,8 @@ async fn watch_list(desk: Arc<Desk>, run: RunId, root: PathBuf, mut known: Strin
             continue;
         }
         known = now;
-        let sync = Payload::of(&uuid::Uuid::now_v7().to_string());
-        if let Err(error) = engine.signal(&run, signal::SYNC, sync).await {
+        let reload = Payload::of(&uuid::Uuid::now_v7().to_string());
+        if let Err(error) = engine.signal(&run, signal::RELOAD, reload).await {
             tracing::warn!("cannot take up the edited list of {run}: {error}");
             return;
         }

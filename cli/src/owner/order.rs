@@ -94,7 +94,7 @@ impl Order {
             Self::Resume => MessageBody::Resume(request.clone()),
             Self::Cancel => MessageBody::Cancel(request.clone()),
             Self::Terminate => MessageBody::terminate(request),
-            Self::Signal { name, payload } => signal(name, Payload::of(payload)),
+            Self::Signal { name, payload } => MessageBody::signed(name, payload.clone(), request.clone()),
             Self::Steer { text } => {
                 let (text, by, why) = (text.clone(), request.by.clone(), request.why.clone());
                 signal(Note::SIGNAL, Payload::of(&Note::Signed { text, by, why }))

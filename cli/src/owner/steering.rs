@@ -114,8 +114,7 @@ impl Desk {
             return Ok(Some(format!("run {run} does not wait for approval")));
         }
         let mailbox = self.store.mailbox(run).await?;
-        let is_answer =
-            |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == Approval::SIGNAL);
+        let is_answer = |body: &MessageBody| body.as_signal().is_some_and(|signal| signal.name == Approval::SIGNAL);
         let answered = mailbox.iter().any(|message| is_answer(&message.body));
         Ok(answered.then(|| format!("run {run} has an answer in its mailbox already")))
     }

@@ -311,11 +311,13 @@ impl Context for Life {
         let command = Command::Start(child.clone());
         let Step::Perform(number, _) = self.enter(&command).await? else { return Ok(()) };
         let at = self.shared.clock.now();
+        let mut labels = self.summary.labels.clone();
+        labels.extend(child.labels);
         let kind = EventKind::RunStarted {
             workflow: child.workflow.into(),
             input: child.input.clone(),
             parent: Some(self.run.clone()),
-            labels: self.summary.labels.clone(),
+            labels,
             cause: Cause::Started,
         };
         let event = Event { position: 0, at, kind };

@@ -3,19 +3,32 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use longhaul_engine::{RunId, StoreError};
+use longhaul_engine::{Event, Position, RunId, StoreError};
 
 use super::{Remedy, quarantine};
 use crate::flaw::io;
 use crate::key;
-use crate::order::{Must, Order, Write};
+use crate::ledger::end_behind;
+use crate::order::{Answer, Must, Order, Write};
 use crate::sled_store::SledStore;
 use crate::snapshot::{Entry, Records};
 use crate::wire::pack::{self, Packer};
 
 impl SledStore {
-    /// Does what can be done; `false`: that was nothing.
+    /// Does what can be done; `false`: that was nothing, or the run has gone on since it was looked at.
     pub(super) async fn mend(
+        &self,
+        remedy: &Remedy,
+        records: &BTreeMap<RunId, Records>,
+        quarantined: &mut Vec<PathBuf>,
+    ) -> Result<bool, StoreError> {
+        match self.apply(remedy, records, quarantined).await {
+            Err(StoreError::Conflict { .. }) => Ok(false),
+            result => result,
+        }
+    }
+
+    async fn apply(
         &self,
         remedy: &Remedy,
         records: &BTreeMap<RunId, Records>,
@@ -29,14 +42,14 @@ impl SledStore {
             }
             Remedy::Summarise(run, summary) => {
                 let mut packer = Packer::new();
-                let (mut order, answer) = Order::empty(run.clone());
+                let (mut order, answer) = on_what_was_seen(run, records);
                 order.put(key::summary(run), &pack::summary(summary), &mut packer)?;
                 order.terminal = Some(summary.status.is_terminal());
                 self.order(order, packer, answer).await?;
             }
             Remedy::Publish(run, values) => {
                 let mut packer = Packer::new();
-                let (mut order, answer) = Order::empty(run.clone());
+                let (mut order, answer) = on_what_was_seen(run, records);
                 for (name, value) in values {
                     let body = packer.payload(value);
                     order.put(key::published(run, name), &body, &mut packer)?;
@@ -44,24 +57,45 @@ impl SledStore {
                 self.order(order, packer, answer).await?;
             }
             Remedy::MoveRecord(run, entry) => {
-                quarantined.push(quarantine::keep(&self.shared.directory, run, &[], std::slice::from_ref(entry))?);
-                self.take_away(run, std::slice::from_ref(entry)).await?;
+                let order = on_what_was_seen(run, records);
+                quarantined.push(self.move_out(order, &[], std::slice::from_ref(entry)).await?);
             }
             Remedy::MoveRun(run, events) => {
-                let all = all_of(records.get(run));
-                quarantined.push(quarantine::keep(&self.shared.directory, run, events, &all)?);
-                self.take_away(run, &all).await?;
+                let (mut order, answer) = Order::empty(run.clone());
+                order.must = Must::BeGoneAt(end(run, records));
+                quarantined.push(self.move_out((order, answer), events, &all_of(records.get(run))).await?);
             }
         }
         Ok(true)
     }
 
-    async fn take_away(&self, run: &RunId, entries: &[Entry]) -> Result<(), StoreError> {
-        let (mut order, answer) = Order::empty(run.clone());
-        order.must = Must::BeForgotten;
+    /// Takes records out of the log, once they are in a file.
+    async fn move_out(
+        &self,
+        (mut order, answer): (Order, Answer),
+        events: &[Event],
+        entries: &[Entry],
+    ) -> Result<PathBuf, StoreError> {
+        let file = quarantine::keep(&self.shared.directory, &order.run, events, entries)?;
         order.writes = entries.iter().map(|(key, _)| -> Write { (key.clone(), None) }).collect();
-        self.order(order, Packer::new(), answer).await.map(drop)
+        let moved = self.order(order, Packer::new(), answer).await;
+        if matches!(moved, Err(StoreError::Conflict { .. })) {
+            let _ = std::fs::remove_file(&file);
+        }
+        moved.map(|_| file)
     }
+}
+
+/// An order that is refused if the run has gone on meanwhile: what is mended follows from the history that was read.
+fn on_what_was_seen(run: &RunId, records: &BTreeMap<RunId, Records>) -> (Order, Answer) {
+    let (mut order, answer) = Order::empty(run.clone());
+    order.must = Must::EndAt(end(run, records));
+    (order, answer)
+}
+
+fn end(run: &RunId, records: &BTreeMap<RunId, Records>) -> Position {
+    let last = records.get(run).and_then(|records| records.events.last());
+    last.map_or(0, |(key, _)| end_behind(key))
 }
 
 fn all_of(records: Option<&Records>) -> Vec<Entry> {

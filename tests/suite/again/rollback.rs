@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_tests::project::{Plan, plain};
+use longhaul_tests::project::{Plan, Project, plain};
 use longhaul_tests::wait::until;
 use serde_json::json;
 
@@ -91,4 +91,34 @@ fn a_rollback_that_is_killed_is_done_by_whoever_comes_next() {
     rollback(&world, "table").exits(0).says("to be done again: shell");
     assert_eq!(world.project.landed("main"), ["table", "parser"]);
     world.histories();
+}
+
+#[test]
+fn a_project_stays_halted_when_the_rollback_changes_its_list() {
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &["parser"], 1)], 0.0, "");
+    world.run().exits(0);
+    let check = "grep -q finished shell.txt";
+    world.call(&["feature", "add", "shell", "A shell", "--check", check, "--dir", &world.root]).exits(0);
+    world.project.commit("Ask for a shell");
+    // Another project keeps the process up, which looks at the lists of both.
+    let other = Project::new(&[plain("wait", &[], 200)], 0.1);
+    let run = world.begin(&["run", &world.root, &other.root().to_string_lossy()]);
+    until("the shell has landed", || world.line("shell")["passes"] == true);
+    until("the list says so", || world.project.git(&["status", "--porcelain"]).is_empty());
+    other.until_at_work("wait");
+    rollback(&world, "parser").exits(0).says("table");
+    assert!(!world.project.read("feature_list.json").contains("shell"), "the list of then has no shell");
+    std::thread::sleep(Duration::from_secs(3));
+    let status = world.longhaul.status(world.root.as_ref());
+    assert_eq!(status["phase"], "halted", "{status:#}");
+    assert_eq!(status["features"].as_array().map(Vec::len), Some(2), "the list is read again all the same");
+    assert_eq!(world.project.landed("main"), ["parser"]);
+
+    // An edit of the list by hand is taken up, and lifts nothing either.
+    let edited = world.project.read("feature_list.json").replace("Feature table", "A table");
+    world.project.write("feature_list.json", &edited);
+    let name = || world.longhaul.status(world.root.as_ref())["features"][1]["name"].clone();
+    until("the edit is taken up", || name() == "A table");
+    assert_eq!(world.longhaul.status(world.root.as_ref())["phase"], "halted");
+    run.terminate();
 }

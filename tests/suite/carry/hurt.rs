@@ -7,6 +7,7 @@ use longhaul_engine::event::Cause;
 use longhaul_engine::{Event, EventKind, Payload, RunId};
 use longhaul_storage::Carried;
 use longhaul_storage::bundle::{Header, Writer};
+use longhaul_tests::project::plain;
 
 use super::world::World;
 
@@ -30,9 +31,8 @@ fn blobs(home: &std::path::Path) -> Vec<PathBuf> {
     files.map(|file| file.unwrap().path()).collect()
 }
 
-#[test]
-fn a_lost_payload_is_named_and_the_rest_goes_on() {
-    let world = World::finished();
+/// Imports a run and takes its payload away; its file.
+fn hurt(world: &World) -> String {
     let before = blobs(world.longhaul.home());
     let mut writer = Writer::new(Vec::new(), Header::default()).unwrap();
     writer.write(&large()).unwrap();
@@ -42,6 +42,27 @@ fn a_lost_payload_is_named_and_the_rest_goes_on() {
     let new: Vec<_> = blobs(world.longhaul.home()).into_iter().filter(|blob| !before.contains(blob)).collect();
     assert_eq!(new.len(), 1);
     fs::remove_file(&new[0]).unwrap();
+    file
+}
+
+#[test]
+fn a_log_in_use_is_mended_while_a_project_is_worked_on() {
+    let mut world = World::new(&[plain("parser", &[], 40)], 0.15);
+    let mut run = world.at_work("parser");
+    let file = hurt(&world);
+    world.longhaul.call(&["check"]).exits(4).says("event 0 of run large/1: its blob");
+    world.longhaul.call(&["check", "--repair"]).exits(0).says("done: move the run into a file").says("quarantine");
+    world.longhaul.call(&["check"]).exits(0).says("whole");
+    world.longhaul.call(&["import", &file]).exits(0).says("1 run imported");
+    run.exits(0);
+    world.longhaul.call(&["check"]).exits(0).says("whole");
+    world.longhaul.call(&["replay", "--all"]).exits(0).says("3 same");
+}
+
+#[test]
+fn a_lost_payload_is_named_and_the_rest_goes_on() {
+    let world = World::finished();
+    let file = hurt(&world);
 
     let said = world.longhaul.call(&["check"]);
     said.exits(4).says("event 0 of run large/1: its blob").says("the file is missing").says("move the run into a file");

@@ -12,6 +12,7 @@ use longhaul_tests::script::{id, until};
 use longhaul_workflows::contracts::{ProjectRef, RunSession};
 use longhaul_workflows::project::{Phase, ProjectInput, ProjectView, ProjectWorkflow, signal};
 
+use super::batch;
 use super::world::{Habit, Plan, World};
 
 const PROJECT: &str = "shop";
@@ -28,6 +29,8 @@ enum Then {
     Cancelled,
     /// An hour passes.
     AnHour,
+    /// It is none of a project, but of a batch of some.
+    Batch,
     /// So many messages come while a feature is worked on that the project goes on as new.
     ManyMessages,
 }
@@ -54,7 +57,7 @@ const fn login(name: &'static str, plans: &'static [Plan; 1], then: Then, tells:
 }
 
 /// All of them.
-pub(super) const STORIES: [Story; 10] = [
+pub(super) const STORIES: [Story; 11] = [
     login("feature-passes-at-once", &[plan("login", &[], Habit::Plain)], Then::Nothing, &[r#"{"outcome":"passed""#]),
     login(
         "feature-gate-repaired",
@@ -102,6 +105,13 @@ pub(super) const STORIES: [Story; 10] = [
         Then::Cancelled,
         &[r#""kind":"CancelDelivered""#, r#""by":"ann""#, r#""kind":"RunCancelled""#],
     ),
+    Story {
+        name: "batch-submitted-twice",
+        plans: &[],
+        then: Then::Batch,
+        run: batch::RUN,
+        tells: &["team=web", "blocked", r#"{"state":"passed"}"#, r#""name":"wiki""#, r#"{"state":"suspended"}"#],
+    },
     Story {
         name: "project-three-features",
         plans: &[
@@ -157,20 +167,28 @@ async fn play(story: &Story) -> Vec<Event> {
         options: Options::default(),
     };
     let engine = Engine::open(parts).await.unwrap();
+    if matches!(story.then, Then::Batch) {
+        batch::happen(&engine).await;
+    } else {
+        project(story, &engine, &world, &memory).await;
+    }
+    engine.stop().await;
+    memory.read(&id(story.run), 0).await.unwrap()
+}
+
+async fn project(story: &Story, engine: &Engine, world: &World, memory: &MemoryStore) {
     let project = ProjectRef { id: PROJECT.into(), root: "/home/ann/shop".into() };
     let input = Payload::of(&ProjectInput { project, memory: None });
     let labels = [("project".to_owned(), PROJECT.to_owned())].into();
     engine.start(NewRun { run: id(PROJECT), workflow: ProjectWorkflow::NAME.into(), input, labels }).await.unwrap();
     engine.signal(&id(PROJECT), signal::SYNC, Payload::of("1")).await.unwrap();
-    happen(story.then, &engine, &world).await;
-    until(story.name, async || is_at_rest(&memory).await).await;
-    engine.stop().await;
-    memory.read(&id(story.run), 0).await.unwrap()
+    happen(story.then, engine, world).await;
+    until(story.name, async || is_at_rest(memory).await).await;
 }
 
 async fn happen(then: Then, engine: &Engine, world: &World) {
     match then {
-        Then::Nothing => {}
+        Then::Nothing | Then::Batch => {}
         Then::Cancelled => {
             until("the session runs", async || is_in_session(engine).await).await;
             let request = Request { by: "ann".into(), why: "we buy it instead".into() };

@@ -104,6 +104,7 @@ impl Plan {
     /// What the other one changes or leaves out; or that there would be no order.
     pub fn with_additions(&self, other: &Self) -> Result<Self, PlanError> {
         let mut changed = Vec::new();
+        let is_first = *self == Self::default();
         for entry in &self.projects {
             match other.projects.iter().find(|new| new.name == entry.name) {
                 None => changed.push(format!("project `{}` is missing", entry.name)),
@@ -116,7 +117,7 @@ impl Plan {
                 changed.push(format!("the limit of `{label}` is another"));
             }
         }
-        if self.at_once != other.at_once {
+        if self.at_once != other.at_once && !is_first {
             changed.push("`at_once` is another".into());
         }
         if !changed.is_empty() {

@@ -41,7 +41,8 @@ pub enum Unblock {
 }
 
 impl Unblock {
-    pub(super) fn feature(&self) -> &FeatureId {
+    /// The feature.
+    pub fn feature(&self) -> &FeatureId {
         match self {
             Self::Feature(feature) | Self::Asked { feature, .. } => feature,
         }

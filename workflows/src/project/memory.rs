@@ -42,6 +42,8 @@ pub struct Remembered {
     stopping: BTreeSet<FeatureId>,
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     overrides: Overrides,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    labels: BTreeMap<String, String>,
     followed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rollback: Option<Rollback>,
@@ -84,6 +86,8 @@ pub(super) struct Memory {
     pub(super) stopping: BTreeSet<FeatureId>,
     /// What a batch set.
     pub(super) overrides: Overrides,
+    /// What a batch calls the runs that it has started.
+    pub(super) labels: BTreeMap<String, String>,
     /// Whether the checkout was asked since the last change.
     pub(super) followed: bool,
     /// What is to be done as soon as nothing is under way.
@@ -116,6 +120,7 @@ impl Memory {
             halted: remembered.halted,
             stopping: remembered.stopping,
             overrides: remembered.overrides,
+            labels: remembered.labels,
             followed: remembered.followed,
             rollback: remembered.rollback,
             changed: BTreeSet::new(),
@@ -139,6 +144,7 @@ impl Memory {
             halted: self.halted,
             stopping: self.stopping,
             overrides: self.overrides,
+            labels: self.labels,
             followed: self.followed,
             rollback: self.rollback,
         };
@@ -364,6 +370,7 @@ impl Remembered {
             halted: None,
             stopping: BTreeSet::new(),
             overrides: Overrides::default(),
+            labels: BTreeMap::new(),
             followed: false,
             rollback: None,
         }

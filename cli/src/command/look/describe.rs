@@ -9,7 +9,7 @@ use crate::arguments::Output;
 use crate::arguments::look::Named;
 use crate::document;
 use crate::exit::Exit;
-use crate::look::{DescribeDocument, Document, Evidence, Question, Session};
+use crate::look::{DescribeDocument, Document, Evidence, Question, Session, Waiting};
 use crate::term;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
@@ -40,6 +40,14 @@ fn text(page: Page, document: &DescribeDocument) -> String {
     let children = document.children.iter();
     let children = children.map(|child| vec![child.run.to_string(), page.state(&child.status)]);
     part("Children", &["RUN", "STATUS"], children.collect());
+    let told = document.told.iter();
+    let told = told.map(|told| {
+        [page::time(told.at)]
+            .into_iter()
+            .chain([&told.what, &told.by, &told.why].map(|text| page::safe(text)))
+            .collect()
+    });
+    part("Told", &["WHEN", "WHAT", "BY", "WHY"], told.collect());
     let activities = document.activities.iter().map(|activity| {
         let failure = activity.last_failure.as_ref();
         let failure = failure.map(|failure| page::short(&page::safe(&failure.message), 100)).unwrap_or_default();
@@ -64,7 +72,7 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
     };
     let labels: Vec<String> = run.labels.iter().map(|(key, value)| page::safe(&format!("{key}={value}"))).collect();
     let ancestors: Vec<String> = document.ancestors.iter().map(ToString::to_string).collect();
-    let waiting: Vec<&str> = document.mailbox.iter().map(|message| message.what.as_str()).collect();
+    let waiting: Vec<String> = document.mailbox.iter().map(waiting).collect();
     let began = document.segments.iter().filter(|segment| segment.cause != "started");
     let began: Vec<String> =
         began.map(|segment| format!("{} at {}", segment.cause.replace('_', " "), segment.position)).collect();
@@ -91,6 +99,12 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
     ];
     let shown = lines.into_iter().filter_map(|(name, value)| Some(line(page, name, &value?)));
     shown.collect::<Vec<_>>().join("\n")
+}
+
+fn waiting(message: &Waiting) -> String {
+    let by = message.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let why = message.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    page::safe(&format!("{}{by}{why}", message.what))
 }
 
 /// A name and its value; a value that needs more than one line goes below itself.

@@ -1,10 +1,11 @@
 //! `longhaul why`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use chrono::Utc;
 use longhaul_activities::{git, project};
+use longhaul_workflows::backlog::Feature;
 
 use super::page::{self, Page};
 use crate::arguments::Output;
@@ -28,7 +29,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
 /// By the log; a feature that no log knows yet by its list.
 async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     let name = super::name(&arguments.run, &arguments.dir).await;
-    let question = Question::Why(name);
+    let list = listed(arguments).await.map(|(_, features)| features);
+    let question = Question::Why { name, list };
     let (error, has_run) = match super::ask(data_dir, question).await {
         Ok(Some(Document::Why(document))) => return Ok(document),
         Ok(Some(other)) => return Err(super::unexpected(&other)),
@@ -41,12 +43,18 @@ async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     }
 }
 
-async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
+/// The list as it is now.
+async fn listed(arguments: &Named) -> Option<(PathBuf, Vec<Feature>)> {
     let root = git::Checkout::containing(&arguments.dir).await.ok()?.top;
     let loaded = project::load(&root).await.ok()?;
-    let feature = loaded.features.iter().find(|feature| feature.id.as_str() == arguments.run)?;
+    Some((root, loaded.features))
+}
+
+async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
+    let (root, features) = listed(arguments).await?;
+    let feature = features.iter().find(|feature| feature.id.as_str() == arguments.run)?;
     let project = Project::at(&root).await.ok()?;
-    let graph = graph::of_list(&project.id, &loaded.features);
+    let graph = graph::of_list(&project.id, &features);
     let node = graph.features.iter().find(|node| node.id == feature.id.as_str())?;
     Some(why::of_list(&node.id, &project.id, node.state, has_run))
 }

@@ -7,7 +7,7 @@ use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::project::{BacklogView, FeatureView};
 
 use super::super::graph::State;
-use super::super::{View, features, published, report};
+use super::super::{View, published, report};
 use super::outcome::{given_up, sentence};
 use super::{Kind, Reason, WhyDocument};
 
@@ -22,10 +22,12 @@ impl View<'_> {
         &self,
         project: &RunId,
         feature: &FeatureId,
+        list: Option<Vec<Feature>>,
     ) -> Result<WhyDocument, StoreError> {
         let values = self.store.published(project).await?;
-        let listed = published::<BacklogView>(&values, BacklogView::KEY).map(|backlog| backlog.features);
-        let standing = Standing { listed: listed.unwrap_or_default(), views: features(&values) };
+        let known = || published::<BacklogView>(&values, BacklogView::KEY).map(|backlog| backlog.features);
+        let listed = list.or_else(known).unwrap_or_default();
+        let standing = Standing { listed, views: self.features(project, &values).await? };
         let state = standing.state(feature.as_str());
         let run = standing.views.get(feature.as_str()).and_then(|view| view.run.clone());
         let reasons = match state {

@@ -7,7 +7,7 @@ use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::project::{FeatureView, Phase, ProjectView, signal};
 
 use super::super::lane::Lane;
-use super::super::{View, features, published};
+use super::super::{View, published};
 use super::{Kind, Reason};
 
 impl View<'_> {
@@ -31,7 +31,7 @@ impl View<'_> {
             reasons.push(Reason::of(Kind::Checkout, text));
         }
         if halted.is_none() {
-            reasons.push(stands(&view, &features(&values)));
+            reasons.push(stands(&view, &self.features(project, &values).await?));
         }
         Ok(reasons)
     }
@@ -40,9 +40,9 @@ impl View<'_> {
     async fn halted(&self, project: &RunId, known: Option<Request>) -> Result<Option<Request>, StoreError> {
         let mut halted = known;
         for message in self.store.mailbox(project).await? {
-            match message.body {
-                MessageBody::Signal { name, payload, .. } if name == signal::HALT => halted = payload.read().ok(),
-                MessageBody::Signal { name, .. } if name == signal::SYNC => halted = None,
+            match message.body.as_signal() {
+                Some(told) if told.name == signal::HALT => halted = told.payload.read().ok(),
+                Some(told) if told.name == signal::SYNC => halted = None,
                 _ => {}
             }
         }

@@ -55,6 +55,7 @@ impl Desk {
         if let Some(answer) = with_settings(&origin, &mut prefix, &fork)? {
             return Ok(answer);
         }
+        let taking_back = self.taking_back.lock().await;
         if let Err(failure) = self.git.take_back(&take_back(&origin, prefix.commit.clone())).await {
             return match failure.kind {
                 FailureKind::Terminal => Ok(refused(failure.message)),
@@ -63,7 +64,14 @@ impl Desk {
         }
         let (run, commit) = (origin.next.0.clone(), prefix.commit.clone());
         let position = prefix.position;
-        match self.found(founding(&origin, prefix, &fork)).await {
+        let founded = self.found(founding(&origin, prefix, &fork)).await;
+        if matches!(founded, Ok(()) | Err(StoreError::Conflict { .. }))
+            && let Err(failure) = self.git.settle_back(&origin.brief.project, &run, true).await
+        {
+            tracing::warn!("{failure}");
+        }
+        drop(taking_back);
+        match founded {
             Err(StoreError::Conflict { .. }) => {
                 return Ok(report(Report::Held { reason: format!("run {run} has begun just now: look again") }));
             }

@@ -1,0 +1,85 @@
+//! What people told a run: what, who, and why.
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{Event, EventKind, MessageBody, Payload, Position, Request};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Something that a person told a run, and that it has taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Told {
+    pub(crate) position: Position,
+    pub(crate) at: DateTime<Utc>,
+    /// `pause`, `resume`, `cancel`, `terminate`, `reconcile`, or the name of a signal.
+    pub(crate) what: String,
+    pub(crate) by: String,
+    /// Empty if they did not say.
+    pub(crate) why: String,
+}
+
+impl Told {
+    /// Adds what an event says to what is known. One that is ended at once is stopped first, in one stroke.
+    pub(super) fn note(told: &mut Vec<Self>, event: &Event) {
+        match told.last_mut() {
+            Some(last) if event.kind == EventKind::RunCancelled && last.position + 1 == event.position => {
+                "terminate".clone_into(&mut last.what);
+            }
+            _ => told.extend(Self::of(event)),
+        }
+    }
+
+    /// What an event says that somebody told the run.
+    fn of(event: &Event) -> Option<Self> {
+        let (what, request) = match &event.kind {
+            EventKind::RunPaused(request) => ("pause".to_owned(), request.clone()),
+            EventKind::RunResumed(request) => ("resume".to_owned(), request.clone()),
+            EventKind::CancelDelivered { request, .. } => ("cancel".to_owned(), request.clone()),
+            EventKind::RunReconciled { request, .. } => ("reconcile".to_owned(), request.clone()),
+            EventKind::MessageReceived { message: Some(message), .. } => (what(&message.body), request(&message.body)?),
+            _ => return None,
+        };
+        Some(Self { position: event.position, at: event.at, what, by: request.by, why: request.why })
+    }
+}
+
+/// What a message is, in a word.
+pub(super) fn what(body: &MessageBody) -> String {
+    match body {
+        MessageBody::Signal { .. } if body.as_terminate().is_some() => "terminate".into(),
+        MessageBody::Signal { .. } => body.as_signal().map(|signal| signal.name).unwrap_or_default(),
+        MessageBody::ChildEnded { .. } => "child_ended".into(),
+        MessageBody::Pause(_) => "pause".into(),
+        MessageBody::Resume(_) => "resume".into(),
+        MessageBody::Cancel(_) => "cancel".into(),
+        MessageBody::Reconcile { .. } => "reconcile".into(),
+    }
+}
+
+/// The person behind a message, if there is one.
+pub(super) fn request(body: &MessageBody) -> Option<Request> {
+    match body {
+        MessageBody::Pause(request)
+        | MessageBody::Resume(request)
+        | MessageBody::Cancel(request)
+        | MessageBody::Reconcile { request, .. } => Some(request.clone()),
+        MessageBody::Signal { payload, from: None, .. } => {
+            body.as_signal().and_then(|signal| signal.request).or_else(|| signature(payload))
+        }
+        MessageBody::Signal { .. } | MessageBody::ChildEnded { .. } => None,
+    }
+}
+
+/// Some signals carry it in their content.
+fn signature(payload: &Payload) -> Option<Request> {
+    #[derive(Deserialize)]
+    struct Signature {
+        by: String,
+        #[serde(default)]
+        why: String,
+    }
+    let content: Value = payload.read().ok()?;
+    let signature = content.get("request").unwrap_or(&content);
+    let Signature { by, why } = Signature::deserialize(signature).ok()?;
+    Some(Request { by, why })
+}

@@ -1,0 +1,73 @@
+//! What happens to a batch in the history that is recorded of one: submitted, done in part, submitted with more, at rest.
+
+use longhaul_engine::{Engine, EventKind, NewRun, Payload};
+use longhaul_tests::script::{id, until};
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::batch::{BatchInput, BatchWorkflow, Entry, Now, Overrides, Plan, ProjectState, Submit};
+use longhaul_workflows::contracts::ProjectRef;
+
+/// The run of the batch.
+pub(super) const RUN: &str = "batch/nightly";
+
+fn name(name: &str) -> FeatureId {
+    FeatureId::new(name).unwrap()
+}
+
+fn entry(of: &str, after: &[&str], priority: i64) -> Entry {
+    Entry {
+        name: name(of),
+        project: ProjectRef { id: of.into(), root: format!("/home/ann/{of}") },
+        after: after.iter().map(|after| name(after)).collect(),
+        priority,
+        labels: [("team".to_owned(), "web".to_owned())].into(),
+        overrides: Overrides::default(),
+    }
+}
+
+/// One project at once, in this order: blog, which is more urgent than shop; shop; docs, which come after it.
+fn plan() -> Plan {
+    let projects = vec![entry("docs", &["shop"], 9), entry("shop", &[], 0), entry("blog", &[], 1)];
+    Plan { limits: [("team=web".to_owned(), 2)].into(), at_once: Some(1), projects }
+}
+
+pub(super) async fn happen(engine: &Engine) {
+    let input = Payload::of(&BatchInput::default());
+    engine
+        .start(NewRun { run: id(RUN), workflow: BatchWorkflow::NAME.into(), input, labels: [].into() })
+        .await
+        .unwrap();
+    submit(engine, "1", plan()).await;
+    came_of(engine, "1", "blog", ProjectState::Blocked).await;
+    came_of(engine, "1", "shop", ProjectState::Passed).await;
+    came_of(engine, "1", "docs", ProjectState::Passed).await;
+    let mut more = plan();
+    more.projects.push(entry("wiki", &["docs"], 0));
+    submit(engine, "2", more).await;
+    for of in ["blog", "shop", "docs"] {
+        came_of(engine, "2", of, ProjectState::Passed).await;
+    }
+    came_of(engine, "2", "wiki", ProjectState::Suspended).await;
+    until("the batch waits", async || {
+        let history = engine.store().read(&id(RUN), 0).await.unwrap();
+        matches!(history.last().unwrap().kind, EventKind::MessageAwaited { .. })
+            && is(engine, "wiki", &ProjectState::Suspended).await
+    })
+    .await;
+}
+
+async fn submit(engine: &Engine, submission: &str, plan: Plan) {
+    engine.signal(&id(RUN), Submit::SIGNAL, Payload::of(&Submit { id: submission.into(), plan })).await.unwrap();
+}
+
+/// What the owner of a log tells a batch of a project that it has begun.
+async fn came_of(engine: &Engine, submission: &str, of: &str, state: ProjectState) {
+    until(of, async || is(engine, of, &ProjectState::Working).await).await;
+    let now = Now { submission: submission.into(), name: name(of), state };
+    engine.signal(&id(RUN), Now::SIGNAL, Payload::of(&now)).await.unwrap();
+}
+
+async fn is(engine: &Engine, of: &str, state: &ProjectState) -> bool {
+    let published = engine.store().published(&id(RUN)).await.unwrap();
+    let there = published.get(&ProjectState::key(&name(of))).and_then(|state| state.read::<ProjectState>().ok());
+    there.as_ref() == Some(state)
+}
