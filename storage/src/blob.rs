@@ -151,7 +151,9 @@ impl BlobStore {
     /// Reads a content back and checks that it is what its name says. One that is not is not vouched for any more: the
     /// next writer of the same content writes it anew.
     pub(crate) fn read(&self, name: &BlobRef) -> Result<Vec<u8>, Flaw> {
-        self.content_of(name).inspect_err(|_| drop(self.durable().names.remove(&name.hash)))
+        self.content_of(name).inspect_err(|_| {
+            self.durable().names.remove(&name.hash);
+        })
     }
 
     fn content_of(&self, name: &BlobRef) -> Result<Vec<u8>, Flaw> {
