@@ -104,12 +104,11 @@ impl Life {
 
     /// Starts what can start now.
     fn begin_due(&mut self, round: &mut Round<'_>) -> Result<(), Stop> {
-        let now = self.shared.clock.now();
         for index in 0..round.calls.len() {
             let state = &round.states[index];
             let idle = round.cancels[index].is_none() && state.result.is_none();
-            if !idle || (state.unknown && self.parked) || round.cancelling || state.retry_at.is_some_and(|at| at > now)
-            {
+            let must_wait = || state.retry_at.is_some_and(|at| at > self.shared.clock.now());
+            if !idle || (state.unknown && self.parked) || round.cancelling || must_wait() {
                 continue;
             }
             self.begin_piece(round, index)?;
