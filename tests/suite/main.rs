@@ -4,6 +4,7 @@
 mod activities;
 mod again;
 mod batch;
+mod births;
 mod carry;
 mod command_line;
 mod crash;
