@@ -12,6 +12,7 @@ mod import;
 mod kill;
 mod locks;
 mod look;
+mod moved;
 mod pauses;
 mod project_crash;
 mod replay;

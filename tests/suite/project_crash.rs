@@ -95,7 +95,7 @@ impl World {
         let checks = checks::ChecksHandler::new(&home, supervisor.clone());
         let git = git::GitHandlers::new(&home);
         git.register(Handlers::new())
-            .with::<LoadBacklog>(files::ProjectReader)
+            .with::<LoadBacklog>(files::ProjectReader::new(git.clone()))
             .with::<RunSetup>(checks.clone())
             .with::<RunChecks>(checks)
             .with::<RunSession>(session::SessionHandler::new(&home, supervisor, git))

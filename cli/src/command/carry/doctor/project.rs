@@ -8,7 +8,7 @@ use longhaul_activities::process::Holder;
 
 use super::Finding;
 use crate::command::run::can_be_found;
-use crate::owner::Standing;
+use crate::owner::{Access, Answer, Ask, Standing, is_copy};
 use crate::place::Project;
 
 /// A lock that is younger may be of a git that works.
@@ -21,10 +21,32 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
         Ok(project) => project,
         Err(error) => return vec![Finding::ok("project", format!("none was looked at: {error:#}"))],
     };
-    let mut findings = vec![Finding::ok("project", format!("{} at {}", project.id, project.root.display()))];
+    let mut findings = vec![place(data_dir, &project).await];
     findings.push(settings(&project.root).await);
     findings.extend(locks(data_dir, &project.root, fix).await);
     findings
+}
+
+/// Where it is, and whether the log knows it there.
+async fn place(data_dir: &Path, project: &Project) -> Finding {
+    let what = format!("{} at {}", project.id, project.root.display());
+    let Some(known) = known_root(data_dir, project).await.filter(|known| Path::new(known) != project.root) else {
+        return Finding::ok("project", what);
+    };
+    if git::carries_id(Path::new(&known), project.id.as_str()).await {
+        let advice = "do that; if the other one is the copy, do it there";
+        return Finding::problem("project", is_copy(&project.reference(), &known), advice);
+    }
+    Finding::ok("project", format!("{what}; it was moved there from {known}, and the next run goes on where it is now"))
+}
+
+/// Where the log says that it is; `None` if that cannot be had, which is told elsewhere.
+async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
+    let access = Access::reach(data_dir).await.ok()??;
+    match access.ask(Ask::Status { project: project.id.clone() }).await {
+        Ok(Answer::Status { status }) if !status.root.is_empty() => Some(status.root),
+        _ => None,
+    }
 }
 
 async fn settings(root: &Path) -> Finding {
