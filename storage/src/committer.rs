@@ -47,7 +47,7 @@ impl Committer {
         self.space.check(order.bytes)?;
         let mut state = self.state();
         let accepted = caught(|| state.accept(order));
-        let accepted = accepted.unwrap_or_else(|panic| Err(self.poison.set(format!("sled panicked: {}", panic))));
+        let accepted = accepted.unwrap_or_else(|panic| Err(self.poison.set(format!("sled panicked: {panic}"))));
         let idle = std::mem::take(&mut state.idle);
         drop(state);
         if idle {

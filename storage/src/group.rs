@@ -105,7 +105,7 @@ impl Writer {
     fn apply_guarded(&self, batch: sled::Batch) -> Result<(), StoreError> {
         match caught(|| self.apply(batch)) {
             Ok(written) => written.map_err(|reason| self.poison.set(reason)),
-            Err(panic) => Err(self.poison.set(format!("sled panicked: {}", panic))),
+            Err(panic) => Err(self.poison.set(format!("sled panicked: {panic}"))),
         }
     }
 
@@ -123,7 +123,7 @@ impl Writer {
     /// The last word of this owner, by which the next one knows that the log has its end.
     fn close(&self) {
         let closed = caught(|| self.mark_closed());
-        if let Err(reason) = closed.unwrap_or_else(|panic| Err(panic)) {
+        if let Err(reason) = closed.unwrap_or_else(Err) {
             tracing::warn!(reason, "the log is whole, and could not be marked as closed");
         }
     }

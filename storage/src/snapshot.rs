@@ -102,7 +102,9 @@ pub(crate) fn take(shared: &Shared, scope: &Scope) -> Snapshot {
     for kind in [key::EVENT, key::MESSAGE, key::PUBLISHED, key::SUMMARY] {
         for prefix in scope.prefixes(kind) {
             let (entries, gap) = gap::entries(&shared.reader.db, kind, &prefix);
-            entries.into_iter().for_each(|entry| snapshot.add(kind, entry));
+            for entry in entries {
+                snapshot.add(kind, entry);
+            }
             snapshot.gaps.extend(gap);
         }
     }

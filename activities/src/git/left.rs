@@ -54,8 +54,7 @@ pub(super) async fn clear_lock_of_packed(common: &Path) -> Result<(), Failure> {
 pub(super) async fn clear_lock(lock: &Path, place: Option<&Path>) -> Result<(), Failure> {
     let begun = Instant::now();
     while let Some(age) = age_of(lock) {
-        // A time in the future says nothing; such a lock counts as old.
-        if age.is_none_or(|age| age >= FRESH) {
+        if age.is_at_least(FRESH) {
             if !matches!(holder_of(lock, place), Holder::Process(_)) {
                 tracing::warn!(lock = %lock.display(), "removing a lock that a killed git left");
                 return files::remove(lock);
@@ -98,7 +97,7 @@ async fn stays(lock: &Path, checkout: Option<&Path>, begun: Instant) -> Option<S
     loop {
         let age = age_of(lock)?;
         let holder = holder_of(lock, checkout);
-        let is_forgotten = holder == Holder::Nobody && age.is_none_or(|age| age >= OLD);
+        let is_forgotten = holder == Holder::Nobody && age.is_at_least(OLD);
         if is_forgotten || begun.elapsed() >= POLITE {
             return Some(told(lock, age, holder));
         }
@@ -107,9 +106,9 @@ async fn stays(lock: &Path, checkout: Option<&Path>, begun: Instant) -> Option<S
 }
 
 /// Which lock, since when, and what to do.
-fn told(lock: &Path, age: Option<Duration>, holder: Holder) -> String {
+fn told(lock: &Path, age: Age, holder: Holder) -> String {
     let shown = lock.display();
-    let since = age.and_then(|age| SystemTime::now().checked_sub(age)).map(DateTime::<Utc>::from);
+    let since = age.0.and_then(|age| SystemTime::now().checked_sub(age)).map(DateTime::<Utc>::from);
     let since = since.map_or_else(|| "an unknown time".to_owned(), |at| at.format("%Y-%m-%d %H:%M:%S UTC").to_string());
     match holder {
         Holder::Process(pid) => {
@@ -124,9 +123,19 @@ fn told(lock: &Path, age: Option<Duration>, holder: Holder) -> String {
     }
 }
 
-/// For how long a lock has been there: `None` if it is not, nothing inside if its time lies in the future.
-fn age_of(lock: &Path) -> Option<Option<Duration>> {
+/// For how long a lock has been there; nothing if its time lies in the future, which says nothing: it counts as old.
+#[derive(Debug, Clone, Copy)]
+struct Age(Option<Duration>);
+
+impl Age {
+    fn is_at_least(self, limit: Duration) -> bool {
+        self.0.is_none_or(|age| age >= limit)
+    }
+}
+
+/// The age of a lock that is there.
+fn age_of(lock: &Path) -> Option<Age> {
     let metadata = std::fs::symlink_metadata(lock).ok()?;
     let written = metadata.modified().ok();
-    Some(written.and_then(|written| SystemTime::now().duration_since(written).ok()))
+    Some(Age(written.and_then(|written| SystemTime::now().duration_since(written).ok())))
 }

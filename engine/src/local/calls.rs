@@ -26,8 +26,10 @@ use super::pools::{Place, Pools};
 
 /// What a piece of work on one call came to.
 enum Piece {
-    /// An attempt may begin: a slot of the pool is free. `None`: it was called back while it waited.
-    Entered(Option<Option<Place>>),
+    /// An attempt may begin: a slot of the pool is free.
+    Entered(Option<Place>),
+    /// It was called back while it waited for a slot.
+    CalledBack,
     /// An attempt ended.
     Ended(Result<Payload, Failure>),
     /// The world was asked.
@@ -142,7 +144,7 @@ impl Life {
             Box::pin(async move { (index, Piece::Probed(attempt::probe(handler, input, attempt).await)) })
         } else if pool.is_some() || call.policy.effect == Effect::Guarded {
             round.entering.insert(index);
-            Box::pin(async move { (index, Piece::Entered(enter(&pools, pool, &run, listen).await)) })
+            Box::pin(async move { (index, enter(&pools, pool, &run, listen).await) })
         } else {
             let attempt = self.attempt(round, index, round.states[index].attempts + 1, listen);
             let (policy, cancel) = (call.policy.clone(), cancel.clone());
@@ -172,17 +174,14 @@ impl Life {
             return Ok(());
         }
         match piece {
-            Piece::Entered(place) => {
+            Piece::Entered(place) if !round.is_called_back(index) && !self.inbox.is_to_pause() => {
                 round.entering.remove(&index);
-                match place {
-                    Some(place) if !round.is_called_back(index) && !self.inbox.is_to_pause() => {
-                        self.start(round, index, place).await
-                    }
-                    _ => {
-                        round.cancels[index] = None;
-                        Ok(())
-                    }
-                }
+                self.start(round, index, place).await
+            }
+            Piece::Entered(_) | Piece::CalledBack => {
+                round.entering.remove(&index);
+                round.cancels[index] = None;
+                Ok(())
             }
             Piece::Ended(result) => {
                 round.cancels[index] = None;
@@ -363,17 +362,12 @@ impl Round<'_> {
     }
 }
 
-/// Waits for a place; `None`: it was called back first.
-async fn enter(
-    pools: &Pools,
-    pool: Option<&str>,
-    run: &RunId,
-    mut cancel: watch::Receiver<bool>,
-) -> Option<Option<Place>> {
+/// Waits for a place, unless it is called back first.
+async fn enter(pools: &Pools, pool: Option<&str>, run: &RunId, mut cancel: watch::Receiver<bool>) -> Piece {
     tokio::select! {
         biased;
-        Ok(_) = cancel.wait_for(|cancelled| *cancelled) => None,
-        place = pools.enter(pool, run) => Some(place),
+        Ok(_) = cancel.wait_for(|cancelled| *cancelled) => Piece::CalledBack,
+        place = pools.enter(pool, run) => Piece::Entered(place),
     }
 }
 
