@@ -42,7 +42,7 @@ impl Committer {
     }
 
     /// Decides on a commit: refuses it, or adds it to the group that is written next.
-    pub(crate) fn accept(&self, order: Order) -> Result<(), StoreError> {
+    pub(crate) fn accept(&self, order: Box<Order>) -> Result<(), StoreError> {
         self.poison.check()?;
         self.space.check(order.bytes)?;
         let mut state = self.state();
@@ -82,9 +82,9 @@ impl Committer {
 }
 
 impl State {
-    fn accept(&mut self, order: Order) -> Result<(), StoreError> {
+    fn accept(&mut self, order: Box<Order>) -> Result<(), StoreError> {
         let standing = self.decide(&order)?;
-        let accepted = self.take(order, standing);
+        let accepted = self.take(*order, standing);
         self.group.answers.push(accepted);
         Ok(())
     }

@@ -77,7 +77,11 @@ impl Ledger {
         if standing.terminal {
             self.over.push(run.clone());
         }
-        self.known.insert(run.clone(), Known { standing, group: self.group });
+        let known = Known { standing, group: self.group };
+        match self.known.get_mut(run) {
+            Some(before) => *before = known,
+            None => drop(self.known.insert(run.clone(), known)),
+        }
     }
 
     /// The group is complete: what comes now belongs to the next one.

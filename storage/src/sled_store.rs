@@ -145,7 +145,12 @@ impl SledStore {
     }
 
     /// Sends an order, after its blobs are durable, and waits for the answer.
-    pub(crate) async fn order(&self, order: Order, packer: Packer, answer: Answer) -> Result<Committed, StoreError> {
+    pub(crate) async fn order(
+        &self,
+        order: Box<Order>,
+        packer: Packer,
+        answer: Answer,
+    ) -> Result<Committed, StoreError> {
         self.shared.poison.check()?;
         let mut _in_use = None;
         if !packer.blobs.is_empty() {

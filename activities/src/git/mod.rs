@@ -25,6 +25,7 @@ mod notes;
 mod open;
 mod protected;
 mod refs;
+mod remake;
 mod repository;
 mod rescue;
 mod rollback;
@@ -55,6 +56,7 @@ pub(crate) use left::clear_left;
 pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;
 use refs::Repository;
+pub(crate) use remake::Wanted;
 pub use repository::{Checkout, branch_of, check_git, exclude_own_files, known_project_id, project_id};
 pub use rollback::WayBack;
 

@@ -117,12 +117,12 @@ impl Life {
 
     /// Starts what can start now. While a pause waits for what runs, nothing else begins; the world can be asked.
     fn begin_due(&mut self, round: &mut Round<'_>, is_to_pause: bool) -> Result<(), Stop> {
-        let now = self.shared.clock.now();
         for index in 0..round.calls.len() {
             let state = &round.states[index];
             let idle = round.cancels[index].is_none() && state.result.is_none();
-            let is_due = state.retry_at.is_none_or(|at| at <= now) && (state.unknown || !is_to_pause);
-            if !idle || (state.unknown && self.parked) || round.cancelling || !is_due {
+            let is_held = is_to_pause && !state.unknown;
+            let must_wait = || is_held || state.retry_at.is_some_and(|at| at > self.shared.clock.now());
+            if !idle || (state.unknown && self.parked) || round.cancelling || must_wait() {
                 continue;
             }
             self.begin_piece(round, index)?;
