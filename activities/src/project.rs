@@ -19,17 +19,26 @@ pub const TASKS_FILE: &str = "tasks.md";
 pub const OTHER_LIST_FILE: &str = "feature-list.json";
 
 /// The handler of [`LoadBacklog`].
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ProjectReader;
+#[derive(Debug, Clone)]
+pub struct ProjectReader {
+    git: git::GitHandlers,
+}
+
+impl ProjectReader {
+    /// A reader that finds projects where these handlers do.
+    pub fn new(git: git::GitHandlers) -> Self {
+        Self { git }
+    }
+}
 
 #[async_trait]
 impl Handler<LoadBacklog> for ProjectReader {
     async fn perform(&self, input: LoadInput, _attempt: &Attempt) -> Result<LoadedBacklog, Failure> {
-        let root = Path::new(&input.project.root);
+        let root = self.git.root_of(&input.project);
         // Not while the checkout is moved.
-        let turn = crate::files::turn_of(root);
+        let turn = crate::files::turn_of(&root);
         let _mine = turn.lock().await;
-        load(root).await
+        load(&root).await
     }
 }
 

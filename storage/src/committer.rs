@@ -1,17 +1,16 @@
 //! Decides on commits, where their callers are, and gathers them into a group while the one before is written.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use longhaul_engine::store::Committed;
 use longhaul_engine::{Message, MessageSeq, RunId, StoreError};
 
-use crate::flaw::words_of;
 use crate::group::{Accepted, Group};
 use crate::key;
 use crate::ledger::{Ledger, Standing};
 use crate::order::{Letter, Must, NewRun, Order};
 use crate::poison::Poison;
+use crate::quiet::caught;
 use crate::space::Watch;
 
 /// Where commits meet.
@@ -47,9 +46,8 @@ impl Committer {
         self.poison.check()?;
         self.space.check(order.bytes)?;
         let mut state = self.state();
-        let accepted = catch_unwind(AssertUnwindSafe(|| state.accept(order)));
-        let accepted =
-            accepted.unwrap_or_else(|panic| Err(self.poison.set(format!("sled panicked: {}", words_of(&*panic)))));
+        let accepted = caught(|| state.accept(order));
+        let accepted = accepted.unwrap_or_else(|panic| Err(self.poison.set(format!("sled panicked: {panic}"))));
         let idle = std::mem::take(&mut state.idle);
         drop(state);
         if idle {

@@ -1,7 +1,6 @@
 //! Commits that are written together, and the one place where anything is written.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,11 +9,11 @@ use longhaul_engine::store::Committed;
 use tokio::sync::oneshot;
 
 use crate::committer::Committer;
-use crate::flaw::words_of;
 use crate::key;
 use crate::open::closed_record;
 use crate::order::Write;
 use crate::poison::Poison;
+use crate::quiet::caught;
 use crate::statistics::{Counters, Statistics};
 use crate::witness::Witness;
 
@@ -77,9 +76,9 @@ impl Writer {
     }
 
     fn apply_guarded(&self, batch: sled::Batch) -> Result<(), StoreError> {
-        match catch_unwind(AssertUnwindSafe(|| self.apply(batch))) {
+        match caught(|| self.apply(batch)) {
             Ok(written) => written.map_err(|reason| self.poison.set(reason)),
-            Err(panic) => Err(self.poison.set(format!("sled panicked: {}", words_of(&*panic)))),
+            Err(panic) => Err(self.poison.set(format!("sled panicked: {panic}"))),
         }
     }
 
@@ -96,8 +95,8 @@ impl Writer {
 
     /// The last word of this owner, by which the next one knows that the log has its end.
     fn close(&self) {
-        let closed = catch_unwind(AssertUnwindSafe(|| self.mark_closed()));
-        if let Err(reason) = closed.unwrap_or_else(|panic| Err(words_of(&*panic))) {
+        let closed = caught(|| self.mark_closed());
+        if let Err(reason) = closed.unwrap_or_else(Err) {
             tracing::warn!(reason, "the log is whole, and could not be marked as closed");
         }
     }

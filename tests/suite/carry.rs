@@ -3,6 +3,7 @@
 mod doctor;
 mod fuzz;
 mod hurt;
+mod pages;
 mod replay;
 mod world;
 

@@ -35,7 +35,7 @@ impl SledStore {
         quarantined: &mut Vec<PathBuf>,
     ) -> Result<bool, StoreError> {
         match remedy {
-            Remedy::Leave => return Ok(false),
+            Remedy::Leave | Remedy::Restore => return Ok(false),
             Remedy::RemoveBlob(hash, path) => drop(self.shared.reader.blobs.remove(hash, path)?),
             Remedy::RemoveDirectory(path) => {
                 std::fs::remove_dir_all(path).map_err(|error| io("removing", path, &error))?;
