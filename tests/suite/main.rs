@@ -11,6 +11,7 @@ mod golden;
 mod import;
 mod kill;
 mod look;
+mod names;
 mod project_crash;
 mod replay;
 mod runs;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::{Activity, Evidence, Facts, Segment, Session};
 use super::list::RunLine;
+use super::outcomes::Outcomes;
 use super::{Told, View, told};
 
 /// A run: where it stands, and what was done.
@@ -98,11 +99,6 @@ impl View<'_> {
             Some(FeatureOutcome::Blocked { reason, .. }) => (None, Some(reason)),
             None => (None, None),
         };
-        let status = match (&commit, &blocked) {
-            (Some(_), _) => "passed".into(),
-            (_, Some(_)) => "blocked".into(),
-            _ => line.status.clone(),
-        };
         Ok(DescribeDocument {
             is_running: self.is_running,
             step: facts.step.clone().filter(|_| line.ended_at.is_none()),
@@ -113,7 +109,7 @@ impl View<'_> {
             ancestors: self.ancestors(line.parent.clone()).await?,
             children: self.children(run).await?,
             cost: cost(&facts.sessions),
-            run: RunLine { status, reason: line.reason.clone().or(blocked), ..line },
+            run: RunLine { reason: line.reason.clone().or(blocked), ..line },
             commit,
             told: facts.told,
             segments: facts.segments,
@@ -135,13 +131,11 @@ impl View<'_> {
     /// The runs that this one started: their ids are below its own.
     async fn children(&self, run: &RunId) -> Result<Vec<RunLine>, StoreError> {
         let below = self.store.runs(&format!("{run}/")).await?;
-        let mut outcomes = super::list::Outcomes::default();
+        let mut outcomes = Outcomes::default();
         let mut children = Vec::new();
         for (child, summary) in below {
             if summary.parent.as_ref() == Some(run) {
-                let mut line = RunLine::of(child, summary);
-                outcomes.apply(self, &mut line).await?;
-                children.push(line);
+                children.push(self.line_by(child, summary, &mut outcomes).await?);
             }
         }
         children.sort_by(|one, other| one.started_at.cmp(&other.started_at).then_with(|| one.run.cmp(&other.run)));

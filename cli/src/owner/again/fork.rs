@@ -98,15 +98,10 @@ impl Desk {
         }
     }
 
-    /// The run and its feature. An id without a number means the last run of the feature.
-    pub(super) async fn origin(&self, asked: &RunId) -> Result<Result<Origin, Answer>, StoreError> {
-        let mut run = asked.clone();
-        if self.store.summary(&run).await?.is_none()
-            && let Some((last, _)) = self.numbered(asked.as_str()).await?.pop_last()
-        {
-            run = RunId::new(format!("{asked}/{last}")).unwrap_or(run);
-        }
-        let summary = self.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(asked.clone()))?;
+    /// The run and its feature.
+    pub(super) async fn origin(&self, run: &RunId) -> Result<Result<Origin, Answer>, StoreError> {
+        let run = run.clone();
+        let summary = self.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         if summary.workflow != FeatureWorkflow::NAME {
             return Ok(Err(refused(format!(
                 "{run} is a project, and no run of a feature; `longhaul rollback DIR --to COMMIT` takes a project back"
