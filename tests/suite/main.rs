@@ -3,6 +3,7 @@
 
 mod activities;
 mod again;
+mod asked;
 mod batch;
 mod carry;
 mod command_line;

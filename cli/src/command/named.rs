@@ -66,10 +66,6 @@ pub(super) fn sentence(unknown: &Unknown) -> String {
         Nameless::NoRun => {
             return format!("the feature `{name}` has had no run yet: `longhaul why {name}` says why");
         }
-        Nameless::Pruned => {
-            let since = meant.first().map(|since| format!(" on {since}")).unwrap_or_default();
-            return format!("run {name} was pruned{since}; its history is not there any more");
-        }
         Nameless::Several => {
             return format!("`{name}` is the name of several runs; write more of one of these: {}", meant.join(", "));
         }

@@ -10,6 +10,7 @@ use super::facts::{Activity, Evidence, Facts, Segment, Session};
 use super::list::RunLine;
 use super::outcomes::Outcomes;
 use super::{Told, View, told};
+use crate::pruned;
 
 /// A run: where it stands, and what was done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +27,9 @@ pub(crate) struct DescribeDocument {
     pub(crate) waits_for: Vec<String>,
     /// How many events its history has.
     pub(crate) events: u64,
+    /// When its history was let go of, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pruned_at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_event_at: Option<DateTime<Utc>>,
     /// Messages that it has not taken yet.
@@ -90,6 +94,7 @@ impl View<'_> {
     pub(super) async fn describe(&self, run: &RunId) -> Result<DescribeDocument, StoreError> {
         let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         let facts = Facts::of(&self.store.read(run, 0).await?);
+        let pruned_at = pruned::at(&summary).map(str::to_owned);
         let line = self.line(run.clone(), summary).await?;
         let why = if line.ended_at.is_none() { self.why_run(run).await?.reasons } else { Vec::new() };
         let mailbox = self.store.mailbox(run).await?.into_iter();
@@ -104,6 +109,7 @@ impl View<'_> {
             step: facts.step.clone().filter(|_| line.ended_at.is_none()),
             waits_for: why.into_iter().filter(|reason| reason.kind.holds()).map(|reason| reason.text).collect(),
             events: facts.events,
+            pruned_at,
             last_event_at: facts.last_at,
             mailbox: mailbox.map(|message| Waiting::of(&message)).collect(),
             ancestors: self.ancestors(line.parent.clone()).await?,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outcomes::Outcomes;
 use super::{View, belongs};
+use crate::pending::Pending;
 
 /// Which runs, and how many of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +63,7 @@ pub(crate) struct RunLine {
     pub(crate) parent: Option<RunId>,
     /// `running`, `waiting`, `paused`, `parked`, `completed`, `passed`, `blocked`, `failed` or `cancelled`.
     pub(crate) status: String,
-    /// Why it is paused, parked or failed.
+    /// Why it is paused, parked or failed, or what it was told and has not taken yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     /// When it goes on by itself.
@@ -164,6 +165,10 @@ impl View<'_> {
         let state = outcomes.state(self.store, &run, &summary).await?;
         let mut line = RunLine::of(run, summary);
         state.clone_into(&mut line.status);
+        if line.ended_at.is_none() {
+            let pending = Pending::of(self.store, &line.run).await?;
+            line.reason = pending.words(self.is_running).or(line.reason);
+        }
         Ok(line)
     }
 }

@@ -74,6 +74,8 @@ pub(crate) enum Document {
     Named(RunId),
     /// No run is named so.
     Unknown(Unknown),
+    /// The history of a run is not there any more.
+    Gone(String),
 }
 
 /// A name that fits no run, or several.
@@ -98,8 +100,6 @@ pub(crate) enum Nameless {
     NoRun,
     /// No project is called so.
     NoProject,
-    /// The run is known, and its history is gone since the time that is given for a meaning.
-    Pruned,
 }
 
 /// A log, as it is looked at.
@@ -124,7 +124,7 @@ impl View<'_> {
                 Err(unknown) => Document::Unknown(unknown),
             },
             Question::History(query) => match self.run_of(&query.name).await? {
-                Ok(run) => Document::History(self.history(&run, &query).await?),
+                Ok(run) => self.history(&run, &query).await?.map_or_else(Document::Gone, Document::History),
                 Err(unknown) => Document::Unknown(unknown),
             },
             Question::Tree(name) => match self.run_of(&name).await? {

@@ -17,7 +17,7 @@ use crate::command::{named, page, reach, unasked};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{self, Access, Carried, Errand};
-use crate::place;
+use crate::{place, pruned};
 
 /// Files need no log, and so no data directory.
 pub(crate) async fn run(data_dir: Option<&Path>, arguments: &Replay) -> Result<Exit> {
@@ -75,7 +75,11 @@ async fn of_run(data_dir: Option<&Path>, name: &str, dir: &Path, workflows: &Wor
     let access = reach(&data_dir).await?;
     let run = named::run(&access, name, dir).await?;
     let lines = of_log(&data_dir, access, Scope::Run(run), workflows).await?;
-    lines.into_iter().next().ok_or_else(unasked)
+    let line = lines.into_iter().next().ok_or_else(unasked)?;
+    match (&line.verdict, &line.run) {
+        (Verdict::Pruned { at: Some(at) }, Some(run)) => Err(usage(pruned::refusal(run, at))),
+        _ => Ok(line),
+    }
 }
 
 /// Whether a file, by its name, holds histories.

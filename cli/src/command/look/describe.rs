@@ -79,6 +79,8 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
     let took = run
         .ended_at
         .map(|ended_at| format!("{} (took {})", page::time(ended_at), page::span(ended_at - run.started_at)));
+    let gone = document.pruned_at.as_ref().map(|at| format!(", pruned on {at}: not there any more"));
+    let history = format!("{} events{}", document.events, gone.unwrap_or_default());
     let lines = [
         ("Run", Some(run.run.to_string())),
         ("Status", Some(status)),
@@ -93,7 +95,7 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
         ("Started", Some(page::time(run.started_at))),
         ("Ended", took),
         ("Commit", document.commit.clone()),
-        ("History", Some(format!("{} events", document.events))),
+        ("History", Some(history)),
         ("Began anew", (!began.is_empty()).then(|| began.join(", "))),
         ("Cost", cost(document)),
     ];

@@ -15,7 +15,7 @@ use anyhow::Result;
 use super::named::{self, name, refusal};
 use super::page;
 use crate::arguments::look::Look;
-use crate::exit::{Complaint, Exit};
+use crate::exit::{Complaint, Exit, usage};
 use crate::look::list::RunLine;
 use crate::look::{Document, Question};
 use crate::owner::{Access, Answer, Ask};
@@ -44,6 +44,7 @@ async fn ask_at(access: &Access, question: Question) -> Result<Document> {
     match super::ask(access, Ask::Look { what: question }).await? {
         Answer::Looked { document } => match *document {
             Document::Unknown(unknown) => Err(refusal(&unknown)),
+            Document::Gone(reason) => Err(usage(reason)),
             document => Ok(document),
         },
         answer => Err(unexpected(&answer)),

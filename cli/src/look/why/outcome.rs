@@ -13,7 +13,7 @@ pub(super) fn over(line: &RunLine, status: &Status, facts: &Facts) -> Vec<Reason
     let outcome = facts.output.as_ref().and_then(|output| output.read::<FeatureOutcome>().ok());
     match (status, outcome) {
         (Status::Failed(message), _) => vec![Reason::of(Kind::Failed, format!("It failed: {message}"))],
-        (Status::Cancelled, _) => vec![Reason::cancelled(facts.cancelled_by.as_ref())],
+        (Status::Cancelled, _) => vec![ended(line, facts)],
         (_, Some(FeatureOutcome::Passed { commit, waits_on_next, .. })) => {
             let done = Reason::of(Kind::Done, format!("It is done: its gates passed on {}.", report::short(&commit)));
             let waits = |reason| Reason::of(Kind::Checkout, format!("It waits on longhaul/next: {reason}"));
@@ -22,6 +22,18 @@ pub(super) fn over(line: &RunLine, status: &Status, facts: &Facts) -> Vec<Reason
         (_, Some(FeatureOutcome::Blocked { reason, .. })) => blocked(line.feature.as_deref(), &reason, facts),
         _ => vec![Reason::of(Kind::Done, "It is done.")],
     }
+}
+
+fn ended(line: &RunLine, facts: &Facts) -> Reason {
+    let reason = match &facts.terminated_by {
+        Some(request) => Reason::ended("terminated", Some(request)),
+        None => Reason::ended("cancelled", facts.cancelled_by.as_ref()),
+    };
+    if line.feature.is_none() {
+        return reason;
+    }
+    let run = &line.run;
+    reason.with_remedy(format!("`longhaul resume {run}` tries it again, `longhaul restart {run}` from nothing"))
 }
 
 fn blocked(feature: Option<&str>, reason: &str, facts: &Facts) -> Vec<Reason> {

@@ -29,7 +29,7 @@ impl Reason {
         Self { features, ..self }
     }
 
-    fn asked_by(self, request: &Request) -> Self {
+    pub(super) fn asked_by(self, request: &Request) -> Self {
         Self { by: Some(request.clone()), ..self }
     }
 
@@ -49,9 +49,10 @@ impl Reason {
             .with_remedy("`longhaul run` goes on with it")
     }
 
-    pub(super) fn cancelled(request: Option<&Request>) -> Self {
-        let Some(request) = request else { return Self::of(Kind::Cancelled, "It was cancelled.") };
-        Self::of(Kind::Cancelled, format!("It was cancelled {}.", by(request))).asked_by(request)
+    /// It was `cancelled` or `terminated`.
+    pub(super) fn ended(how: &str, request: Option<&Request>) -> Self {
+        let Some(request) = request else { return Self::of(Kind::Cancelled, format!("It was {how}.")) };
+        Self::of(Kind::Cancelled, format!("It was {how} {}.", by(request))).asked_by(request)
     }
 
     /// What a run waits for, by its history.

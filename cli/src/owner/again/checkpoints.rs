@@ -5,6 +5,8 @@ use longhaul_engine::{Event, EventKind, FailureKind, Request, RunId, StoreError}
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::{Brief, Checkpoint, FeatureWorkflow, checkpoints};
 
+use crate::pruned;
+
 use super::super::desk::{Answer, Desk};
 use super::{Report, Row, refused, report};
 
@@ -30,6 +32,11 @@ impl Desk {
     }
 
     pub(super) async fn checkpoints(&self, target: &RunId) -> Result<Answer, StoreError> {
+        if let Some(summary) = self.store.summary(target).await?
+            && let Some(at) = pruned::at(&summary)
+        {
+            return Ok(refused(pruned::refusal(target, at)));
+        }
         let mut rows = Vec::new();
         let below = format!("{target}/");
         for (run, summary) in self.store.runs(target.as_str()).await? {

@@ -13,6 +13,8 @@ use longhaul_workflows::feature::{
 };
 use longhaul_workflows::project::Forked;
 
+use crate::pruned;
+
 use super::super::desk::{Answer, Desk};
 use super::{From, Report, edit, refused, report};
 
@@ -106,6 +108,9 @@ impl Desk {
             return Ok(Err(refused(format!(
                 "{run} is a project, and no run of a feature; `longhaul rollback DIR --to COMMIT` takes a project back"
             ))));
+        }
+        if let Some(at) = pruned::at(&summary) {
+            return Ok(Err(refused(pruned::refusal(&run, at))));
         }
         let segment = self.store.read(&run, summary.origin).await?;
         let Some(EventKind::RunStarted { input, .. }) = segment.first().map(|event| &event.kind) else {
