@@ -31,6 +31,10 @@ struct CheckpointLine {
     run: String,
     /// How `fork --from` calls it: `session:N`, `checkpoint:N`, or the position.
     name: String,
+    /// Whether `fork` can go on from it.
+    fork: bool,
+    /// Whether `rollback --to` takes its commit: it landed.
+    rollback: bool,
     /// The position in the history of the run.
     position: u64,
     at: DateTime<Utc>,
@@ -43,9 +47,11 @@ struct CheckpointLine {
 
 impl CheckpointsDocument {
     fn of(rows: Vec<Row>) -> Self {
-        let line = |Row { run, name, checkpoint }: Row| CheckpointLine {
+        let line = |Row { run, name, fork, rollback, checkpoint }: Row| CheckpointLine {
             run: run.to_string(),
             name,
+            fork,
+            rollback,
             position: checkpoint.position,
             at: checkpoint.at,
             commit: checkpoint.commit,
@@ -115,14 +121,17 @@ pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Res
 
 /// For people.
 fn table(rows: &[Row]) -> String {
-    let row = |Row { run, name, checkpoint }: &Row| {
+    let row = |Row { run, name, fork, rollback, checkpoint }: &Row| {
+        let takes = [(*fork, "fork"), (*rollback, "rollback")].into_iter().filter(|(takes, _)| *takes);
+        let takes: Vec<&str> = takes.map(|(_, verb)| verb).collect();
         let at = page::time(checkpoint.at);
         let commit = checkpoint.commit.chars().take(10).collect();
         let position = checkpoint.position.to_string();
-        vec![run.to_string(), name.clone(), position, at, commit, page::safe(&checkpoint.step)]
+        let name = if *fork { name.clone() } else { String::new() };
+        vec![run.to_string(), name, position, takes.join(", "), at, commit, page::safe(&checkpoint.step)]
     };
     let rows: Vec<_> = rows.iter().map(row).collect();
-    Page::here().table(&["RUN", "FROM", "POSITION", "TIME", "COMMIT", "STEP"], &rows)
+    Page::here().table(&["RUN", "FROM", "POSITION", "FOR", "TIME", "COMMIT", "STEP"], &rows)
 }
 
 /// Asks, and says what came of it.
@@ -131,7 +140,7 @@ async fn ask(access: &Access, again: Again) -> Result<Exit> {
         Answer::Again { report: Report::Forked { run, origin, asked, position, commit } } => {
             if position != asked {
                 term::say(format!(
-                    "position {asked} is not behind a whole step that can be gone on from; {position} is the last before it"
+                    "position {asked} is within a step: it goes on behind {position}, the last one that is whole before it"
                 ));
             }
             let on = commit.map_or_else(|| "with a fresh work tree".to_owned(), |commit| format!("on commit {commit}"));

@@ -28,6 +28,15 @@ pub struct Checkpoint {
     pub step: String,
 }
 
+impl Checkpoint {
+    const LANDED: &'static str = "landed";
+
+    /// Whether the target branch moved there: then a rollback goes back to it, and no fork goes on from it.
+    pub fn is_landing(&self) -> bool {
+        self.session.is_none() && self.step == Self::LANDED
+    }
+}
+
 /// What a fork begins with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prefix {
@@ -58,7 +67,9 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
                 let step = subject.split_once(": ").map_or(subject.clone(), |(_, step)| step.to_owned());
                 (output.read::<Sealed>().ok().map(|sealed| sealed.commit), session, step)
             }
-            Land::NAME => (output.read::<Landed>().ok().map(|landed| landed.target_commit), None, "landed".into()),
+            Land::NAME => {
+                (output.read::<Landed>().ok().map(|landed| landed.target_commit), None, Checkpoint::LANDED.into())
+            }
             _ => continue,
         };
         let Some(commit) = commit else { continue };
