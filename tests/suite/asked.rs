@@ -54,3 +54,36 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
     assert_eq!(world.project.landed("main"), ["shell"]);
     world.call("resume parser").exits(0).says("/parser/2  resumed");
 }
+
+#[test]
+fn what_an_agent_printed_before_it_failed_is_shown() {
+    let world = World::with_settings(
+        &[plain("parser", &[], 1), plain("table", &[], 1)],
+        0.0,
+        "[limits]\nfailed_sessions = 2\nfailed_gates = 1\n",
+    );
+    let talks = "cat \"$LONGHAUL_PROMPT_FILE\" >\"$LONGHAUL_TEST_JOURNAL/../prompt-$LONGHAUL_SESSION\"\n";
+    world.project.write("plan/parser", &format!("{talks}echo starts; echo 'no disk left'; exit 9\n"));
+    world.project.write("plan/table", "habit=never\n");
+    world.project.commit("Fail");
+    world.run().exits(1).says("2 sessions failed. It ended so: exit code 9. Its last words: no disk left");
+    let why = world.call("why parser").exits(0).clone();
+    why.says("It was given up: 2 sessions failed. It ended so: exit code 9.").says("| no disk left").says("| starts");
+    world.call("status .").says("Its last words: no disk left").says("the gates failed once. The check");
+    world.call("describe parser").says("Its last words: no disk left");
+    world.call("history parser").says("Its last words: no disk left");
+    world.call("why table").exits(0).says("It was given up: the gates failed once.");
+    let status = world.json("status .");
+    let reason = status["features"][1]["reason"].as_str().unwrap_or_default().to_owned();
+    assert!(reason.contains("failed once") && !reason.contains("output"), "its check prints nothing: {reason}");
+    let prompt = std::fs::read_to_string(world.project.place().join("prompt-2")).unwrap();
+    assert!(prompt.contains("The end of its output:\n\n```\nstarts\nno disk left\n```"), "{prompt}");
+    world.project.write("plan/parser", &format!("{talks}exit 9\n"));
+    world.project.commit("Fail in silence");
+    world.call("restart parser").exits(0);
+    world.run().exits(1);
+    let prompt = std::fs::read_to_string(world.project.place().join("prompt-2")).unwrap();
+    assert!(prompt.contains("exit code 9.") && !prompt.contains("end of its output"), "{prompt}");
+    world.call("status .").says("2 sessions failed. It ended so: exit code 9.");
+    world.call("replay --all").exits(0).says("0 diverged");
+}

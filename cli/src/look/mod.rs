@@ -10,7 +10,7 @@ pub(crate) mod list;
 mod names;
 mod near;
 mod outcomes;
-mod report;
+pub(crate) mod report;
 #[cfg(test)]
 mod tests;
 mod told;

@@ -51,7 +51,7 @@ pub(crate) struct Reason {
     /// the features that have the places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) features: Vec<String>,
-    /// Of a check: the end of its output.
+    /// Of a check, or of a session that failed: the end of its output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) output: Vec<String>,
 }

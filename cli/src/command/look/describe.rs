@@ -9,6 +9,7 @@ use crate::arguments::Output;
 use crate::arguments::look::Named;
 use crate::document;
 use crate::exit::Exit;
+use crate::look::report::brief;
 use crate::look::{DescribeDocument, Document, Evidence, Question, Session, Waiting};
 use crate::term;
 
@@ -66,7 +67,7 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
     let run = &document.run;
     let status = match &run.reason {
         Some(reason) => {
-            format!("{}: {}", page.state(&run.status), page::safe(reason.lines().next().unwrap_or_default()))
+            format!("{}: {}", page.state(&run.status), page::safe(&brief(reason)))
         }
         None => page.state(&run.status),
     };

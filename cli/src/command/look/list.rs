@@ -11,6 +11,7 @@ use crate::arguments::look::{List, Listed};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::look::list::{Cursor, Query, RunLine};
+use crate::look::report::brief;
 use crate::look::{Document, ListDocument, Question};
 use crate::owner::Access;
 use crate::term;
@@ -83,7 +84,7 @@ fn row(page: Page, line: &RunLine) -> Vec<String> {
     let now = Utc::now();
     let took = line.ended_at.map(|ended_at| page::span(ended_at - line.started_at)).unwrap_or_default();
     let until = line.until.map(|until| format!("until {}", page::time(until)));
-    let remark = line.reason.as_deref().map(|reason| page::safe(first_line(reason))).or(until).unwrap_or_default();
+    let remark = line.reason.as_deref().map(|reason| page::safe(&brief(reason))).or(until).unwrap_or_default();
     vec![
         line.run.to_string(),
         line.workflow.clone(),
@@ -92,8 +93,4 @@ fn row(page: Page, line: &RunLine) -> Vec<String> {
         took,
         page::short(&remark, 100),
     ]
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }

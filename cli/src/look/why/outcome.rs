@@ -39,14 +39,14 @@ fn ended(line: &RunLine, facts: &Facts) -> Reason {
 fn blocked(feature: Option<&str>, reason: &str, facts: &Facts) -> Vec<Reason> {
     let text = format!("It was given up: {}", sentence(given_up(reason)));
     let again = feature.map(|id| format!("`longhaul feature unblock {id}` tries it again"));
-    let blocked = Reason { remedy: again, ..Reason::of(Kind::Blocked, text) };
+    let blocked = Reason { remedy: again, ..Reason::of(Kind::Blocked, text) }.with_output(&report::output(reason));
     std::iter::once(blocked).chain(facts.failed_check().map(Reason::gate)).collect()
 }
 
 /// Why a feature was given up, without the check that failed last: that is a reason of its own, told in full.
 pub(super) fn given_up(reason: &str) -> &str {
     let line = report::first_line(reason);
-    line.find(". The check `").map_or(line, |end| &line[..end])
+    report::without_output(line.find(". The check `").map_or(line, |end| &line[..end]))
 }
 
 /// A text with one full stop at its end.

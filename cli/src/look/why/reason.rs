@@ -90,8 +90,13 @@ impl Reason {
             evidence.ending()
         );
         let lines: Vec<&str> = evidence.output_tail.trim_end().lines().collect();
+        Self::of(Kind::Gate, text).with_output(&lines)
+    }
+
+    /// With the end of an output.
+    pub(super) fn with_output(self, lines: &[&str]) -> Self {
         let from = lines.len().saturating_sub(LINES);
-        Self { output: lines[from..].iter().map(|line| (*line).to_owned()).collect(), ..Self::of(Kind::Gate, text) }
+        Self { output: lines[from..].iter().map(|line| (*line).to_owned()).collect(), ..self }
     }
 }
 
