@@ -144,3 +144,27 @@ fn two_commands_at_once_wait_for_each_other() {
     other.call(&["check"]).exits(0).says("3 runs").says("whole");
     assert!(world.exported(&other, "two.jsonl") == std::fs::read_to_string(&file).unwrap());
 }
+
+#[test]
+fn a_backup_from_the_middle_goes_on_where_another_log_has_closed_the_work_tree() {
+    let mut world = World::new(&[plain("parser", &[], 6), plain("table", &["parser"], 2)], 0.1);
+    let mut run = world.at_work("parser");
+    let mut backups = Vec::new();
+    while world.project.landed("main").len() < 2 {
+        let backup = world.text(&format!("{}.backup.zst", backups.len()));
+        world.longhaul.call(&["backup", "-O", &backup]).exits(0);
+        backups.push(backup);
+        std::thread::sleep(std::time::Duration::from_millis(150));
+    }
+    run.exits(0);
+    let content = world.project.content("main");
+    for (number, backup) in backups.iter().enumerate() {
+        let restored = world.elsewhere(&format!("restored-{number}"));
+        restored.call(&["restore", backup]).exits(0);
+        restored.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
+        assert_eq!(world.project.content("main"), content);
+        assert_eq!(world.project.landed("main"), ["table", "parser"], "nothing lands twice");
+        restored.call(&["check"]).exits(0).says("whole");
+        restored.call(&["replay", "--all"]).exits(0).says("0 diverged");
+    }
+}

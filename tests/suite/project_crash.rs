@@ -92,8 +92,8 @@ impl World {
             grace: Duration::from_secs(10),
         };
         let home = self.project.home();
-        let checks = checks::ChecksHandler::new(&home, supervisor.clone());
         let git = git::GitHandlers::new(&home);
+        let checks = checks::ChecksHandler::new(&home, supervisor.clone(), git.clone());
         git.register(Handlers::new())
             .with::<LoadBacklog>(files::ProjectReader)
             .with::<RunSetup>(checks.clone())

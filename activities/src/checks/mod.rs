@@ -11,6 +11,7 @@ use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::backlog::Check;
 use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, RunChecks};
 
+use crate::git::{GitHandlers, Wanted};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
 pub(crate) use worktree::git;
@@ -24,12 +25,13 @@ const REMEDY: &str = "Checks and set-up scripts are run by `sh`: make sure that 
 #[derive(Debug, Clone)]
 pub struct ChecksHandler {
     runner: Runner,
+    git: GitHandlers,
 }
 
 impl ChecksHandler {
     /// A handler that keeps its logs in a data directory, which must be there.
-    pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor) -> Self {
-        Self { runner: Runner::new(data_dir, supervisor) }
+    pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
+        Self { runner: Runner::new(data_dir, supervisor), git }
     }
 
     async fn check(&self, input: &ChecksInput, check: &Check, attempt: &Attempt) -> Result<Evidence, Failure> {
@@ -56,9 +58,17 @@ impl ChecksHandler {
 
 #[async_trait]
 impl Handler<RunChecks> for ChecksHandler {
-    async fn perform(&self, input: ChecksInput, attempt: &Attempt) -> Result<ChecksReport, Failure> {
+    async fn perform(&self, mut input: ChecksInput, attempt: &Attempt) -> Result<ChecksReport, Failure> {
         // An idempotent call runs again after a crash: the processes of the lost one must not disturb it.
         self.runner.end_call(&attempt.key()).await?;
+        let wanted = Wanted {
+            project: &input.project,
+            feature: &input.feature,
+            worktree: &input.worktree,
+            commit: Some(&input.commit),
+            run: &attempt.run,
+        };
+        input.worktree = self.git.work_tree(&wanted).await?;
         let place = worktree::Place::of(&input.worktree, &input.commit).await?;
         place.reset().await?;
         let mut report = ChecksReport { evidence: Vec::new() };

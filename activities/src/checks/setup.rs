@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::contracts::{RunSetup, SetupInput, SetupReport};
 
+use crate::git::Wanted;
 use crate::process::{Environment, Limits, Spec};
 
 use super::{ChecksHandler, REMEDY, evidence, git};
@@ -17,7 +18,15 @@ use super::{ChecksHandler, REMEDY, evidence, git};
 impl Handler<RunSetup> for ChecksHandler {
     async fn perform(&self, input: SetupInput, attempt: &Attempt) -> Result<SetupReport, Failure> {
         self.runner.end_call(&attempt.key()).await?;
-        let worktree = Path::new(&input.worktree);
+        let wanted = Wanted {
+            project: &input.project,
+            feature: &input.feature,
+            worktree: &input.worktree,
+            commit: None,
+            run: &attempt.run,
+        };
+        let worktree = self.git.work_tree(&wanted).await?;
+        let worktree = Path::new(&worktree);
         let Some(script) = find(worktree, &input.script)? else {
             return Ok(SetupReport { evidence: None });
         };

@@ -11,7 +11,7 @@ use super::refs::Repository;
 
 impl Repository {
     pub(super) async fn close_worktree(&self, input: &CloseInput, attempt: &Attempt) -> Result<(), Failure> {
-        let path = self.own_path(Path::new(&input.worktree))?;
+        let path = self.own_path(Path::new(&input.worktree), &input.project.id)?;
         let reference = rescue_ref(&attempt.run, attempt.slot);
         self.close_at(&path, &input.feature, &reference, &feature_ref(&attempt.run)).await
     }

@@ -61,7 +61,7 @@ impl Repository {
     }
 
     /// The integration work tree at a commit. Nobody works there: what checks left in it is of no value.
-    async fn integration_at(&self, commit: &str) -> Result<Tree, Failure> {
+    pub(super) async fn integration_at(&self, commit: &str) -> Result<Tree, Failure> {
         let path = self.worktrees.join(INTEGRATION);
         let tree = if let Some(tree) = self.find_tree(&path).await? {
             tree

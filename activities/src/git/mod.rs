@@ -23,6 +23,7 @@ mod notes;
 mod open;
 mod protected;
 mod refs;
+mod remake;
 mod repository;
 mod rescue;
 mod rollback;
@@ -51,6 +52,7 @@ pub(crate) use command::Git;
 pub use found::{commit_files, has_commit, make_repository};
 pub use locks::{LockFile, lock_files};
 use refs::Repository;
+pub(crate) use remake::Wanted;
 pub use repository::{Checkout, branch_of, check_git, exclude_own_files, known_project_id, project_id};
 pub use rollback::WayBack;
 

@@ -8,7 +8,7 @@ use longhaul_workflows::contracts::{SealInput, Sealed, Tampering};
 use super::files;
 use super::head::{Belongs, kept_message, tell, told_before};
 use super::message::message;
-use super::names::{branch, head_ref, rescue_ref};
+use super::names::{branch, feature_ref, head_ref, rescue_ref};
 use super::protected::{Protected, is_own, put_back, restore_entries};
 use super::refs::{NewCommit, Repository};
 use super::snapshot::Snapshot;
@@ -17,13 +17,14 @@ use super::worktree::{Stand, Tree};
 impl Repository {
     pub(super) async fn seal(&self, input: &SealInput, attempt: &Attempt) -> Result<Sealed, Failure> {
         let protected = Protected::of(input)?;
-        let path = self.own_path(Path::new(&input.worktree))?;
+        let path = self.own_path(Path::new(&input.worktree), &input.project.id)?;
         let branch = branch(&input.feature);
         let rescue = rescue_ref(&attempt.run, attempt.slot);
         let message = message(&input.subject, "", &input.feature, &attempt.run);
         let mut told = self.kept_message(&rescue).await?.map(|text| told_before(&text)).unwrap_or_default();
 
-        let tree = self.tree_to_seal(&path, &branch, &input.target, &rescue).await?;
+        let kept = feature_ref(&attempt.run);
+        let tree = self.tree_to_seal(&path, &branch, [&kept, &input.target], &rescue).await?;
         let belongs = Belongs { branch: &branch, target: &input.target, rescue: &rescue, message: &message };
         self.return_to_branch(&tree, belongs, &mut told).await?;
         let head = tree.head().await?.ok_or_else(|| Failure::retryable(format!("`{branch}` has no commit")))?;
@@ -47,8 +48,14 @@ impl Repository {
         Ok(Sealed { commit, files, tampered: told, rescued, notes })
     }
 
-    /// The work tree; made again from its branch if it was destroyed.
-    async fn tree_to_seal(&self, path: &Path, branch: &str, target: &str, rescue: &str) -> Result<Tree, Failure> {
+    /// The work tree; made again from its branch if it was destroyed, or from what was kept when it was closed.
+    async fn tree_to_seal(
+        &self,
+        path: &Path,
+        branch: &str,
+        [kept, target]: [&str; 2],
+        rescue: &str,
+    ) -> Result<Tree, Failure> {
         if let Some(tree) = self.find_tree(path).await? {
             return Ok(tree);
         }
@@ -56,7 +63,10 @@ impl Repository {
         let commit = if let Some(commit) = self.branch_commit(branch).await? {
             commit
         } else {
-            let start = self.lead(target).await?.commit().to_owned();
+            let start = match self.commit_of(kept).await? {
+                Some(kept) => kept,
+                None => self.lead(target).await?.commit().to_owned(),
+            };
             self.move_ref(&head_ref(branch), None, &start).await?;
             start
         };

@@ -8,6 +8,7 @@ use super::command::Git;
 use super::files;
 use super::names::head_ref;
 use super::refs::{Repository, clear_lock};
+use super::remake::is_of;
 use super::trees::index_entries;
 
 /// A mark, beside a work tree's index, that a reset has begun and not ended.
@@ -144,11 +145,12 @@ impl Repository {
         admin.map_or(Ok(()), |admin| files::remove(&admin))
     }
 
-    /// Checks that a path that was handed in is one of our own work trees.
-    pub(super) fn own_path(&self, path: &Path) -> Result<PathBuf, Failure> {
+    /// The path of one of our own work trees, by one that was handed in: that of a log which was carried here is elsewhere.
+    pub(super) fn own_path(&self, path: &Path, project: &str) -> Result<PathBuf, Failure> {
         let inside = path.parent() == Some(&self.worktrees);
         let inside =
             inside || path.parent().and_then(|parent| files::canonical(parent).ok()).as_ref() == Some(&self.worktrees);
+        let inside = inside || is_of(path, project);
         match path.file_name() {
             Some(name) if inside => Ok(self.worktrees.join(name)),
             _ => Err(Failure::terminal(format!(

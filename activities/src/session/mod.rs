@@ -11,7 +11,7 @@ use longhaul_workflows::contracts::{OpenInput, RunSession, SessionEnding, Sessio
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::Seconds;
 
-use crate::git::GitHandlers;
+use crate::git::{GitHandlers, Wanted};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
 use files::SessionFiles;
@@ -52,11 +52,19 @@ impl SessionHandler {
 
 #[async_trait]
 impl Handler<RunSession> for SessionHandler {
-    async fn perform(&self, input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
+    async fn perform(&self, mut input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
         let files = self.files(&input, attempt);
         if let Some(report) = files.report() {
             return Ok(report);
         }
+        let wanted = Wanted {
+            project: &input.project,
+            feature: &input.feature.id,
+            worktree: &input.worktree,
+            commit: None,
+            run: &attempt.run,
+        };
+        input.worktree = self.git.work_tree(&wanted).await?;
         let mut prompt = prompt::session(&input);
         if files.exist()
             && let Some(reference) = self.clear_up(&input, attempt).await?

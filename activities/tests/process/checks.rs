@@ -1,6 +1,7 @@
 //! Checks: what they run on, what they leave.
 
 use longhaul_activities::checks::ChecksHandler;
+use longhaul_activities::git::GitHandlers;
 use longhaul_engine::{Failure, Handler};
 use longhaul_workflows::backlog::{Check, FeatureId};
 use longhaul_workflows::contracts::{ChecksInput, ChecksReport, ProjectRef, RunChecks};
@@ -18,7 +19,7 @@ async fn perform(world: &World, checks: &[(&str, &str)]) -> Result<ChecksReport,
         checks: checks.iter().map(check).collect(),
         pass_env: Vec::new(),
     };
-    let handler = ChecksHandler::new(world.path("data"), supervisor());
+    let handler = ChecksHandler::new(world.path("data"), supervisor(), GitHandlers::new(world.path("data")));
     Handler::<RunChecks>::perform(&handler, input, &attempt("shop/login", 5)).await
 }
 

@@ -1,6 +1,7 @@
 //! Set-up scripts: found inside the work tree, run, and told about.
 
 use longhaul_activities::checks::ChecksHandler;
+use longhaul_activities::git::GitHandlers;
 use longhaul_engine::{Failure, FailureKind, Handler};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::{Evidence, ProjectRef, RunSetup, SetupInput};
@@ -16,7 +17,7 @@ async fn perform(world: &World, script: &str) -> Result<Option<Evidence>, Failur
         timeout_seconds: 60,
         pass_env: Vec::new(),
     };
-    let handler = ChecksHandler::new(world.path("data"), supervisor());
+    let handler = ChecksHandler::new(world.path("data"), supervisor(), GitHandlers::new(world.path("data")));
     Ok(Handler::<RunSetup>::perform(&handler, input, &attempt("shop/login", 1)).await?.evidence)
 }
 

@@ -152,7 +152,7 @@ pub(crate) fn workflows() -> Workflows {
 /// All handlers.
 fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
     let supervisor = process::Supervisor::of_this_binary().context("cannot find this program itself")?;
-    let checks = checks::ChecksHandler::new(data_dir, supervisor.clone());
+    let checks = checks::ChecksHandler::new(data_dir, supervisor.clone(), git.clone());
     Ok(git
         .register(Handlers::new())
         .with::<contracts::LoadBacklog>(project::ProjectReader)

@@ -1,0 +1,84 @@
+//! Work trees that are not there any more, or not here: a log that was carried elsewhere, or that goes on from a backup, names
+//! those of another data directory, or some that were closed since. They are made again from what git has kept.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::{Failure, RunId};
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::contracts::ProjectRef;
+
+use super::GitHandlers;
+use super::names::{INTEGRATION, branch, feature_ref, head_ref};
+use super::open::shown;
+use super::refs::Repository;
+use super::worktree::Stand;
+
+/// Whose work tree is wanted.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) project: &'a ProjectRef,
+    pub(crate) feature: &'a FeatureId,
+    /// Its path, as the log has it.
+    pub(crate) worktree: &'a str,
+    /// The commit that it is wanted for, if that is known.
+    pub(crate) commit: Option<&'a str>,
+    pub(crate) run: &'a RunId,
+}
+
+impl GitHandlers {
+    /// The path of a work tree that is there; it is made again if it is not.
+    pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>) -> Result<String, Failure> {
+        let given = Path::new(wanted.worktree);
+        if !is_of(given, &wanted.project.id) {
+            return Ok(wanted.worktree.to_owned());
+        }
+        let repository = self.repository(wanted.project).await?;
+        let path = repository.own_path(given, &wanted.project.id)?;
+        // One that is only broken is for its user to complain of: what is in it must not be lost here.
+        if path.exists() {
+            return Ok(shown(&path));
+        }
+        tracing::warn!(tree = %path.display(), "making a work tree again that is gone");
+        repository.make_again(&path, wanted).await?;
+        Ok(shown(&path))
+    }
+}
+
+impl Repository {
+    async fn make_again(&self, path: &Path, wanted: &Wanted<'_>) -> Result<(), Failure> {
+        if path.file_name().is_some_and(|name| name == INTEGRATION) {
+            return match wanted.commit {
+                Some(commit) => self.integration_at(commit).await.map(drop),
+                None => Err(Failure::terminal(format!("{} is gone", path.display()))),
+            };
+        }
+        let _held = self.exclusive().await;
+        let branch = branch(wanted.feature);
+        let commit = match self.branch_commit(&branch).await? {
+            Some(commit) => commit,
+            None => self.revive(&branch, wanted).await?,
+        };
+        self.add_tree(path, Stand::Branch(&branch)).await?.reset_to(&commit).await
+    }
+
+    /// Makes the branch again: at the commit that is wanted, or where the run left it when it was closed.
+    async fn revive(&self, branch: &str, wanted: &Wanted<'_>) -> Result<String, Failure> {
+        let names = wanted.commit.map(str::to_owned).into_iter().chain([feature_ref(wanted.run)]);
+        for name in names {
+            if let Some(commit) = self.commit_of(&name).await? {
+                self.move_ref(&head_ref(branch), None, &commit).await?;
+                return Ok(commit);
+            }
+        }
+        let root = self.root.display();
+        Err(Failure::terminal(format!("the work tree of {branch} is gone, and its commits are not in {root} any more")))
+    }
+}
+
+/// Whether a path is that of a work tree of a project, in whatever data directory.
+pub(super) fn is_of(path: &Path, project: &str) -> bool {
+    let parents: Vec<PathBuf> = path.ancestors().skip(1).take(2).map(Path::to_owned).collect();
+    let named =
+        |at: usize, name: &str| parents.get(at).and_then(|parent| parent.file_name()).is_some_and(|is| is == name);
+    named(0, project) && named(1, "worktrees")
+}
