@@ -1,6 +1,7 @@
 //! Why a run does not go on, or what it came to.
 
 use longhaul_engine::{EventKind, RunId, Status, StoreError, Summary};
+use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::{FeatureProgress, FeatureWorkflow};
 use longhaul_workflows::project::ProjectWorkflow;
 
@@ -53,6 +54,8 @@ impl View<'_> {
             reasons.iter().any(|reason| reason.kind != Kind::Paused || matches!(summary.status, Status::Paused(_)));
         if line.workflow == ProjectWorkflow::NAME {
             reasons.extend(self.project_reasons(run).await?);
+        } else if line.workflow == BatchWorkflow::NAME {
+            reasons.extend(self.batch_reasons(run).await?);
         } else if !is_held {
             reasons.push(self.doing(line, &facts).await?);
         }
