@@ -6,12 +6,19 @@ use longhaul_workflows::feature::Approval;
 /// The words that wait for a run; of those that undo each other the last.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    /// To pause, by somebody; `Some(None)`: to go on.
-    pub(crate) pause: Option<Option<Request>>,
+    /// To pause or to go on.
+    pub(crate) pause: Option<Pause>,
     /// To end, and how.
     pub(crate) end: Option<(End, Request)>,
     /// That it may be merged, or not.
     pub(crate) answer: Option<Approval>,
+}
+
+/// Whether a run is to pause.
+#[derive(Debug)]
+pub(crate) enum Pause {
+    Asked(Request),
+    Lifted,
 }
 
 /// How a run is to end.
@@ -39,8 +46,8 @@ impl Pending {
             self.answer = signal.payload.read().ok();
         }
         match body {
-            MessageBody::Pause(request) => self.pause = Some(Some(request)),
-            MessageBody::Resume(_) => self.pause = Some(None),
+            MessageBody::Pause(request) => self.pause = Some(Pause::Asked(request)),
+            MessageBody::Resume(_) => self.pause = Some(Pause::Lifted),
             // Ended at once is more than asked to end.
             MessageBody::Cancel(request) if self.end.is_none() => self.end = Some((End::Cancelled, request)),
             _ => {}
@@ -49,7 +56,11 @@ impl Pending {
 
     /// Who paused a run that stands so.
     pub(crate) fn paused(&self, now: Option<Request>) -> Option<Request> {
-        self.pause.clone().unwrap_or(now)
+        match &self.pause {
+            Some(Pause::Asked(request)) => Some(request.clone()),
+            Some(Pause::Lifted) => None,
+            None => now,
+        }
     }
 
     /// The weightiest of it: what becomes of the run, and who asked for that.
@@ -61,7 +72,7 @@ impl Pending {
                 let request = Request { by: said.by.clone(), why: said.why.clone() };
                 (if said.approved { "merged" } else { "sent back to its agent" }, request)
             }
-            (.., Some(Some(request))) => ("paused", request.clone()),
+            (.., Some(Pause::Asked(request))) => ("paused", request.clone()),
             _ => return None,
         })
     }

@@ -131,7 +131,7 @@ pub(crate) fn brief(reason: &str) -> String {
     let Some(line) = line.strip_suffix(OUTPUT) else { return line.to_owned() };
     let last = output(reason).pop().unwrap_or_default();
     let line = line.trim_end();
-    if last.is_empty() { line.to_owned() } else { format!("{} Its last words: {last}", line) }
+    if last.is_empty() { line.to_owned() } else { format!("{line} Its last words: {last}") }
 }
 
 /// The output that the first line of a text ends with.

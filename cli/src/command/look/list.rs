@@ -20,20 +20,17 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     let output = arguments.output;
     let project = arguments.project.clone();
     let mut query = query(arguments)?;
-    let document = match Access::reach(data_dir).await? {
-        Some(access) => {
-            if let Some(project) = project {
-                query.project = Some(named::project(&access, &project).await?);
-            }
-            match super::ask_at(&access, Question::List(query)).await? {
-                Document::List(list) => list,
-                other => return Err(super::unexpected(&other)),
-            }
+    let document = if let Some(access) = Access::reach(data_dir).await? {
+        if let Some(project) = project {
+            query.project = Some(named::project(&access, &project).await?);
         }
-        None => {
-            term::say(format!("there is no log in {}: nothing has run yet", data_dir.display()));
-            ListDocument { is_running: false, runs: Vec::new(), fitting: 0, next: None }
+        match super::ask_at(&access, Question::List(query)).await? {
+            Document::List(list) => list,
+            other => return Err(super::unexpected(&other)),
         }
+    } else {
+        term::say(format!("there is no log in {}: nothing has run yet", data_dir.display()));
+        ListDocument { is_running: false, runs: Vec::new(), fitting: 0, next: None }
     };
     match output {
         Listed::Json => {

@@ -12,7 +12,7 @@ use super::super::list::RunLine;
 use super::super::words::clock;
 use super::outcome::over;
 use super::{Kind, Reason, WhyDocument};
-use crate::pending::Pending;
+use crate::pending::{Pause, Pending};
 
 /// The step in which a feature waits for its turn.
 const WAITING_TO_MERGE: &str = "waiting to merge";
@@ -72,7 +72,7 @@ impl View<'_> {
     async fn orders(&self, run: &RunId, status: &Status) -> Result<Vec<Reason>, StoreError> {
         let pending = Pending::of(self.store, run).await?;
         let paused = match (&pending.pause, status) {
-            (Some(Some(request)), _) => Some(("It stops before its next step:", request)),
+            (Some(Pause::Asked(request)), _) => Some(("It stops before its next step:", request)),
             (None, Status::Paused(request)) => Some(("It was", request)),
             _ => None,
         };
