@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{Land, Landed, OpenWorktree, RunSession, Seal, SealInput, Sealed, SessionInput, Worktree};
 
+use super::work::PLAIN_REASONS;
 use super::{Ready, Turn};
 
 /// The label of a run that is a fork: the run that it was taken from, and the position there, as `<run>@<position>`.
@@ -84,6 +85,7 @@ pub fn prefix(segment: &[Event], last: Position) -> Prefix {
     loop {
         let (events, position) = cut(segment, last);
         let shorter = before_the_turn(&events).or_else(|| before_an_unsealed_session(segment, &events, position));
+        let shorter = shorter.or_else(|| before_giving_up(&events));
         let Some(command) = shorter else {
             let commit = commit_at(segment, &events, position);
             let sessions = last_session(&events);
@@ -128,6 +130,13 @@ fn before_an_unsealed_session(segment: &[Event], events: &[Event], position: Pos
         return None;
     }
     events[ended].kind.command()
+}
+
+/// The command before which a fork must end because it would else have to give up, whatever it is given.
+fn before_giving_up(events: &[Event]) -> Option<u32> {
+    let last = &events.last()?.kind;
+    let gives_up = matches!(last, EventKind::VersionMarked { change, .. } if change == PLAIN_REASONS);
+    if gives_up { last.command() } else { None }
 }
 
 fn next_seal(segment: &[Event], position: Position) -> Option<&Event> {

@@ -12,6 +12,9 @@ use crate::prompt::{self, Wording};
 
 use super::{Brief, FeatureOutcome, FeatureProgress, Turn};
 
+/// The change since which reasons speak of what is there only. Its mark belongs to the end of a run.
+pub(super) const PLAIN_REASONS: &str = "plain reasons";
+
 /// The work on a feature.
 #[derive(Debug, Clone)]
 pub(super) struct Work {
@@ -209,7 +212,7 @@ impl Work {
     pub(super) async fn exhausted(&self, context: &mut dyn Context) -> Result<Option<String>, Stop> {
         let (first, plain) = (self.exhausted_in(Wording::First), self.exhausted_in(Wording::Plain));
         // A run comes to what it came to, in the words of then.
-        if first == plain || context.version("plain reasons", 1).await? == 0 { Ok(first) } else { Ok(plain) }
+        if first == plain || context.version(PLAIN_REASONS, 1).await? == 0 { Ok(first) } else { Ok(plain) }
     }
 
     fn exhausted_in(&self, wording: Wording) -> Option<String> {
