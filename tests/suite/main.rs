@@ -3,6 +3,7 @@
 
 mod activities;
 mod again;
+mod asked;
 mod batch;
 mod births;
 mod carry;
@@ -14,6 +15,7 @@ mod kill;
 mod locks;
 mod look;
 mod moved;
+mod names;
 mod pauses;
 mod project_crash;
 mod replay;
