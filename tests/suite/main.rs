@@ -11,6 +11,7 @@ mod golden;
 mod import;
 mod kill;
 mod look;
+mod pipes;
 mod project_crash;
 mod replay;
 mod runs;

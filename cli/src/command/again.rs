@@ -101,6 +101,7 @@ pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Res
     let target = target_run(&arguments.target).await?;
     let answer = super::ask(&access, Ask::Again { again: Again::Checkpoints { target } }).await?;
     let Answer::Again { report: Report::Checkpoints { rows } } = answer else { return Ok(Exit::Ok) };
+    drop(access);
     match arguments.output {
         Output::Json => document::print(CheckpointsDocument::of(rows))?,
         Output::Table => term::print(table(&rows)),

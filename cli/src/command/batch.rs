@@ -45,8 +45,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
         std::fs::write(path, junit::xml(&report)).with_context(|| format!("cannot write {}", path.display()))?;
     }
     match arguments.output {
-        // Among lines of JSON, the report is one too.
-        Output::Json if changes.is_json() => document::print_line(&report)?,
+        // Behind lines of JSON, the report is the last of them: a program reads that stream.
+        _ if changes.is_json() => document::print_line(&report)?,
         Output::Json => document::print(&report)?,
         Output::Table => term::print(report.table()),
     }

@@ -24,28 +24,22 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Export) -> Result<Exit> {
         (None, None) => Scope::All,
     };
     let access = reach(data_dir).await?;
-    write(data_dir, &access, scope, arguments.output_file.as_deref(), false).await
+    write(data_dir, access, scope, arguments.output_file.as_deref(), false).await
 }
 
 pub(crate) async fn backup(data_dir: &Path, arguments: &Backup) -> Result<Exit> {
     let named = || PathBuf::from(format!("longhaul-{}.backup.zst", Utc::now().format("%Y%m%dT%H%M%SZ")));
     let file = arguments.output_file.clone().unwrap_or_else(named);
     let access = reach(data_dir).await?;
-    write(data_dir, &access, Scope::All, Some(&file), true).await
+    write(data_dir, access, Scope::All, Some(&file), true).await
 }
 
-async fn write(data_dir: &Path, access: &Access, scope: Scope, file: Option<&Path>, backup: bool) -> Result<Exit> {
+async fn write(data_dir: &Path, access: Access, scope: Scope, file: Option<&Path>, backup: bool) -> Result<Exit> {
     let Some(file) = file.filter(|file| *file != Path::new("-")) else {
         let scratch = Scratch::in_dir(data_dir);
         let exit = write_to(access, scope, scratch.path(), false, backup, "standard output").await?;
-        let mut written =
-            File::open(scratch.path()).with_context(|| format!("cannot read {}", scratch.path().display()))?;
-        match std::io::copy(&mut written, &mut std::io::stdout().lock()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                return Err(error).context("cannot write to standard output");
-            }
-            _ => return Ok(exit),
-        }
+        term::pass_on(File::open(scratch.path()).with_context(|| format!("cannot read {}", scratch.path().display()))?);
+        return Ok(exit);
     };
     if file.is_dir() {
         return Err(usage(format!("{} is a directory: name a file", file.display())));
@@ -60,7 +54,7 @@ async fn write(data_dir: &Path, access: &Access, scope: Scope, file: Option<&Pat
 }
 
 async fn write_to(
-    access: &Access,
+    access: Access,
     scope: Scope,
     file: &Path,
     compress: bool,

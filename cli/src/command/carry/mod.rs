@@ -29,9 +29,9 @@ pub(super) use replay::run as replay;
 pub(super) use restore::run as restore;
 pub(super) use verdict::Report as ReplayDocument;
 
-/// Has an errand done.
-async fn send(access: &Access, errand: Errand) -> Result<Carried> {
-    match super::ask(access, Ask::Carry { what: errand }).await? {
+/// Has an errand done, and lets the log go: what is shown of it may take long to be read.
+async fn send(access: Access, errand: Errand) -> Result<Carried> {
+    match super::ask(&access, Ask::Carry { what: errand }).await? {
         Answer::Carried { what } => Ok(*what),
         _ => Err(super::unasked()),
     }

@@ -110,8 +110,7 @@ async fn of_log(data_dir: &Path, scope: Scope, workflows: &Workflows) -> Result<
     let scratch = Scratch::in_dir(data_dir);
     let file = scratch.path().to_owned();
     let errand = Errand::Export { scope, file, compress: false, backup: false };
-    let Carried::Exported { damaged, .. } = send(&access, errand).await? else { return Err(unasked()) };
-    drop(access);
+    let Carried::Exported { damaged, .. } = send(access, errand).await? else { return Err(unasked()) };
     let mut lines = of_file(scratch.path(), workflows);
     for line in &mut lines {
         line.file = None;

@@ -14,10 +14,10 @@ impl Scratch {
         Self(data_dir.join(format!("carried-{}.tmp", uuid::Uuid::now_v7().simple())))
     }
 
-    /// The content of standard input.
+    /// The content of standard input; where there is no data directory yet, it is not made for that.
     pub(super) fn of_input(data_dir: &Path) -> Result<Self> {
         use std::os::unix::fs::OpenOptionsExt;
-        let scratch = Self::in_dir(data_dir);
+        let scratch = if data_dir.is_dir() { Self::in_dir(data_dir) } else { Self::in_dir(&std::env::temp_dir()) };
         let mut file = File::options()
             .write(true)
             .create_new(true)

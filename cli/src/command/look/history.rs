@@ -30,6 +30,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
         }
         // A feature may begin another run while this one is read.
         name.text = happened.run.to_string();
+        if term::is_over() {
+            return Ok(Exit::Ok);
+        }
         if happened.more {
             continue;
         }

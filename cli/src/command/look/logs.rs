@@ -1,7 +1,6 @@
 //! `longhaul logs`: what the agent printed, from the files that its sessions leave.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,12 +25,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
             last_shown = index + 1;
             term::say(format!("{}: session {}", name.text, document.sessions[index].number));
             show(data_dir, &name, document, index, arguments.follow).await?;
-            if !arguments.follow || arguments.session.is_some() {
+            if !arguments.follow || arguments.session.is_some() || term::is_over() {
                 return Ok(Exit::Ok);
             }
             continue;
         }
-        if document.run.ended_at.is_some() || !arguments.follow {
+        if document.run.ended_at.is_some() || !arguments.follow || term::is_over() {
             return Ok(Exit::Ok);
         }
         if !is_running(data_dir, &name).await? {
@@ -78,25 +77,15 @@ async fn show(
             file = path.and_then(|path| File::open(&path).ok().map(|open| (path, open)));
         }
         match &mut file {
-            Some((_, open)) => copy(open)?,
+            Some((_, open)) => term::pass_on(open),
             None if is_over => term::say("its output is not here any more"),
             None => {}
         }
-        if is_over || !follow || !is_running(data_dir, name).await? {
+        if is_over || !follow || term::is_over() || !is_running(data_dir, name).await? {
             return Ok(());
         }
         tokio::time::sleep(AGAIN).await;
         document = describe(data_dir, name).await?;
-    }
-}
-
-/// What has come to a file since it was last looked at.
-fn copy(file: &mut File) -> Result<()> {
-    let mut out = io::stdout().lock();
-    match io::copy(file, &mut out).and_then(|_| out.flush()) {
-        // Whoever listened has heard enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        copied => copied.context("cannot show the output of the session"),
     }
 }
 

@@ -20,10 +20,8 @@ pub(super) struct Target {
     pub(super) runs: Vec<RunId>,
 }
 
-pub(super) async fn find(access: &Access, named: &[String], tell: &Tell, order: &Order) -> Result<Vec<Target>> {
-    if !tell.filters.is_empty() {
-        return filtered(access, tell, order).await;
-    }
+/// Those that are named; `-` stands for the lines of standard input, to its end.
+pub(super) async fn named(named: &[String], dir: &Path, order: &Order) -> Result<Vec<Target>> {
     let mut targets = Vec::new();
     for name in named {
         if name == "-" {
@@ -31,17 +29,18 @@ pub(super) async fn find(access: &Access, named: &[String], tell: &Tell, order: 
                 let line = line.context("cannot read standard input").map_err(usage)?;
                 // Whatever stands behind the id is for people.
                 if let Some(id) = line.split_whitespace().next() {
-                    targets.push(target(id, &tell.dir, order).await?);
+                    targets.push(target(id, dir, order).await?);
                 }
             }
         } else {
-            targets.push(target(name, &tell.dir, order).await?);
+            targets.push(target(name, dir, order).await?);
         }
     }
     Ok(targets)
 }
 
-async fn filtered(access: &Access, tell: &Tell, order: &Order) -> Result<Vec<Target>> {
+/// Those that a filter finds.
+pub(super) async fn filtered(access: &Access, tell: &Tell, order: &Order) -> Result<Vec<Target>> {
     let Answer::Selected { runs } = ask(access, Ask::Select { filters: tell.filters.clone() }).await? else {
         return Err(unasked());
     };

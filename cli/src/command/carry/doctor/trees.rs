@@ -56,7 +56,7 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
 
 async fn unfinished(data_dir: &Path) -> anyhow::Result<BTreeSet<String>> {
     let Some(access) = Access::reach(data_dir).await? else { return Ok(BTreeSet::new()) };
-    match send(&access, Errand::Unfinished).await? {
+    match send(access, Errand::Unfinished).await? {
         Carried::Unfinished { runs } => Ok(runs.into_iter().map(|run| run.to_string()).collect()),
         _ => Err(crate::command::unasked()),
     }
