@@ -81,3 +81,30 @@ fn one_that_hangs_is_named() {
     held.close();
     patient.call(&["list"]).exits(0);
 }
+
+#[test]
+fn a_table_on_a_terminal_is_one() {
+    let world = finished();
+    let shown = world.longhaul.on_terminal(&["list"], 100).exits(0);
+    assert!(shown.contains("\x1b[32m"), "{shown}");
+    let plain = without_colours(&shown);
+    let columns: Vec<_> =
+        plain.lines().take(3).map(|line| line.find("STATUS").or_else(|| line.find("passed"))).collect();
+    assert!(columns.iter().all(|column| *column == columns[0]), "{plain}");
+    let header = plain.lines().next().unwrap();
+    let ages = plain.lines().take(3).map(|line| line.chars().nth(header.find("AGE").unwrap()));
+    assert!(ages.skip(1).all(|letter| letter.is_some_and(|letter| letter.is_ascii_digit())), "{plain}");
+    // A run and a commit are to be copied: they are never cut.
+    let run = format!("{}/parser/1", world.project_id());
+    for width in [40, 62, 70, 80] {
+        let shown = without_colours(&world.longhaul.on_terminal(&["checkpoints", &world.root], width).exits(0));
+        assert!(shown.lines().any(|line| line.contains(&run)), "{width}: {shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= width.into()), "{width}: {shown}");
+    }
+}
+
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split('\x1b');
+    let first = parts.next().unwrap_or_default().to_owned();
+    first + &parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest)).collect::<String>()
+}

@@ -13,7 +13,7 @@ use crate::look::{DescribeDocument, Document, Evidence, Question, Session, Waiti
 use crate::term;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
-    let name = super::name(&arguments.run, &arguments.dir).await;
+    let name = super::name(&arguments.run, &arguments.dir).await?;
     let document = match super::ask_log(data_dir, Question::Describe(name)).await? {
         Document::Describe(document) => document,
         other => return Err(super::unexpected(&other)),
@@ -32,7 +32,8 @@ fn text(page: Page, document: &DescribeDocument) -> String {
     let mut parts = vec![facts(page, document)];
     let mut part = |title: &str, header: &[&str], rows: Vec<Vec<String>>| {
         if !rows.is_empty() {
-            let table = page.table(header, &rows);
+            let inner = Page { width: page.width.map(|width| width.saturating_sub(2)), ..page };
+            let table = inner.table(header, &rows);
             let table: Vec<String> = table.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect();
             parts.push(format!("{title}:\n{}", table.join("\n")));
         }
