@@ -108,9 +108,9 @@ pub(crate) struct Init {
     /// The project
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// The agent: a program and its arguments
-    #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
-    pub(crate) agent: Vec<String>,
+    /// The agent: a program and its arguments in one text, parted as a shell parts them: --agent "claude -p"
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) agent: Option<String>,
     /// Write the files, but do not commit them
     #[arg(long)]
     pub(crate) no_commit: bool,

@@ -1,11 +1,12 @@
 //! Where a project stands: one document, shown as a table or as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_engine::{EventStore, MessageBody, Request, RunId, Status, Stop, StoreError, Summary};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
+use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::feature::FeatureProgress;
-use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectView};
+use longhaul_workflows::project::{BacklogView, FeatureView, NO_CHECK, Phase, ProjectView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -174,16 +175,12 @@ pub(crate) async fn of_project(
     Ok(document)
 }
 
-/// Where a project stands that no log knows: all its features are pending, whatever its list claims.
-pub(crate) fn of_files(project: &RunId, root: &str, target: String, features: &[Feature]) -> StatusDocument {
-    let lines = features.iter().map(|feature| FeatureLine {
-        waiting_for: feature.depends_on.iter().map(ToString::to_string).collect(),
-        ..FeatureLine::pending(feature)
-    });
+/// Where a project stands that no log knows: what its list claims to be done is pending.
+pub(crate) fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> StatusDocument {
     let mut document = StatusDocument {
         project: project.to_string(),
         root: root.into(),
-        target,
+        target: loaded.target.clone(),
         phase: ShownPhase::New,
         is_running: false,
         stopped_by: None,
@@ -193,9 +190,9 @@ pub(crate) fn of_files(project: &RunId, root: &str, target: String, features: &[
         stuck: Vec::new(),
         active_runs: 0,
         counts: Counts::default(),
-        features: lines.collect(),
+        features: Vec::new(),
     };
-    document.count();
+    document.take_list(loaded);
     document
 }
 
@@ -214,16 +211,22 @@ impl StatusDocument {
         self.synced = view.synced;
     }
 
-    /// Shows the features of this list: those that are new to the log as pending, those that are gone not at all.
-    pub(crate) fn take_list(&mut self, features: &[Feature]) {
+    /// Shows the features of this list: those that are new to the log as the next run takes them, those that are gone not at
+    /// all.
+    pub(crate) fn take_list(&mut self, loaded: &LoadedBacklog) {
         let mut known: BTreeMap<String, FeatureLine> =
             self.features.drain(..).map(|line| (line.id.clone(), line)).collect();
-        let passing: Vec<String> = known.values().filter(|line| line.passes).map(|line| line.id.clone()).collect();
-        for feature in features {
-            let mut line = known.remove(feature.id.as_str()).unwrap_or_else(|| FeatureLine::pending(feature));
+        let passing: BTreeSet<String> = known.values().filter(|line| line.passes).map(|line| line.id.clone()).collect();
+        for feature in &loaded.features {
+            let known = known.remove(feature.id.as_str());
+            let is_new = known.is_none();
+            let mut line = known.unwrap_or_else(|| FeatureLine::pending(feature));
             let depends = feature.depends_on.iter().map(ToString::to_string);
             line.waiting_for = depends.filter(|id| !passing.contains(id)).collect();
             line.name.clone_from(&feature.name);
+            if is_new {
+                line.expect(feature, !loaded.settings.gates.is_empty());
+            }
             self.features.push(line);
         }
         self.count();
@@ -251,6 +254,16 @@ impl FeatureLine {
     /// Whether its run is under way, and goes on only when a person does something.
     pub(crate) fn is_held(&self) -> bool {
         self.needs_person && self.step.is_some()
+    }
+
+    /// What the next run makes of a feature that is new to it, before anything is tried.
+    fn expect(&mut self, feature: &Feature, has_gates: bool) {
+        let reason = match feature.status {
+            FeatureStatus::Blocked if !feature.passes => "the list says so",
+            _ if feature.checks.is_empty() && !has_gates && self.waiting_for.is_empty() => NO_CHECK,
+            _ => return,
+        };
+        (self.status, self.needs_person, self.reason) = (FeatureStatus::Blocked, true, Some(reason.into()));
     }
 
     fn pending(feature: &Feature) -> Self {

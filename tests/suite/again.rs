@@ -7,7 +7,6 @@ mod rollback;
 mod world;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use longhaul_engine::{EventKind, RunId};
 use longhaul_tests::project::{Habit, Plan, plain};

@@ -20,3 +20,4 @@ mod terminate;
 mod tidy;
 mod verbs;
 mod world;
+mod wrong_place;

@@ -73,10 +73,14 @@ fn feature(arguments: &FeatureAdd) -> Result<Feature> {
 async fn list_features(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
     let project = Project::at(dir).await?;
     let document = status::document(data_dir, &project).await?;
+    if let Some(problem) = &document.problem {
+        term::say(format!("longhaul: these are the features as they last were: {problem}"));
+    }
     match output {
         Output::Table => term::print(status::table(&document)),
         Output::Json => {
-            document::print(FeaturesDocument { project: document.project, features: document.features })?;
+            let StatusDocument { project, features, problem, .. } = document;
+            document::print(FeaturesDocument { project, problem, features })?;
         }
     }
     Ok(Exit::Ok)
@@ -126,6 +130,9 @@ fn described(feature: &Feature) -> String {
     let depends: Vec<_> = feature.depends_on.iter().map(FeatureId::as_str).collect();
     text += &format!("depends on:   {}\n", if depends.is_empty() { "nothing".into() } else { depends.join(", ") });
     text += &format!("priority:     {}", feature.priority);
+    if feature.approval {
+        text += "\napproval:     a person has to agree before it is merged";
+    }
     text
 }
 

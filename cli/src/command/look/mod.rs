@@ -18,7 +18,7 @@ use crate::exit::{Complaint, Exit, usage};
 use crate::look::list::RunLine;
 use crate::look::{Document, Name, Nameless, Question, Unknown};
 use crate::owner::{Access, Answer, Ask};
-use crate::place::Project;
+use crate::place::{self, Project};
 use crate::term;
 
 pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
@@ -62,9 +62,10 @@ fn unexpected(answer: &impl std::fmt::Debug) -> anyhow::Error {
 }
 
 /// A run or a feature as a person names it. Outside of a project only runs can be named.
-async fn name(text: &str, dir: &Path) -> Name {
+async fn name(text: &str, dir: &Path) -> Result<Name> {
+    place::is_there(dir)?;
     let project = Project::known_at(dir).await.map(|project| project.id);
-    Name { text: text.to_owned(), project }
+    Ok(Name { text: text.to_owned(), project })
 }
 
 /// Says that nothing is being done, if something is to be done.

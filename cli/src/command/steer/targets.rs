@@ -10,7 +10,7 @@ use crate::arguments::Tell;
 use crate::command::{ask, unasked};
 use crate::exit::usage;
 use crate::owner::{self, Access, Answer, Ask, Order};
-use crate::place::Project;
+use crate::place::{self, Project};
 
 /// One of those that are named.
 pub(super) struct Target {
@@ -22,6 +22,7 @@ pub(super) struct Target {
 
 /// Those that are named; `-` stands for the lines of standard input, to its end.
 pub(super) async fn named(named: &[String], dir: &Path, order: &Order) -> Result<Vec<Target>> {
+    place::is_there(dir)?;
     let mut targets = Vec::new();
     for name in named {
         if name == "-" {
