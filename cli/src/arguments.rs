@@ -251,10 +251,16 @@ pub(crate) struct Reconcile {
     pub(crate) not_landed: bool,
     /// What the effect gave, as JSON
     #[arg(long, value_name = "JSON", requires = "landed")]
-    pub(crate) output: Option<String>,
+    pub(crate) result: Option<String>,
     /// Why you think so; kept in the history
     #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
     pub(crate) why: String,
+    /// Who says so [default: the user]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use longhaul_engine::{EventStore, MessageBody, Request, RunId, Status, Stop, StoreError, Summary};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::contracts::LoadedBacklog;
-use longhaul_workflows::feature::FeatureProgress;
+use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
 use longhaul_workflows::project::{BacklogView, FeatureView, NO_CHECK, Phase, ProjectView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -303,7 +303,11 @@ async fn line(
     line.commit.clone_from(&view.commit);
     line.needs_person = view.status == FeatureStatus::Blocked;
     line.invalidated = view.invalidated.as_ref().map(ToString::to_string);
-    let (FeatureStatus::InProgress, Some(run)) = (view.status, &view.run) else { return Ok((line, false)) };
+    let Some(run) = &view.run else { return Ok((line, false)) };
+    line.sessions += sessions_cut_off(store, run, view.passes).await?;
+    if view.status != FeatureStatus::InProgress {
+        return Ok((line, false));
+    }
     let published = store.published(run).await?;
     if let Some(progress) = published.get(FeatureProgress::KEY).and_then(|value| value.read::<FeatureProgress>().ok()) {
         if progress.step == FeatureProgress::AWAITS_APPROVAL {
@@ -321,6 +325,27 @@ async fn line(
         line.needs_person = true;
     }
     Ok((line, standing.is_active))
+}
+
+/// The sessions of runs of a feature that came to no result: no outcome has told the project of them.
+async fn sessions_cut_off(store: &dyn EventStore, last: &RunId, passes: bool) -> Result<u32, StoreError> {
+    let Some((of_feature, number)) = last.as_str().rsplit_once('/') else { return Ok(0) };
+    let number: u32 = number.parse().unwrap_or_default();
+    // The last run of one that passes has a result.
+    let numbers = 1..=if passes { number.saturating_sub(1) } else { number };
+    let (mut sessions, mut gone_on_from) = (0, String::new());
+    for run in numbers.rev().filter_map(|number| RunId::new(format!("{of_feature}/{number}")).ok()) {
+        let Some(summary) = store.summary(&run).await? else { continue };
+        // What goes on from another run counts the sessions of that one among its own.
+        let is_counted = gone_on_from.strip_prefix(run.as_str()).is_some_and(|rest| rest.starts_with('@'));
+        gone_on_from = summary.labels.get(FORKED_FROM).cloned().unwrap_or_default();
+        if !is_counted && matches!(summary.status, Status::Cancelled | Status::Failed(_)) {
+            let published = store.published(&run).await?;
+            let progress = published.get(FeatureProgress::KEY).and_then(|value| value.read::<FeatureProgress>().ok());
+            sessions += progress.map_or(0, |progress| progress.sessions);
+        }
+    }
+    Ok(sessions)
 }
 
 /// Where a run stands, the orders that wait in its mailbox included.

@@ -8,8 +8,17 @@ use tracing_subscriber::EnvFilter;
 
 use crate::exit::{Complaint, Exit};
 
+/// Whether somebody wants to hear more.
+static VERBOSE: OnceLock<bool> = OnceLock::new();
+
+/// Whether somebody wants to hear more.
+pub(crate) fn is_verbose() -> bool {
+    VERBOSE.get().is_some_and(|verbose| *verbose)
+}
+
 /// Starts the log of this process: warnings, or what `LONGHAUL_LOG` or `-v` asks for, on standard error.
 pub(crate) fn start_log(verbose: u8) {
+    let _ = VERBOSE.set(verbose > 0);
     let level = match verbose {
         0 => "warn",
         1 => "info",

@@ -204,6 +204,6 @@ fn why_reads_the_list_as_it_is_now() {
     assert_ne!(free, list, "{list}");
     world.project.write("feature_list.json", &free);
     world.call("why shell").says("Nothing holds shell up");
-    world.call("feature unblock parser --dir .").exits(0);
+    world.call("feature unblock parser").exits(0);
     world.call("why parser").says("Nothing holds parser up");
 }

@@ -18,6 +18,7 @@ use crate::exit::{Exit, usage};
 use crate::owner::{Access, Answer, Ask};
 use crate::term;
 
+use super::page::counted;
 use progress::Changes;
 
 pub(super) use progress::ProgressLine;
@@ -61,9 +62,9 @@ async fn submit(access: &Access, asked: &Asked) -> Result<String> {
     };
     let (id, all) = (&asked.id, asked.plan.projects.len());
     term::say(match known {
-        None => format!("batch {id}: {all} projects"),
+        None => format!("batch {id}: {}", counted(all as u64, "project")),
         Some(known) if known < all => {
-            format!("batch {id} is known: joined it, {} of {all} projects are new", all - known)
+            format!("batch {id} is known: joined it, {} of {} new", all - known, counted(all as u64, "project"))
         }
         Some(_) => format!("batch {id} is known: joined it, nothing is started twice"),
     });

@@ -133,6 +133,11 @@ pub(super) fn short(text: &str, room: usize) -> String {
     format!("{}…", start.trim_end())
 }
 
+/// `1 run`, `2 runs`.
+pub(super) fn counted(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
 /// A time, to the second.
 pub(super) fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)

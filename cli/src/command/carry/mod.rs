@@ -20,13 +20,14 @@ use crate::exit::usage;
 use crate::owner::{Access, Answer, Ask, Carried, Errand};
 use crate::place::Project;
 
+use super::page::counted;
 pub(super) use check::{CheckDocument, run as check};
 pub(super) use doctor::{DoctorDocument, run as doctor};
-pub(super) use export::{backup, run as export};
+pub(super) use export::{ExportDocument, backup, run as export};
 pub(super) use import::{ImportDocument, run as import};
 pub(super) use prune::{PruneDocument, run as prune};
 pub(super) use replay::run as replay;
-pub(super) use restore::run as restore;
+pub(super) use restore::{RestoreDocument, run as restore};
 pub(super) use verdict::Report as ReplayDocument;
 
 /// Has an errand done, and lets the log go: what is shown of it may take long to be read.
@@ -43,9 +44,4 @@ async fn below(project: &str) -> Result<Scope> {
         return Ok(Scope::Below(Project::at(Path::new(project)).await?.id));
     }
     Ok(Scope::Below(RunId::new(project).map_err(usage)?))
-}
-
-/// `1 run`, `2 runs`.
-fn counted(number: u64, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

@@ -118,7 +118,7 @@ fn line(page: Page, name: &str, value: &str) -> String {
 fn cost(document: &DescribeDocument) -> Option<String> {
     let cost = &document.cost;
     let dollars = cost.usd.map(|dollars| format!(", {dollars:.2} USD")).unwrap_or_default();
-    let sessions = if cost.sessions == 1 { "1 session".to_owned() } else { format!("{} sessions", cost.sessions) };
+    let sessions = page::counted(cost.sessions as u64, "session");
     (cost.sessions > 0).then(|| format!("{sessions}, {:.1} seconds of agents{dollars}", cost.session_seconds))
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use longhaul_activities::process::run_folder_name;
 
+use super::page::counted;
 use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
 use crate::look::{DescribeDocument, Document, Name, Question, Session};
@@ -46,8 +47,13 @@ fn chosen(document: &DescribeDocument, arguments: &Logs, shown: usize) -> Result
     let sessions = &document.sessions;
     if let Some(number) = arguments.session {
         let found = sessions.iter().rposition(|session| session.number == number);
-        let unknown =
-            || usage(format!("{} has had {} sessions, and no session {number}", document.run.run, sessions.len()));
+        let unknown = || {
+            usage(format!(
+                "{} has had {}, and no session {number}",
+                document.run.run,
+                counted(sessions.len() as u64, "session")
+            ))
+        };
         return found.map(Some).ok_or_else(unknown);
     }
     if shown > 0 {

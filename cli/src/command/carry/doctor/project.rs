@@ -6,7 +6,7 @@ use std::time::Duration;
 use longhaul_activities::git::{self, LockFile};
 
 use super::Finding;
-use crate::command::run::can_be_found;
+use crate::command::run::why_not;
 use crate::owner::Standing;
 use crate::place::Project;
 
@@ -30,11 +30,13 @@ async fn settings(root: &Path) -> Finding {
         Err(failure) => return Finding::problem("settings", failure.message, "correct the file that is named"),
     };
     match loaded.settings.agent.command.first().filter(|program| !program.is_empty()) {
-        Some(program) if can_be_found(root, program) => Finding::ok("agent", format!("`{program}` is there")),
-        Some(program) => {
-            let advice = "install it, or correct `command` under [agent] in longhaul.toml";
-            Finding::problem("agent", format!("`{program}` is not there"), advice)
-        }
+        Some(program) => match why_not(root, program) {
+            None => Finding::ok("agent", format!("`{program}` is there")),
+            Some(problem) => {
+                let advice = "install it, or correct `command` under [agent] in longhaul.toml";
+                Finding::problem("agent", format!("`{program}` {problem}"), advice)
+            }
+        },
         None => Finding::problem("agent", "none is set", "set `command` under [agent] in longhaul.toml"),
     }
 }
