@@ -7,6 +7,7 @@ mod batch;
 mod carry;
 mod command_line;
 mod crash;
+mod cut_off;
 mod golden;
 mod import;
 mod kill;

@@ -41,7 +41,7 @@ fn changed(name: &str, from: &str, to: &str) -> Carried {
 fn files_are_replayed_where_there_is_nothing_else() {
     let (folder, machine) = empty_machine();
     let said = machine.call(&["replay", &histories()]);
-    assert_eq!(last_line(said.exits(0)), "10 runs: 10 same, 0 diverged");
+    assert_eq!(last_line(said.exits(0)), "11 runs: 11 same, 0 diverged");
     machine.call(&["replay", &story("feature-blocked")]).exits(0).says("1 run: 1 same");
     machine.feed(&["replay", "-"], story("feature-tampers").as_ref()).exits(0).says("1 run: 1 same");
     let both = [std::fs::read(story("feature-blocked")).unwrap(), std::fs::read(story("feature-tampers")).unwrap()];
