@@ -64,7 +64,9 @@ impl Terminal {
     pub fn exits(mut self, code: i32) -> String {
         let status = self.child.wait().expect("a child can be waited for");
         // The screen ends with the last who could write on it.
-        self.reader.take().map(|reader| reader.join().expect("the screen can be read"));
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("the screen can be read");
+        }
         let shown = self.shown();
         assert_eq!(status.code(), Some(code), "{shown}");
         shown

@@ -77,7 +77,7 @@ async fn what_was_begun_without_a_run_is_undone() {
     let (project, next, tree) = (world.project(), to(&world, None).next, world.tree("login"));
     for commit in [Some(first.as_str()), None] {
         world.git.take_back(&to(&world, commit)).await.unwrap();
-        assert_eq!(world.git.taken_back_for(&project).await.unwrap(), [next.clone()]);
+        assert_eq!(world.git.taken_back_for(&project).await.unwrap(), std::slice::from_ref(&next));
         world.git.settle_back(&project, &next, false).await.unwrap();
         assert_eq!(world.at("refs/heads/longhaul/login"), second);
         assert!(!tree.exists() || (read(&tree, "work.txt"), status(&tree)) == ("two\n".into(), String::new()));

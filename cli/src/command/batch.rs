@@ -64,7 +64,7 @@ async fn submit(access: &Access, asked: &Asked) -> Result<String> {
     term::say(match known {
         None => format!("batch {id}: {}", counted(all as u64, "project")),
         Some(known) if known < all => {
-            format!("batch {id} is known: joined it, {} of {} new", all - known, counted(all as u64, "project"))
+            format!("batch {id} is known: joined it, {} of {all} projects are new", all - known)
         }
         Some(_) => format!("batch {id} is known: joined it, nothing is started twice"),
     });

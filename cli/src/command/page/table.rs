@@ -55,11 +55,12 @@ fn lines(row: &[String], widths: &[usize], room: usize) -> Vec<String> {
         begin.extend(std::iter::repeat_n(' ', width.saturating_sub(shown_width(cell)) + GAP));
     }
     let below = " ".repeat(shown_width(&begin));
-    let mut parts = if shown_width(last) > room { broken(last, room) } else { vec![last.clone()] };
-    for (number, part) in parts.iter_mut().enumerate() {
-        *part = format!("{}{part}", if number == 0 { &begin } else { &below }).trim_end().to_owned();
-    }
-    parts
+    let parts = if shown_width(last) > room { broken(last, room) } else { vec![last.clone()] };
+    let led = parts.iter().enumerate().map(|(number, part)| {
+        let lead = if number == 0 { &begin } else { &below };
+        format!("{lead}{part}").trim_end().to_owned()
+    });
+    led.collect()
 }
 
 /// How many columns of a terminal a text takes: what colours it takes none.

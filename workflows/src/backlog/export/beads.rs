@@ -16,7 +16,7 @@ const KEPT_CRITERIA: &str = "beads_acceptance_criteria";
 
 pub(super) fn write(list: &FeatureList) -> String {
     let issues = entries_without_claims(list).into_iter().map(|(feature, extra)| issue(&feature, extra));
-    issues.map(|issue| format!("{}\n", Value::from(issue))).collect()
+    issues.fold(String::new(), |text, issue| text + &format!("{}\n", Value::from(issue)))
 }
 
 fn issue(feature: &Feature, mut extra: Map<String, Value>) -> Map<String, Value> {
