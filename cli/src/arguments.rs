@@ -108,9 +108,9 @@ pub(crate) struct Init {
     /// The project
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// The agent: a program and its arguments
-    #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
-    pub(crate) agent: Vec<String>,
+    /// The agent: a program and its arguments in one text, parted as a shell parts them: --agent "claude -p"
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) agent: Option<String>,
     /// Write the files, but do not commit them
     #[arg(long)]
     pub(crate) no_commit: bool,
@@ -255,10 +255,16 @@ pub(crate) struct Reconcile {
     pub(crate) not_landed: bool,
     /// What the effect gave, as JSON
     #[arg(long, value_name = "JSON", requires = "landed")]
-    pub(crate) output: Option<String>,
+    pub(crate) result: Option<String>,
     /// Why you think so; kept in the history
     #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
     pub(crate) why: String,
+    /// Who says so [default: the user]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]

@@ -35,8 +35,11 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse_from(raw) {
         Ok(arguments) => arguments,
         Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() };
+            if error.use_stderr() {
+                let _ = error.print();
+                return Exit::Usage.into();
+            }
+            return term::help(&error);
         }
     };
     term::start_log(arguments.verbose);
@@ -45,7 +48,7 @@ pub fn main() -> ExitCode {
         Err(error) => return term::report(&anyhow::Error::from(error).context("cannot start the runtime")),
     };
     let exit = match runtime.block_on(command::run(arguments)) {
-        Ok(exit) => exit.into(),
+        Ok(exit) => term::ending(exit.into()),
         Err(error) => term::report(&error),
     };
     // Nothing that is still running may keep a finished command from ending.

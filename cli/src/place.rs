@@ -22,6 +22,16 @@ pub(crate) fn data_dir(flag: Option<&Path>) -> Result<PathBuf> {
     std::path::absolute(&dir).with_context(|| format!("cannot use {} as the data directory", dir.display()))
 }
 
+/// A directory named on the command line has to be there.
+pub(crate) fn is_there(dir: &Path) -> Result<()> {
+    match std::fs::metadata(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(usage(format!("there is no directory {}", dir.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A project named on the command line.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {

@@ -1,11 +1,12 @@
 //! Where a project stands: one document, shown as a table or as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_engine::{EventStore, Request, RunId, Status, Stop, StoreError, Summary};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
-use longhaul_workflows::feature::FeatureProgress;
-use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectView};
+use longhaul_workflows::contracts::LoadedBacklog;
+use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
+use longhaul_workflows::project::{BacklogView, FeatureView, NO_CHECK, Phase, ProjectView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -175,16 +176,12 @@ pub(crate) async fn of_project(
     Ok(document)
 }
 
-/// Where a project stands that no log knows: all its features are pending, whatever its list claims.
-pub(crate) fn of_files(project: &RunId, root: &str, target: String, features: &[Feature]) -> StatusDocument {
-    let lines = features.iter().map(|feature| FeatureLine {
-        waiting_for: feature.depends_on.iter().map(ToString::to_string).collect(),
-        ..FeatureLine::pending(feature)
-    });
+/// Where a project stands that no log knows: what its list claims to be done is pending.
+pub(crate) fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> StatusDocument {
     let mut document = StatusDocument {
         project: project.to_string(),
         root: root.into(),
-        target,
+        target: loaded.target.clone(),
         phase: ShownPhase::New,
         is_running: false,
         stopped_by: None,
@@ -194,9 +191,9 @@ pub(crate) fn of_files(project: &RunId, root: &str, target: String, features: &[
         stuck: Vec::new(),
         active_runs: 0,
         counts: Counts::default(),
-        features: lines.collect(),
+        features: Vec::new(),
     };
-    document.count();
+    document.take_list(loaded);
     document
 }
 
@@ -215,16 +212,22 @@ impl StatusDocument {
         self.synced = view.synced;
     }
 
-    /// Shows the features of this list: those that are new to the log as pending, those that are gone not at all.
-    pub(crate) fn take_list(&mut self, features: &[Feature]) {
+    /// Shows the features of this list: those that are new to the log as the next run takes them, those that are gone not at
+    /// all.
+    pub(crate) fn take_list(&mut self, loaded: &LoadedBacklog) {
         let mut known: BTreeMap<String, FeatureLine> =
             self.features.drain(..).map(|line| (line.id.clone(), line)).collect();
-        let passing: Vec<String> = known.values().filter(|line| line.passes).map(|line| line.id.clone()).collect();
-        for feature in features {
-            let mut line = known.remove(feature.id.as_str()).unwrap_or_else(|| FeatureLine::pending(feature));
+        let passing: BTreeSet<String> = known.values().filter(|line| line.passes).map(|line| line.id.clone()).collect();
+        for feature in &loaded.features {
+            let known = known.remove(feature.id.as_str());
+            let is_new = known.is_none();
+            let mut line = known.unwrap_or_else(|| FeatureLine::pending(feature));
             let depends = feature.depends_on.iter().map(ToString::to_string);
             line.waiting_for = depends.filter(|id| !passing.contains(id)).collect();
             line.name.clone_from(&feature.name);
+            if is_new {
+                line.expect(feature, !loaded.settings.gates.is_empty());
+            }
             self.features.push(line);
         }
         self.count();
@@ -252,6 +255,16 @@ impl FeatureLine {
     /// Whether its run is under way, and goes on only when a person does something.
     pub(crate) fn is_held(&self) -> bool {
         self.needs_person && self.step.is_some()
+    }
+
+    /// What the next run makes of a feature that is new to it, before anything is tried.
+    fn expect(&mut self, feature: &Feature, has_gates: bool) {
+        let reason = match feature.status {
+            FeatureStatus::Blocked if !feature.passes => "the list says so",
+            _ if feature.checks.is_empty() && !has_gates && self.waiting_for.is_empty() => NO_CHECK,
+            _ => return,
+        };
+        (self.status, self.needs_person, self.reason) = (FeatureStatus::Blocked, true, Some(reason.into()));
     }
 
     fn pending(feature: &Feature) -> Self {
@@ -292,7 +305,11 @@ async fn line(
     line.commit.clone_from(&view.commit);
     line.needs_person = view.status == FeatureStatus::Blocked;
     line.invalidated = view.invalidated.as_ref().map(ToString::to_string);
-    let (FeatureStatus::InProgress, Some(run)) = (view.status, &view.run) else { return Ok((line, false)) };
+    let Some(run) = &view.run else { return Ok((line, false)) };
+    line.sessions += sessions_cut_off(store, run, view.passes).await?;
+    if view.status != FeatureStatus::InProgress {
+        return Ok((line, false));
+    }
     let published = store.published(run).await?;
     if let Some(progress) = published.get(FeatureProgress::KEY).and_then(|value| value.read::<FeatureProgress>().ok()) {
         if progress.step == FeatureProgress::AWAITS_APPROVAL {
@@ -314,6 +331,27 @@ async fn line(
         line.needs_person = false;
     }
     Ok((line, standing.is_active))
+}
+
+/// The sessions of runs of a feature that came to no result: no outcome has told the project of them.
+async fn sessions_cut_off(store: &dyn EventStore, last: &RunId, passes: bool) -> Result<u32, StoreError> {
+    let Some((of_feature, number)) = last.as_str().rsplit_once('/') else { return Ok(0) };
+    let number: u32 = number.parse().unwrap_or_default();
+    // The last run of one that passes has a result.
+    let numbers = 1..=if passes { number.saturating_sub(1) } else { number };
+    let (mut sessions, mut gone_on_from) = (0, String::new());
+    for run in numbers.rev().filter_map(|number| RunId::new(format!("{of_feature}/{number}")).ok()) {
+        let Some(summary) = store.summary(&run).await? else { continue };
+        // What goes on from another run counts the sessions of that one among its own.
+        let is_counted = gone_on_from.strip_prefix(run.as_str()).is_some_and(|rest| rest.starts_with('@'));
+        gone_on_from = summary.labels.get(FORKED_FROM).cloned().unwrap_or_default();
+        if !is_counted && matches!(summary.status, Status::Cancelled | Status::Failed(_)) {
+            let published = store.published(&run).await?;
+            let progress = published.get(FeatureProgress::KEY).and_then(|value| value.read::<FeatureProgress>().ok());
+            sessions += progress.map_or(0, |progress| progress.sessions);
+        }
+    }
+    Ok(sessions)
 }
 
 /// Where a run stands, the orders that wait in its mailbox included.

@@ -1,14 +1,24 @@
 //! Talking to a person: on standard error, in colour only on a terminal.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use tracing_subscriber::EnvFilter;
 
 use crate::exit::{Complaint, Exit};
 
+/// Whether somebody wants to hear more.
+static VERBOSE: OnceLock<bool> = OnceLock::new();
+
+/// Whether somebody wants to hear more.
+pub(crate) fn is_verbose() -> bool {
+    VERBOSE.get().is_some_and(|verbose| *verbose)
+}
+
 /// Starts the log of this process: warnings, or what `LONGHAUL_LOG` or `-v` asks for, on standard error.
 pub(crate) fn start_log(verbose: u8) {
+    let _ = VERBOSE.set(verbose > 0);
     let level = match verbose {
         0 => "warn",
         1 => "info",
@@ -29,9 +39,48 @@ pub(crate) fn say(line: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Prints data on standard output.
+/// Why nothing more can be written to standard output.
+static UNWRITABLE: OnceLock<std::io::Error> = OnceLock::new();
+
+/// Prints data on standard output. What is being done is not given up where that fails: `ending` tells of it.
 pub(crate) fn print(data: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stdout(), "{data}");
+    pass_on(format!("{data}\n").as_bytes());
+}
+
+/// Passes data on to standard output, as it comes.
+pub(crate) fn pass_on(mut data: impl Read) {
+    let mut out = std::io::stdout().lock();
+    if UNWRITABLE.get().is_some() {
+        return;
+    }
+    if let Err(error) = std::io::copy(&mut data, &mut out).and_then(|_| out.flush()) {
+        let _ = UNWRITABLE.set(error);
+    }
+}
+
+/// Whether nothing more that is printed is read or kept by anybody.
+pub(crate) fn is_over() -> bool {
+    UNWRITABLE.get().is_some()
+}
+
+/// How a command ends that came to this. Whoever closed standard output has read enough, as `head` has, and is not to be
+/// told; data that could not be written are missing somewhere.
+pub(crate) fn ending(exit: ExitCode) -> ExitCode {
+    match UNWRITABLE.get() {
+        Some(error) if error.kind() != ErrorKind::BrokenPipe => {
+            say(format!("longhaul: cannot write to standard output: {error}"));
+            Exit::Operational.into()
+        }
+        _ => exit,
+    }
+}
+
+/// Prints what `--help` or `--version` asks for.
+pub(crate) fn help(text: &clap::Error) -> ExitCode {
+    if let Err(error) = text.print().and_then(|()| std::io::stdout().flush()) {
+        let _ = UNWRITABLE.set(error);
+    }
+    ending(Exit::Ok.into())
 }
 
 /// Says what went wrong, and gives its exit code.

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use longhaul_activities::process::owner_id;
 use serde_json::Value;
 
+use crate::terminal::Terminal;
+
 /// How long a command may take before a test gives it up.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -39,7 +41,10 @@ impl Longhaul {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
+        self.dressed(Command::new(&self.program), args)
+    }
+
+    fn dressed(&self, mut command: Command, args: &[&str]) -> Command {
         command
             .args(args)
             .env("LONGHAUL_HOME", &self.home)
@@ -49,6 +54,19 @@ impl Longhaul {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null());
         command
+    }
+
+    /// Runs a line of the shell to its end, in which `longhaul` stands for the command.
+    pub fn shell(&self, line: &str) -> Said {
+        let mut command =
+            self.dressed(Command::new("sh"), &["-c", &format!("longhaul() {{ \"$UNDER_TEST\" \"$@\"; }}\n{line}")]);
+        command.env("UNDER_TEST", &self.program);
+        Self::said(&[line], command)
+    }
+
+    /// Starts a command on a terminal that is so many letters wide.
+    pub fn on_terminal(&self, args: &[&str], width: u16) -> Terminal {
+        Terminal::start(self.command(args), width)
     }
 
     /// Runs a command to its end.

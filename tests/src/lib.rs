@@ -9,6 +9,7 @@ pub mod plain;
 pub mod project;
 pub mod script;
 pub mod shape;
+pub mod terminal;
 pub mod wait;
 pub mod witness;
 pub mod xml;

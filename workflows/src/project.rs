@@ -17,7 +17,7 @@ use crate::feature::{Brief, FeatureOutcome, FeatureWorkflow, Ready, Turn};
 
 pub use back::{Forked, Unblock};
 use memory::Memory;
-pub use memory::ProjectInput;
+pub use memory::{NO_CHECK, ProjectInput};
 pub use rollback::{Rollback, RollbackView};
 pub use view::{BacklogView, FeatureView, Phase, ProjectView};
 

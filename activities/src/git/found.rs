@@ -1,15 +1,35 @@
 //! Making a repository, and committing single files of the user's checkout, for `longhaul init`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use longhaul_engine::Failure;
 
 use super::command::Git;
 
-/// Makes a repository of a directory that is in none. `false`: it is in one already.
+/// Makes a repository of a directory that is in none. `false`: it is the top of one already; a terminal failure if it is
+/// anything else.
 pub async fn make_repository(dir: &Path) -> Result<bool, Failure> {
-    if Git::at(dir).args(["rev-parse", "--is-inside-work-tree"]).finish().await?.code() == Some(0) {
-        return Ok(false);
+    let shown = dir.display();
+    let is = |what: &'static str| async move {
+        let said = Git::at(dir).args(["rev-parse", what]).finish().await?;
+        Ok::<_, Failure>(said.code() == Some(0) && said.text().trim() == "true")
+    };
+    if is("--is-bare-repository").await? {
+        return Err(Failure::terminal(format!("{shown} is in a bare repository; use a checkout of it")));
+    }
+    if is("--is-inside-git-dir").await? {
+        return Err(Failure::terminal(format!("{shown} is inside of a .git directory; use the checkout")));
+    }
+    if is("--is-inside-work-tree").await? {
+        let top = PathBuf::from(Git::at(dir).args(["rev-parse", "--show-toplevel"]).text().await?);
+        if top == dir {
+            return Ok(false);
+        }
+        let top = top.display();
+        return Err(Failure::terminal(format!(
+            "{shown} is inside of the repository {top}, and a project is a whole repository: name {top}, or make {shown} \
+             one of its own with `git init`"
+        )));
     }
     Git::at(dir).args(["init", "--quiet", "--initial-branch=main"]).run().await?;
     Ok(true)

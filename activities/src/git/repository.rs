@@ -38,6 +38,13 @@ impl Checkout {
     /// The checkout of which `dir` is a part; a terminal failure that says what is missing if there is none.
     pub async fn containing(dir: &Path) -> Result<Self, Failure> {
         let shown = dir.display();
+        match std::fs::metadata(dir) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Failure::terminal(format!("there is no directory {shown}")));
+            }
+            Ok(found) if !found.is_dir() => return Err(Failure::terminal(format!("{shown} is not a directory"))),
+            _ => {}
+        }
         let finished =
             Git::at(dir).args(["rev-parse", "--is-bare-repository", "--is-inside-work-tree"]).finish().await?;
         if finished.code() != Some(0) {

@@ -26,6 +26,12 @@ pub(crate) struct Fork {
     /// Why; kept in the history
     #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
     pub(crate) why: String,
+    /// Who says so [default: the user]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]
@@ -39,6 +45,12 @@ pub(crate) struct Restart {
     /// Why; kept in the history
     #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
     pub(crate) why: String,
+    /// Who says so [default: the user]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]
@@ -51,6 +63,12 @@ pub(crate) struct Rollback {
     /// Why; kept in the history
     #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
     pub(crate) why: String,
+    /// Who says so [default: the user]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]
@@ -67,6 +85,12 @@ pub(crate) struct Checkpoint {
     /// Why; kept beside it
     #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
     pub(crate) why: String,
+    /// Who says so [default: the user]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// How it is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]

@@ -25,7 +25,7 @@ pub(crate) struct Batch {
     /// How what happens is shown
     #[arg(long, value_enum, default_value_t)]
     pub(crate) progress: Shown,
-    /// How the report is written
+    /// How the report is written; behind the lines of --progress json it is always their last
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
     /// Also write the report as JUnit XML: a suite for each project, a case for each feature
@@ -39,7 +39,7 @@ pub(crate) enum Shown {
     /// For people, on standard error
     #[default]
     Text,
-    /// A line of JSON for each change, on standard output
+    /// A line of JSON for each change, on standard output, and the report as the last line
     Json,
     /// Not at all
     None,

@@ -51,6 +51,12 @@ pub(crate) struct Export {
     /// Write to this file instead of standard output; compressed if its name ends in .zst
     #[arg(short = 'O', long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// How the report is written; as JSON, only where the runs go to a file
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]
@@ -70,12 +76,21 @@ pub(crate) struct Backup {
     /// Write to this file, compressed if its name ends in .zst; - for standard output [default: longhaul-<time>.backup.zst]
     #[arg(short = 'O', long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// How the report is written; as JSON, only where the runs go to a file
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Restore {
     /// The backup; - for standard input
     pub(crate) file: PathBuf,
+    /// How the report is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,13 +1,13 @@
 //! `longhaul fork`, `restart`, `rollback`, `checkpoint` and `checkpoints`.
 
+mod documents;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use chrono::{DateTime, Utc};
+use longhaul_engine::Request;
 use longhaul_engine::StoreError;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::named;
 use super::page::{self, Page};
@@ -18,71 +18,32 @@ use crate::owner::{self, Access, Again, Answer, Ask, From, Limits, Report, Row, 
 use crate::place::Project;
 use crate::term;
 
-/// What runs can be taken back to.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct CheckpointsDocument {
-    /// Run by run, in the order of the history.
-    checkpoints: Vec<CheckpointLine>,
-}
-
-/// A step of a run, and the commit that its work stood on.
-#[derive(Debug, Serialize, JsonSchema)]
-struct CheckpointLine {
-    run: String,
-    /// How `fork --from` calls it: `session:N`, `checkpoint:N`, or the position.
-    name: String,
-    /// Whether `fork` can go on from it.
-    fork: bool,
-    /// Whether `rollback --to` takes its commit: it landed.
-    rollback: bool,
-    /// The position in the history of the run.
-    position: u64,
-    at: DateTime<Utc>,
-    commit: String,
-    /// The session that it sealed, from 1.
-    session: Option<u32>,
-    /// What it is, for people: `session 2, done`, or the note of whoever asked for it.
-    step: String,
-}
-
-impl CheckpointsDocument {
-    fn of(rows: Vec<Row>) -> Self {
-        let line = |Row { run, name, fork, rollback, checkpoint }: Row| CheckpointLine {
-            run: run.to_string(),
-            name,
-            fork,
-            rollback,
-            position: checkpoint.position,
-            at: checkpoint.at,
-            commit: checkpoint.commit,
-            session: checkpoint.session,
-            step: checkpoint.step,
-        };
-        Self { checkpoints: rows.into_iter().map(line).collect() }
-    }
-}
+pub(super) use documents::{CheckpointDocument, CheckpointsDocument, ForkDocument, RollbackDocument};
 
 pub(super) async fn fork(data_dir: &Path, arguments: Fork) -> Result<Exit> {
     let access = super::reach(data_dir).await?;
     let run = named::run(&access, &arguments.run, &arguments.dir).await?;
-    let request = super::requested(&arguments.why);
-    let again = Again::Fork { run, from: arguments.from, note: arguments.note, set: arguments.set, request };
-    ask(&access, again).await
+    let request = super::requested_by(arguments.by.as_deref(), &arguments.why);
+    let Fork { from, note, set, output, .. } = arguments;
+    let again = Again::Fork { run, from, note, set, request: request.clone() };
+    ask(&access, again, &request, output).await
 }
 
 pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit> {
     let access = super::reach(data_dir).await?;
     let run = named::run(&access, &arguments.run, &arguments.dir).await?;
-    let request = super::requested(&arguments.why);
-    ask(&access, Again::Fork { run, from: From::Start, note: None, set: Vec::new(), request }).await
+    let request = super::requested_by(arguments.by.as_deref(), &arguments.why);
+    let again = Again::Fork { run, from: From::Start, note: None, set: Vec::new(), request: request.clone() };
+    ask(&access, again, &request, arguments.output).await
 }
 
 pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exit> {
     let project = Project::at(&arguments.dir).await?.id;
-    let again = Again::Rollback { project, to: arguments.to, request: super::requested(&arguments.why) };
+    let request = super::requested_by(arguments.by.as_deref(), &arguments.why);
+    let again = Again::Rollback { project, to: arguments.to, request: request.clone() };
     let desk = loop {
         if let access @ Access::Remote(_) = super::reach(data_dir).await? {
-            return ask(&access, again).await;
+            return ask(&access, again, &request, arguments.output).await;
         }
         // Nobody runs the log: we do, for as long as its project needs to go back. It is halted, so no agent is started.
         match owner::open(data_dir, Limits { agents: 1, checks: 1 }).await {
@@ -93,7 +54,7 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
         }
     };
     let _server = Server::start(data_dir, Arc::clone(&desk))?;
-    let exit = ask(&Access::Local(Arc::clone(&desk)), again).await;
+    let exit = ask(&Access::Local(Arc::clone(&desk)), again, &request, arguments.output).await;
     desk.stop().await;
     exit
 }
@@ -101,8 +62,9 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
 pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result<Exit> {
     let access = super::reach(data_dir).await?;
     let run = named::run(&access, &arguments.run, &arguments.dir).await?;
-    let request = super::requested(&arguments.why);
-    ask(&access, Again::Checkpoint { run, note: arguments.note, request }).await
+    let request = super::requested_by(arguments.by.as_deref(), &arguments.why);
+    let again = Again::Checkpoint { run, note: arguments.note, request: request.clone() };
+    ask(&access, again, &request, arguments.output).await
 }
 
 pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Result<Exit> {
@@ -112,6 +74,7 @@ pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Res
     let target = target.map_err(|unknown| named::refusal(&unknown))?;
     let answer = super::ask(&access, Ask::Again { again: Again::Checkpoints { target } }).await?;
     let Answer::Again { report: Report::Checkpoints { rows } } = answer else { return Ok(Exit::Ok) };
+    drop(access);
     match arguments.output {
         Output::Json => document::print(CheckpointsDocument::of(rows))?,
         Output::Table => term::print(table(&rows)),
@@ -135,7 +98,8 @@ fn table(rows: &[Row]) -> String {
 }
 
 /// Asks, and says what came of it.
-async fn ask(access: &Access, again: Again) -> Result<Exit> {
+async fn ask(access: &Access, again: Again, request: &Request, output: Output) -> Result<Exit> {
+    let Request { by, why } = request;
     match super::ask(access, Ask::Again { again }).await? {
         Answer::Again { report: Report::Forked { run, origin, asked, position, commit } } => {
             if position != asked {
@@ -143,22 +107,39 @@ async fn ask(access: &Access, again: Again) -> Result<Exit> {
                     "position {asked} is within a step: it goes on behind {position}, the last one that is whole before it"
                 ));
             }
-            let on = commit.map_or_else(|| "with a fresh work tree".to_owned(), |commit| format!("on commit {commit}"));
+            let on =
+                commit.as_ref().map_or_else(|| "with a fresh work tree".into(), |commit| format!("on commit {commit}"));
             term::say(format!(
                 "{run}: goes on from {origin}@{position} {on}; `longhaul run` goes on with it if nothing runs it now"
             ));
-            term::print(run.to_string());
+            match output {
+                Output::Table => term::print(run.to_string()),
+                Output::Json => {
+                    let (run, origin) = (run.to_string(), origin.to_string());
+                    document::print(ForkDocument { run, origin, asked, position, commit, by, why })?;
+                }
+            }
         }
         Answer::Again { report: Report::RolledBack { to, kept, undone } } => {
-            let undone = if undone.is_empty() { "no feature".to_owned() } else { undone.join(", ") };
+            let shown = if undone.is_empty() { "no feature".to_owned() } else { undone.join(", ") };
             term::say(format!(
-                "rolled back to {to}; to be done again: {undone}; the old tip is kept: {kept}; `longhaul run` goes on from \
+                "rolled back to {to}; to be done again: {shown}; the old tip is kept: {kept}; `longhaul run` goes on from \
                  there"
             ));
+            if output == Output::Json {
+                document::print(RollbackDocument { to, kept, undone, by, why })?;
+            }
         }
         Answer::Again { report: Report::Kept { run, number, commit } } => {
-            term::say(format!("{run}: kept as commit {commit}; `longhaul fork {run} --from checkpoint:{number}`"));
-            term::print(format!("checkpoint:{number}"));
+            let name = format!("checkpoint:{number}");
+            term::say(format!("{run}: kept as commit {commit}; `longhaul fork {run} --from {name}`"));
+            match output {
+                Output::Table => term::print(name),
+                Output::Json => {
+                    let run = run.to_string();
+                    document::print(CheckpointDocument { run, name, commit, by, why })?;
+                }
+            }
         }
         Answer::Again { report: Report::Said { text } } => term::say(text),
         Answer::Again { report: Report::Held { reason } } => {

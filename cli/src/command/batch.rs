@@ -18,6 +18,7 @@ use crate::exit::{Exit, usage};
 use crate::owner::{Access, Answer, Ask};
 use crate::term;
 
+use super::page::counted;
 use progress::Changes;
 
 pub(super) use progress::ProgressLine;
@@ -45,8 +46,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
         std::fs::write(path, junit::xml(&report)).with_context(|| format!("cannot write {}", path.display()))?;
     }
     match arguments.output {
-        // Among lines of JSON, the report is one too.
-        Output::Json if changes.is_json() => document::print_line(&report)?,
+        // Behind lines of JSON, the report is the last of them: a program reads that stream.
+        _ if changes.is_json() => document::print_line(&report)?,
         Output::Json => document::print(&report)?,
         Output::Table => term::print(report.table()),
     }
@@ -61,7 +62,7 @@ async fn submit(access: &Access, asked: &Asked) -> Result<String> {
     };
     let (id, all) = (&asked.id, asked.plan.projects.len());
     term::say(match known {
-        None => format!("batch {id}: {all} projects"),
+        None => format!("batch {id}: {}", counted(all as u64, "project")),
         Some(known) if known < all => {
             format!("batch {id} is known: joined it, {} of {all} projects are new", all - known)
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::Result;
 use longhaul_activities::project;
 use longhaul_engine::RunId;
-use longhaul_workflows::backlog::{Backlog, BacklogError, Check, Feature, FeatureId};
+use longhaul_workflows::backlog::{Backlog, BacklogError, Check, Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::project::signal;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Ask};
 use crate::place::Project;
-use crate::status::StatusDocument;
+use crate::status::{ShownPhase, StatusDocument};
 use crate::term;
 
 use super::{page, status};
@@ -73,10 +73,14 @@ fn feature(arguments: &FeatureAdd) -> Result<Feature> {
 async fn list_features(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
     let project = Project::at(dir).await?;
     let document = status::document(data_dir, &project).await?;
+    if let Some(problem) = &document.problem {
+        term::say(format!("longhaul: these are the features as they last were: {problem}"));
+    }
     match output {
         Output::Table => term::print(status::table(&document)),
         Output::Json => {
-            document::print(FeaturesDocument { project: document.project, features: document.features })?;
+            let StatusDocument { project, features, problem, .. } = document;
+            document::print(FeaturesDocument { project, problem, features })?;
         }
     }
     Ok(Exit::Ok)
@@ -126,6 +130,9 @@ fn described(feature: &Feature) -> String {
     let depends: Vec<_> = feature.depends_on.iter().map(FeatureId::as_str).collect();
     text += &format!("depends on:   {}\n", if depends.is_empty() { "nothing".into() } else { depends.join(", ") });
     text += &format!("priority:     {}", feature.priority);
+    if feature.approval {
+        text += "\napproval:     a person has to agree before it is merged";
+    }
     text
 }
 
@@ -155,7 +162,6 @@ async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
 
 /// The backlog with the states that the log knows.
 fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog> {
-    use longhaul_workflows::backlog::FeatureStatus;
     let mut backlog = Backlog::new(features).map_err(usage)?;
     for line in &document.features {
         let Ok(id) = FeatureId::new(line.id.clone()) else { continue };
@@ -179,6 +185,11 @@ async fn block_feature(data_dir: &Path, dir: &Path, arguments: &FeatureBlock) ->
 
 async fn unblock_feature(data_dir: &Path, dir: &Path, arguments: &FeatureUnblock) -> Result<Exit> {
     let (project, id) = in_list(dir, &arguments.id).await?;
+    let known = status::document(data_dir, &project).await?;
+    let line = known.features.iter().find(|line| line.id == id.as_str());
+    if let Some(line) = line.filter(|line| known.phase != ShownPhase::New && line.status != FeatureStatus::Blocked) {
+        return Err(usage(format!("{id} is not blocked: it stands at `{}`", status::state(line))));
+    }
     signal_project(data_dir, &project, signal::UNBLOCK, json!(id)).await?;
     term::say(format!("{id}: unblocked; `longhaul run` tries it again if nothing runs this project now"));
     Ok(Exit::Ok)

@@ -1,5 +1,7 @@
 //! `longhaul init`: the files to start from.
 
+mod words;
+
 use std::fs;
 use std::path::Path;
 
@@ -15,25 +17,28 @@ const SETUP: &str = include_str!("init/init.sh");
 
 pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     let dir = &arguments.dir;
+    let agent = arguments.agent.as_deref().map(words::of).transpose().map_err(usage)?;
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let dir = dir.canonicalize().with_context(|| format!("cannot use {}", dir.display()))?;
-    if git::make_repository(&dir).await.map_err(|failure| anyhow::anyhow!("{failure}"))? {
+    if git::make_repository(&dir).await.map_err(usage)? {
         term::say(format!("made a git repository in {}", dir.display()));
     }
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let list = serde_json::to_string_pretty(&serde_json::json!({ "project_name": name, "features": [] }))?;
     let files = [
-        ("longhaul.toml", settings(&arguments.agent)?, false),
+        ("longhaul.toml", settings(agent.as_deref())?, false),
         ("feature_list.json", list + "\n", false),
         ("init.sh", SETUP.to_owned(), true),
     ];
     let mut written = Vec::new();
+    let mut is_agent_named = agent.is_some();
     for (file, text, is_program) in files {
         if write_new(&dir.join(file), &text, is_program)? {
             term::say(format!("wrote {file}"));
             written.push(file);
         } else {
             term::say(format!("{file} is there already: left as it is"));
+            is_agent_named &= file != "longhaul.toml";
         }
     }
     let is_first = !git::has_commit(&dir).await.map_err(|failure| anyhow::anyhow!("{failure}"))?;
@@ -44,18 +49,20 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     } else if is_first {
         term::say("this repository has no commit yet: make one before `longhaul run`");
     }
-    term::say("next: name your agent in longhaul.toml, add features (`longhaul feature add`), then `longhaul run`");
+    let name_it = match &agent {
+        None => "name your agent in longhaul.toml, ".to_owned(),
+        Some(_) if is_agent_named => String::new(),
+        Some(agent) => {
+            format!("write `command = {}` below [agent] in longhaul.toml, ", serde_json::to_string(agent)?)
+        }
+    };
+    term::say(format!("next: {name_it}add features (`longhaul feature add`), then `longhaul run`"));
     Ok(Exit::Ok)
 }
 
 /// The settings, with the agent in them if it was named.
-fn settings(agent: &[String]) -> Result<String> {
-    if agent.is_empty() {
-        return Ok(SETTINGS.to_owned());
-    }
-    if agent[0].is_empty() {
-        return Err(usage("--agent needs a program"));
-    }
+fn settings(agent: Option<&[String]>) -> Result<String> {
+    let Some(agent) = agent else { return Ok(SETTINGS.to_owned()) };
     let command = serde_json::to_string(agent)?;
     Ok(SETTINGS.replace("command = []", &format!("command = {command}")))
 }

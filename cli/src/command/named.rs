@@ -8,17 +8,18 @@ use longhaul_engine::RunId;
 use crate::exit::usage;
 use crate::look::{Document, Name, Nameless, Question, Unknown};
 use crate::owner::{Access, Answer, Ask};
-use crate::place::Project;
+use crate::place::{self, Project};
 
 /// A run or a feature as a person names it. Outside of a project only runs can be named.
-pub(super) async fn name(text: &str, dir: &Path) -> Name {
+pub(super) async fn name(text: &str, dir: &Path) -> Result<Name> {
+    place::is_there(dir)?;
     let project = Project::known_at(dir).await.map(|project| project.id);
-    Name { text: text.to_owned(), project, whole: false }
+    Ok(Name { text: text.to_owned(), project, whole: false })
 }
 
 /// The run that is meant; of a feature the last one.
 pub(super) async fn run(access: &Access, text: &str, dir: &Path) -> Result<RunId> {
-    find(access, Question::Named(name(text, dir).await)).await?.map_err(|unknown| refusal(&unknown))
+    find(access, Question::Named(name(text, dir).await?)).await?.map_err(|unknown| refusal(&unknown))
 }
 
 /// The run that is meant, or, by its directory, a project. A feature goes before a directory that is called like it.
@@ -26,7 +27,7 @@ pub(super) async fn run_or_dir(access: &Access, text: &str, dir: &Path) -> Resul
     let path = Path::new(text);
     let is_dir = path.is_dir();
     if !is_dir || (!text.contains('/') && !matches!(text, "." | "..")) {
-        let name = Name { whole: is_dir, ..name(text, dir).await };
+        let name = Name { whole: is_dir, ..name(text, dir).await? };
         match find(access, Question::Named(name)).await? {
             Err(unknown) if is_dir && unknown.why == Nameless::Nothing => {}
             found => return Ok(found),

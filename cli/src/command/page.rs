@@ -1,9 +1,11 @@
 //! How things look on a page: its width, colours, durations, and tables that stay readable when it is narrow.
 
+mod table;
+
 use std::io::IsTerminal;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::Table;
 
 use crate::term;
 
@@ -65,37 +67,6 @@ impl Page {
     /// A state in its colour.
     pub(super) fn state(self, state: &str) -> String {
         self.paint(colour(state), state)
-    }
-
-    /// A table; on a narrow page each row is a block, its first cell above the others.
-    pub(super) fn table(self, header: &[&str], rows: &[Vec<String>]) -> String {
-        if self.is_narrow() {
-            let blocks: Vec<String> = rows.iter().map(|row| self.block(header, row)).collect();
-            return blocks.join("\n");
-        }
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-        if let Some(width) = self.width.and_then(|width| u16::try_from(width).ok()) {
-            table.set_width(width);
-        }
-        table.set_header(header);
-        for row in rows {
-            table.add_row(row);
-        }
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
-        }
-        let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-        lines.join("\n")
-    }
-
-    fn block(self, header: &[&str], row: &[String]) -> String {
-        let cells = header.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty());
-        let lines = cells.map(|(name, cell)| match *name {
-            "" => self.indented(2, cell),
-            name => self.indented(2, &format!("{}: {cell}", name.to_lowercase())),
-        });
-        row.first().cloned().into_iter().chain(lines).collect::<Vec<_>>().join("\n")
     }
 
     /// A text as it is; on a narrow page with its lines broken to the width.
@@ -162,6 +133,11 @@ pub(super) fn short(text: &str, room: usize) -> String {
     format!("{}…", start.trim_end())
 }
 
+/// `1 run`, `2 runs`.
+pub(super) fn counted(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
 /// A time, to the second.
 pub(super) fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
@@ -197,16 +173,6 @@ mod tests {
         assert_eq!(page.indented(2, "one two three four five"), "  one two three four\n  five");
         assert_eq!(page.indented(0, &"x".repeat(45)), [20, 20, 5].map(|length| "x".repeat(length)).join("\n"));
         assert_eq!(PLAIN.indented(2, "one two\nthree"), "  one two\n  three");
-    }
-
-    #[test]
-    fn a_narrow_table_is_made_of_blocks() {
-        let rows = [vec!["shop/login/1".to_owned(), "running".to_owned(), String::new()]];
-        let header = ["RUN", "STATUS", "REASON"];
-        let narrow = Page { width: Some(40), ..PLAIN };
-        assert_eq!(narrow.table(&header, &rows), "shop/login/1\n  status: running");
-        assert_eq!(narrow.table(&["RUN", "", "REASON"], &rows), "shop/login/1\n  running");
-        assert_eq!(PLAIN.table(&header, &rows).lines().count(), 2);
     }
 
     #[test]

@@ -72,11 +72,12 @@ pub(super) async fn checked(dir: &Path) -> Result<Project> {
     let settings = project.root.join("longhaul.toml");
     match loaded.settings.agent.command.first().filter(|program| !program.is_empty()) {
         None => return Err(usage(format!("{}: no agent; set `command` under [agent]", settings.display()))),
-        Some(program) if !can_be_found(&project.root, program) => {
-            let advice = "install it, or correct `command` under [agent]";
-            return Err(usage(format!("{}: the agent `{program}` is not there; {advice}", settings.display())));
+        Some(program) => {
+            if let Some(problem) = why_not(&project.root, program) {
+                let advice = "install it, or correct `command` under [agent]";
+                return Err(usage(format!("{}: the agent `{program}` {problem}; {advice}", settings.display())));
+            }
         }
-        Some(_) => {}
     }
     let list = project.root.join(&loaded.list_file);
     if loaded.features.is_empty() {
@@ -91,13 +92,18 @@ pub(super) async fn checked(dir: &Path) -> Result<Project> {
     Ok(project)
 }
 
-/// Whether there is such a program: in the project if it is a path, else in one of the directories of `PATH`.
-pub(super) fn can_be_found(root: &Path, program: &str) -> bool {
-    if program.contains('/') {
-        return root.join(program).is_file();
+/// What keeps a program from being started; in the project if it is a path, else in one of the directories of `PATH`.
+pub(super) fn why_not(root: &Path, program: &str) -> Option<&'static str> {
+    let is_program = |file: &Path| file.is_file() && nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok();
+    if !program.contains('/') {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        return std::env::split_paths(&path).all(|dir| !is_program(&dir.join(program))).then_some("is not there");
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+    match root.join(program) {
+        file if is_program(&file) => None,
+        file if file.is_file() => Some("is no program: its file may not be executed (`chmod +x` makes it one)"),
+        _ => Some("is not there"),
+    }
 }
 
 /// Runs until all projects have settled; `None` if somebody interrupted it.

@@ -32,12 +32,18 @@ pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<Statu
     if let Some(access) = Access::reach(data_dir).await? {
         match access.ask(Ask::Status { project: project.id.clone() }).await? {
             Answer::Status { mut status } if !status.root.is_empty() => {
-                // A list that was edited since the project last ran counts as it is now. One that cannot be read is shown
-                // when it is needed, not here.
-                if let (false, Ok(loaded)) =
-                    (status.is_running, longhaul_activities::project::load(&project.root).await)
-                {
-                    status.take_list(&loaded.features);
+                // A list that was edited since the project last ran counts as it is now.
+                if !status.is_running {
+                    match longhaul_activities::project::load(&project.root).await {
+                        Ok(loaded) => {
+                            status.take_list(&loaded);
+                            let list = project.root.join(&loaded.list_file);
+                            if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
+                                status.problem = Some(format!("{}: {error}", list.display()));
+                            }
+                        }
+                        Err(failure) => status.problem = Some(failure.message),
+                    }
                 }
                 return Ok(*status);
             }
@@ -46,8 +52,7 @@ pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<Statu
         }
     }
     let loaded = longhaul_activities::project::load(&project.root).await.map_err(usage)?;
-    let root = project.root.to_string_lossy();
-    Ok(status::of_files(&project.id, &root, loaded.target, &loaded.features))
+    Ok(status::of_files(&project.id, &project.root.to_string_lossy(), &loaded))
 }
 
 /// Where a project stands, in a few lines.

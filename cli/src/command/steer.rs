@@ -62,21 +62,26 @@ async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> 
     if !named.is_empty() && !tell.filters.is_empty() {
         return Err(usage("give either names or --filter, not both"));
     }
-    let access = super::reach(data_dir).await?;
-    let mut found = targets::find(&access, named, tell, order).await?;
+    // Whoever writes the names may need the log for them, and a person may take long to answer: nobody waits for us then.
+    let names = targets::written(named)?;
+    let mut access = super::reach(data_dir).await?;
+    let mut found = targets::find(&access, &names, tell, order).await?;
     found.truncate(tell.limit.unwrap_or(usize::MAX));
     if found.is_empty() {
         return Err(usage("no run fits"));
     }
     let is_bulk = !tell.filters.is_empty() || named.iter().any(|name| name == "-");
     if is_bulk && found.len() > 1 && !tell.dry_run && !tell.yes {
+        drop(access);
         targets::confirm(found.len(), order)?;
+        access = super::reach(data_dir).await?;
     }
     let request = super::requested_by(tell.by.as_deref(), &tell.why);
     let mut lines = Vec::new();
     for target in found {
         lines.extend(tell_one(&access, target, tell.dry_run, order, &request).await?);
     }
+    drop(access);
     report::print(&lines, tell, order, &request)?;
     Ok(report::exit(&lines))
 }

@@ -1,6 +1,6 @@
 //! The features of a project and what they need.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use longhaul_engine::{RunId, StoreError};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
@@ -76,7 +76,11 @@ pub(crate) fn of_list(project: &RunId, features: &[Feature]) -> GraphDocument {
     let node = |feature: &Feature| Node {
         id: feature.id.to_string(),
         name: feature.name.clone(),
-        state: State::Pending,
+        state: if feature.status == FeatureStatus::Blocked && !feature.passes {
+            State::Blocked
+        } else {
+            State::Pending
+        },
         depends_on: feature.depends_on.iter().map(ToString::to_string).collect(),
     };
     let features = features.iter().map(node).collect();
@@ -87,11 +91,12 @@ pub(crate) fn of_list(project: &RunId, features: &[Feature]) -> GraphDocument {
 
 impl GraphDocument {
     /// The same states for the features of a list that was edited since.
-    pub(crate) fn with_list(self, project: &RunId, features: &[Feature]) -> Self {
+    pub(crate) fn with_list(&self, project: &RunId, features: &[Feature]) -> Self {
         let mut edited = of_list(project, features);
+        let known: HashMap<&str, State> = self.features.iter().map(|node| (node.id.as_str(), node.state)).collect();
         for node in &mut edited.features {
-            if let Some(known) = self.features.iter().find(|known| known.id == node.id) {
-                node.state = known.state;
+            if let Some(state) = known.get(node.id.as_str()) {
+                node.state = *state;
             }
         }
         edited.settle();

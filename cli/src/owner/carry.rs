@@ -10,8 +10,12 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use longhaul_engine::{RunId, StoreError};
 use longhaul_storage::{CheckReport, Scope};
+use longhaul_workflows::backlog::FeatureStatus;
+use longhaul_workflows::project::ProjectWorkflow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::heard;
 
 use super::desk::{Answer, Desk};
 use super::select::is_at_or_below;
@@ -28,7 +32,7 @@ pub(crate) enum Errand {
     Check { repair: bool },
     /// Let go of histories of runs that ended before a time.
     Prune { scope: Scope, ended_before: DateTime<Utc>, statuses: Vec<String>, dry_run: bool },
-    /// List the runs that are not over.
+    /// List the runs that are not over, and the features that are blocked.
     Unfinished,
     /// Read every page of the log.
     Pages,
@@ -46,8 +50,12 @@ pub(crate) enum Carried {
     Checked(CheckReport),
     /// What was, or would be, pruned.
     Pruned { runs: Vec<PrunedRun>, files: u64, bytes: u64, problem: Option<String> },
-    /// The runs that are not over.
-    Unfinished { runs: Vec<RunId> },
+    /// The runs that are not over, and the features that are blocked: `project/feature`.
+    Unfinished {
+        runs: Vec<RunId>,
+        #[serde(default)]
+        blocked: Vec<String>,
+    },
     /// What lies on pages that cannot be read.
     Pages { unreadable: Vec<String> },
 }
@@ -95,9 +103,15 @@ pub(super) async fn answer(desk: &Arc<Desk>, errand: Errand) -> Result<Answer, S
         }
         Errand::Pages => Carried::Pages { unreadable: desk.log.snapshot(Scope::All).await?.unreadable() },
         Errand::Unfinished => {
-            let runs = desk.store.runs("").await?;
-            let going = runs.into_iter().filter(|(_, summary)| !summary.status.is_terminal());
-            Carried::Unfinished { runs: going.map(|(run, _)| run).collect() }
+            let mut going = desk.store.runs("").await?;
+            going.retain(|(_, summary)| !summary.status.is_terminal());
+            let mut blocked = Vec::new();
+            for (project, _) in going.iter().filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME) {
+                let features = heard::said(&desk.store.published(project).await?);
+                let held = features.into_iter().filter(|(_, view)| view.status == FeatureStatus::Blocked);
+                blocked.extend(held.map(|(feature, _)| format!("{project}/{feature}")));
+            }
+            Carried::Unfinished { runs: going.into_iter().map(|(run, _)| run).collect(), blocked }
         }
     };
     Ok(Answer::Carried { what: Box::new(carried) })

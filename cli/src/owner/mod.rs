@@ -11,6 +11,7 @@ mod serve;
 mod socket;
 mod standing;
 mod steering;
+mod waiting;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub(crate) use select::{Filter, without_covered};
 pub(crate) use serve::Server;
 use socket::Remote;
 pub(crate) use standing::Standing;
+use waiting::Waiting;
 
 /// Where the log of a data directory is reached.
 pub(crate) enum Access {
@@ -47,7 +49,8 @@ pub(crate) enum Access {
 impl Access {
     /// Reaches the log; `None` if there is none yet.
     pub(crate) async fn reach(data_dir: &Path) -> Result<Option<Self>> {
-        for _ in 0..50 {
+        let mut waiting = Waiting::default();
+        loop {
             if let Some(remote) = Remote::connect(data_dir).await {
                 return Ok(Some(Self::Remote(remote)));
             }
@@ -64,15 +67,10 @@ impl Access {
                     return Ok(Some(Self::Local(Desk::at_rest(Arc::new(store), git))));
                 }
                 // Its owner is just starting, or another command has it for a moment.
-                Err(error) if is_owned(&error) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
+                Err(StoreError::Owned { owner, .. }) => waiting.a_little(data_dir, owner).await?,
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(anyhow::anyhow!(
-            "the owner of {} does not answer: see {}",
-            data_dir.display(),
-            data_dir.join("lock").display()
-        ))
     }
 
     /// The same, with a new log where there is none, for a command that fills it.

@@ -19,6 +19,13 @@ pub enum BundleError {
         /// What is there instead.
         found: String,
     },
+    /// What a check took out of a damaged log.
+    #[error(
+        "line 1: this is what `longhaul check --repair` moved out of a damaged log: the events that could be read, each a \
+         line, and every record as it was, in hex; it is no whole history, so it cannot be taken in or replayed: look at it \
+         with `less`, or take the run from a backup"
+    )]
+    Quarantined,
     /// The file is of a version that this program does not know.
     #[error(
         "line 1: the file is a `{FAMILY}{found}`, and this program reads up to `{FAMILY}{VERSION}`: read it with a \

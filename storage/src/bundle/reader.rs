@@ -226,6 +226,7 @@ fn header_of(line: &str) -> Result<Header, BundleError> {
     })?;
     let version = any.schema.strip_prefix(FAMILY).and_then(|version| version.parse::<u32>().ok());
     match version {
+        None if any.schema.starts_with("longhaul.quarantine/") => return Err(BundleError::Quarantined),
         Some(VERSION) if any.schema == format!("{FAMILY}{VERSION}") => {}
         Some(found) if found > VERSION => return Err(BundleError::Newer { found }),
         _ => return Err(BundleError::NotABundle { found: format!("its schema is {}", shown(&any.schema)) }),

@@ -68,6 +68,11 @@ fn a_log_in_use_is_mended_while_a_project_is_worked_on() {
     let file = hurt(&world);
     world.longhaul.call(&["check"]).exits(4).says("event 0 of run large/1: its blob");
     world.longhaul.call(&["check", "--repair"]).exits(0).says("done: move the run into a file").says("quarantine");
+    let moved = std::fs::read_dir(world.longhaul.home().join("quarantine")).unwrap().next().unwrap().unwrap().path();
+    for verb in ["import", "replay"] {
+        let said = world.longhaul.call(&[verb, &moved.to_string_lossy()]);
+        said.exits(4).says("moved out of a damaged log").says("from a backup");
+    }
     world.longhaul.call(&["check"]).exits(0).says("whole");
     world.longhaul.call(&["import", &file]).exits(0).says("1 run imported");
     run.exits(0);

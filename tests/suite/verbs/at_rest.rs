@@ -104,6 +104,9 @@ fn carried(world: &World) {
             "export <project>/manual/1 -O <place>/one.jsonl",
             "export nobody/1",
             "backup -O <place>/all.zst",
+            "backup -O <place>/all.zst",
+            "backup -O <place>/all.zst --force -o json",
+            "export --all -o json",
             "backup -O <place>",
         ],
     );
@@ -122,6 +125,7 @@ fn carried(world: &World) {
         "carry/restore",
         &[
             "restore <place>/all.zst --data-dir <place>/restored",
+            "restore <place>/all.zst --data-dir <place>/as-json -o json",
             "restore <place>/all.zst",
             "restore <place>/nothing.zst --data-dir <place>/again",
             "restore <place>/beads.jsonl --data-dir <place>/again",
@@ -228,12 +232,24 @@ fn taken_back(world: &World) {
     );
     world.transcript(
         "again/checkpoint",
-        &["checkpoint <project>/parser/1 --note half", "checkpoint <project>/manual/1", "checkpoint nobody/1"],
+        &[
+            "checkpoint <project>/parser/1 --note half",
+            "checkpoint <project>/parser/1 --by ann -o json",
+            "checkpoint <project>/manual/1",
+            "checkpoint nobody/1",
+        ],
     );
-    world.transcript("again/restart", &["restart <project>/parser/1", "restart <project>/shell/1", "restart nobody/1"]);
+    world.transcript(
+        "again/restart",
+        &["restart <project>/parser/1 --by ann -o json", "restart <project>/shell/1", "restart nobody/1"],
+    );
     world.transcript(
         "again/rollback",
-        &["rollback . --to nothing", "rollback . --to manual --why wrong", "rollback <place> --to manual"],
+        &[
+            "rollback . --to nothing",
+            "rollback . --to manual --why wrong --by ann -o json",
+            "rollback <place> --to manual",
+        ],
     );
 }
 
@@ -255,6 +271,7 @@ fn changed(world: &World) {
             "feature block table --reason later",
             "feature block nothing",
             "feature unblock table",
+            "feature unblock manual",
             "feature unblock nothing",
             "feature unblock table -o json",
         ],

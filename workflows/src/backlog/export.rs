@@ -10,7 +10,8 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-use super::feature::Feature;
+use super::feature::{Feature, FeatureStatus};
+use super::import::CLAIMED_STATUS;
 use super::list::FeatureList;
 
 /// A shape in which a list can be written.
@@ -65,6 +66,20 @@ pub fn write(list: &FeatureList, target: Target, project_path: &str) -> String {
 /// The features with the keys that Longhaul does not read.
 fn entries(list: &FeatureList) -> Vec<(&Feature, Map<String, Value>)> {
     list.features().iter().zip(list.extras()).collect()
+}
+
+/// The same for a tool that takes a status for the truth: what only claims to be done is to be done there, and keeps its
+/// claim beside that.
+fn entries_without_claims(list: &FeatureList) -> Vec<(Feature, Map<String, Value>)> {
+    let told = entries(list).into_iter().map(|(feature, mut extra)| {
+        let mut feature = feature.clone();
+        if feature.status == FeatureStatus::Completed && !feature.passes {
+            feature.status = FeatureStatus::Pending;
+            extra.insert(CLAIMED_STATUS.to_owned(), FeatureStatus::Completed.as_str().into());
+        }
+        (feature, extra)
+    });
+    told.collect()
 }
 
 /// Appends the keys that are not there yet.

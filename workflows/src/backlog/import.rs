@@ -39,7 +39,8 @@ pub use place::Place;
 pub use shape::Shape;
 pub use source::decode;
 
-pub(super) use beads::{ORDERS, PRIORITY_OF_P0};
+pub(super) use beads::{KEPT_PRIORITY, ORDERS, beads_priority, criteria_of_beads, text_of_criteria};
+pub(super) use claim::CLAIMED_STATUS;
 
 /// What is known before a text is read.
 #[derive(Debug, Clone, Copy, Default)]

@@ -338,7 +338,7 @@ impl Memory {
 }
 
 /// Without a check nothing could ever show that a feature is done.
-const NO_CHECK: &str = "it has no acceptance check, so nothing can show that it is done: give it `checks` in the \
+pub const NO_CHECK: &str = "it has no acceptance check, so nothing can show that it is done: give it `checks` in the \
                         feature list, or the project a [[gate]] in longhaul.toml";
 
 fn restore(backlog: &mut Backlog, id: &FeatureId, state: &FeatureState) -> Result<(), crate::backlog::BacklogError> {

@@ -6,7 +6,7 @@ use longhaul_workflows::batch::ProjectState;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::command::page::{self, Page};
+use crate::command::page::{self, Page, counted};
 use crate::command::status::first_line;
 use crate::exit::Exit;
 use crate::status::{Counts, FeatureLine, StatusDocument};
@@ -114,7 +114,8 @@ impl Report {
         };
         let rows: Vec<_> = self.projects.iter().map(row).collect();
         let counts: Vec<_> = self.counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
-        let head = format!("batch {}: {} projects, {}", self.batch, self.projects.len(), counts.join(", "));
+        let head =
+            format!("batch {}: {}, {}", self.batch, counted(self.projects.len() as u64, "project"), counts.join(", "));
         format!("{}\n{}", page.fitted(&head), page.table(&["PROJECT", "STATE", "PASS", ""], &rows))
     }
 }

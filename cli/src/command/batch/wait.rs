@@ -7,6 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 use longhaul_engine::RunId;
 use longhaul_workflows::batch::{Entry, ProjectState};
+use longhaul_workflows::contracts::LoadedBacklog;
+use longhaul_workflows::settings::Settings;
 
 use crate::command::{ask, run, unasked};
 use crate::exit::Complaint;
@@ -125,7 +127,13 @@ async fn document(access: &Access, entry: &Entry) -> Result<StatusDocument> {
         _ => {}
     }
     let root = Path::new(&entry.project.root);
-    let loaded = longhaul_activities::project::load(root).await;
-    let (target, features) = loaded.map(|loaded| (loaded.target, loaded.features)).unwrap_or_default();
-    Ok(status::of_files(&project, &entry.project.root, target, &features))
+    let nothing = LoadedBacklog {
+        features: Vec::new(),
+        settings: Settings::default(),
+        target: String::new(),
+        list_file: String::new(),
+        notes: Vec::new(),
+    };
+    let loaded = longhaul_activities::project::load(root).await.unwrap_or(nothing);
+    Ok(status::of_files(&project, &entry.project.root, &loaded))
 }

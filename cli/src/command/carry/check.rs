@@ -17,7 +17,7 @@ use crate::term;
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
     let access = reach(data_dir).await?;
-    let Carried::Checked(report) = send(&access, Errand::Check { repair: arguments.repair }).await? else {
+    let Carried::Checked(report) = send(access, Errand::Check { repair: arguments.repair }).await? else {
         return Err(unasked());
     };
     let left = report.damages.iter().filter(|damage| !damage.mended).count();

@@ -5,15 +5,51 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use chrono::Utc;
+use longhaul_engine::RunId;
 use longhaul_storage::Scope;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::scratch::Scratch;
 use super::{below, counted, send};
-use crate::arguments::{Backup, Export};
+use crate::arguments::{Backup, Export, Output};
 use crate::command::{named, reach, unasked};
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Carried, Errand};
 use crate::term;
+
+/// What was written to a file.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct ExportDocument<'a> {
+    /// The file.
+    file: String,
+    /// Whether it is a backup: all of a log.
+    backup: bool,
+    /// How many runs are in it.
+    runs: u64,
+    /// How many events.
+    events: u64,
+    /// Runs that could not be read.
+    left_out: Vec<LeftOut<'a>>,
+    /// Pages of the log that could not be read, each with what is known to lie on it.
+    unreadable: &'a [String],
+}
+
+/// A run that could not be read.
+#[derive(Debug, Serialize, JsonSchema)]
+struct LeftOut<'a> {
+    run: &'a str,
+    reason: &'a str,
+}
+
+/// Where runs go, and how that is said.
+struct Out<'a> {
+    file: Option<&'a Path>,
+    force: bool,
+    output: Output,
+    backup: bool,
+}
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Export) -> Result<Exit> {
     let access = reach(data_dir).await?;
@@ -23,67 +59,88 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Export) -> Result<Exit> {
         (None, Some(project)) => below(&access, project).await?,
         (None, None) => Scope::All,
     };
-    write(data_dir, &access, scope, arguments.output_file.as_deref(), false).await
+    let (file, force, output) = (arguments.output_file.as_deref(), arguments.force, arguments.output);
+    write(data_dir, access, scope, Out { file, force, output, backup: false }).await
 }
 
 pub(crate) async fn backup(data_dir: &Path, arguments: &Backup) -> Result<Exit> {
     let named = || PathBuf::from(format!("longhaul-{}.backup.zst", Utc::now().format("%Y%m%dT%H%M%SZ")));
     let file = arguments.output_file.clone().unwrap_or_else(named);
-    let access = reach(data_dir).await?;
-    write(data_dir, &access, Scope::All, Some(&file), true).await
+    let (force, output) = (arguments.force, arguments.output);
+    write(data_dir, reach(data_dir).await?, Scope::All, Out { file: Some(&file), force, output, backup: true }).await
 }
 
-async fn write(data_dir: &Path, access: &Access, scope: Scope, file: Option<&Path>, backup: bool) -> Result<Exit> {
-    let Some(file) = file.filter(|file| *file != Path::new("-")) else {
-        let scratch = Scratch::in_dir(data_dir);
-        let exit = write_to(access, scope, scratch.path(), false, backup, "standard output").await?;
-        let mut written =
-            File::open(scratch.path()).with_context(|| format!("cannot read {}", scratch.path().display()))?;
-        match std::io::copy(&mut written, &mut std::io::stdout().lock()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                return Err(error).context("cannot write to standard output");
-            }
-            _ => return Ok(exit),
+async fn write(data_dir: &Path, access: Access, scope: Scope, out: Out<'_>) -> Result<Exit> {
+    let backup = out.backup;
+    let Some(file) = out.file.filter(|file| *file != Path::new("-")) else {
+        if out.output == Output::Json {
+            return Err(usage("the runs go to standard output, so a report cannot: name a file with -O"));
         }
+        let scratch = Scratch::in_dir(data_dir);
+        let errand = Errand::Export { scope, file: scratch.path().to_owned(), compress: false, backup };
+        let written = Written::by(access, errand).await?;
+        let exit = written.say("standard output");
+        term::pass_on(File::open(scratch.path()).with_context(|| format!("cannot read {}", scratch.path().display()))?);
+        return Ok(exit);
     };
+    let shown = file.display();
     if file.is_dir() {
-        return Err(usage(format!("{} is a directory: name a file", file.display())));
+        return Err(usage(format!("{shown} is a directory: name a file")));
+    }
+    if file.exists() && !out.force {
+        return Err(usage(format!("{shown} is there already: name another file, or say --force to write over it")));
     }
     let compress = file.extension().is_some_and(|extension| extension == "zst");
-    let full = std::path::absolute(file).with_context(|| format!("cannot write {}", file.display()))?;
-    let exit = write_to(access, scope, &full, compress, backup, &file.display().to_string()).await?;
-    if backup {
-        term::print(file.display());
+    let full = std::path::absolute(file).with_context(|| format!("cannot write {shown}"))?;
+    let written = Written::by(access, Errand::Export { scope, file: full, compress, backup }).await?;
+    let exit = written.say(&shown.to_string());
+    match out.output {
+        Output::Json => document::print(written.document(file, backup))?,
+        Output::Table if backup => term::print(shown),
+        Output::Table => {}
     }
     Ok(exit)
 }
 
-async fn write_to(
-    access: &Access,
-    scope: Scope,
-    file: &Path,
-    compress: bool,
-    backup: bool,
-    shown: &str,
-) -> Result<Exit> {
-    let errand = Errand::Export { scope, file: file.to_owned(), compress, backup };
-    let Carried::Exported { runs, events, damaged, unreadable } = send(access, errand).await? else {
-        return Err(unasked());
-    };
-    for reason in &unreadable {
-        term::say(format!("longhaul: {reason}"));
+/// What came of it.
+struct Written {
+    runs: u64,
+    events: u64,
+    damaged: Vec<(RunId, String)>,
+    unreadable: Vec<String>,
+}
+
+impl Written {
+    async fn by(access: Access, errand: Errand) -> Result<Self> {
+        let Carried::Exported { runs, events, damaged, unreadable } = send(access, errand).await? else {
+            return Err(unasked());
+        };
+        Ok(Self { runs, events, damaged, unreadable })
     }
-    for (run, reason) in &damaged {
-        term::say(format!("longhaul: run {run} is left out: {reason}; see `longhaul check`"));
+
+    fn say(&self, shown: &str) -> Exit {
+        for reason in &self.unreadable {
+            term::say(format!("longhaul: {reason}"));
+        }
+        for (run, reason) in &self.damaged {
+            term::say(format!("longhaul: run {run} is left out: {reason}; see `longhaul check`"));
+        }
+        term::say(format!("wrote {}, {} to {shown}", counted(self.runs, "run"), counted(self.events, "event")));
+        if !self.unreadable.is_empty() {
+            term::say("this is what can be read; a backup that is whole brings back the rest: `longhaul restore`");
+            return Exit::Operational;
+        }
+        match (self.damaged.is_empty(), self.runs) {
+            (true, _) => Exit::Ok,
+            (false, 0) => Exit::Operational,
+            (false, _) => Exit::Partial,
+        }
     }
-    term::say(format!("wrote {}, {} to {shown}", counted(runs, "run"), counted(events, "event")));
-    if !unreadable.is_empty() {
-        term::say("this is what can be read; a backup that is whole brings back the rest: `longhaul restore`");
-        return Ok(Exit::Operational);
-    }
-    match (damaged.is_empty(), runs) {
-        (true, _) => Ok(Exit::Ok),
-        (false, 0) => Ok(Exit::Operational),
-        (false, _) => Ok(Exit::Partial),
+
+    fn document(&self, file: &Path, backup: bool) -> ExportDocument<'_> {
+        let left_out = self.damaged.iter().map(|(run, reason)| LeftOut { run: run.as_str(), reason });
+        let (runs, events) = (self.runs, self.events);
+        let (file, left_out) = (file.display().to_string(), left_out.collect());
+        ExportDocument { file, backup, runs, events, left_out, unreadable: &self.unreadable }
     }
 }

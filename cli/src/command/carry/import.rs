@@ -21,11 +21,15 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     if !from_input && !arguments.file.is_file() {
         return Err(usage(format!("there is no file {}", arguments.file.display())));
     }
-    let access = Access::reach_or_create(data_dir).await?;
+    // Whoever writes the file may need the log for it: nobody waits for us as long as we read.
     let scratch = from_input.then(|| Scratch::of_input(data_dir)).transpose()?;
     let file = scratch.as_ref().map_or(arguments.file.as_path(), Scratch::path);
     let file = std::path::absolute(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let Carried::Imported(imported) = send(&access, Errand::Import { file, dry_run: arguments.dry_run }).await? else {
+    let dry_run = arguments.dry_run;
+    // Where there is no log yet, what it would take in is tried on one that goes again.
+    let nowhere = (dry_run && !data_dir.join("lock").exists()).then(Scratch::nowhere);
+    let access = Access::reach_or_create(nowhere.as_ref().map_or(data_dir, Scratch::path)).await?;
+    let Carried::Imported(imported) = send(access, Errand::Import { file, dry_run }).await? else {
         return Err(unasked());
     };
     let taken = imported.unreadable.is_none() && imported.differ.is_empty();

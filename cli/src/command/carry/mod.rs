@@ -16,18 +16,19 @@ use longhaul_storage::Scope;
 use super::named;
 use crate::owner::{Access, Answer, Ask, Carried, Errand};
 
+use super::page::counted;
 pub(super) use check::{CheckDocument, run as check};
 pub(super) use doctor::{DoctorDocument, run as doctor};
-pub(super) use export::{backup, run as export};
+pub(super) use export::{ExportDocument, backup, run as export};
 pub(super) use import::{ImportDocument, run as import};
 pub(super) use prune::{PruneDocument, run as prune};
 pub(super) use replay::run as replay;
-pub(super) use restore::run as restore;
+pub(super) use restore::{RestoreDocument, run as restore};
 pub(super) use verdict::Report as ReplayDocument;
 
-/// Has an errand done.
-async fn send(access: &Access, errand: Errand) -> Result<Carried> {
-    match super::ask(access, Ask::Carry { what: errand }).await? {
+/// Has an errand done, and lets the log go: what is shown of it may take long to be read.
+async fn send(access: Access, errand: Errand) -> Result<Carried> {
+    match super::ask(&access, Ask::Carry { what: errand }).await? {
         Answer::Carried { what } => Ok(*what),
         _ => Err(super::unasked()),
     }
@@ -36,9 +37,4 @@ async fn send(access: &Access, errand: Errand) -> Result<Carried> {
 /// A project and all below it, by its directory, its id, or the beginning of that.
 async fn below(access: &Access, project: &str) -> Result<Scope> {
     Ok(Scope::Below(named::project(access, project).await?))
-}
-
-/// `1 run`, `2 runs`.
-fn counted(number: u64, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

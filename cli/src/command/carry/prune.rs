@@ -43,7 +43,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     let ended_before = Utc::now().checked_sub_signed(arguments.older_than).unwrap_or_default();
     let dry_run = arguments.dry_run;
     let errand = Errand::Prune { scope, ended_before, statuses: statuses.collect(), dry_run };
-    let Carried::Pruned { runs, files, bytes, problem } = send(&access, errand).await? else {
+    let Carried::Pruned { runs, files, bytes, problem } = send(access, errand).await? else {
         return Err(unasked());
     };
     match arguments.output {

@@ -131,8 +131,7 @@ async fn of_log(data_dir: &Path, access: Access, scope: Scope, workflows: &Workf
     let scratch = Scratch::in_dir(data_dir);
     let file = scratch.path().to_owned();
     let errand = Errand::Export { scope, file, compress: false, backup: false };
-    let Carried::Exported { damaged, unreadable, .. } = send(&access, errand).await? else { return Err(unasked()) };
-    drop(access);
+    let Carried::Exported { damaged, unreadable, .. } = send(access, errand).await? else { return Err(unasked()) };
     let mut lines = of_file(scratch.path(), workflows);
     for line in &mut lines {
         line.file = None;

@@ -7,11 +7,23 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use longhaul_storage::bundle::{BundleError, Reader};
 use longhaul_storage::{Archive, SledStore};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::counted;
-use crate::arguments::Restore;
+use crate::arguments::{Output, Restore};
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
+
+/// A log that was made from a backup.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct RestoreDocument {
+    /// Where it is.
+    data_dir: String,
+    /// How many runs are in it.
+    runs: u64,
+}
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Restore) -> Result<Exit> {
     refuse_if_used(data_dir)?;
@@ -28,6 +40,9 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Restore) -> Result<Exit> {
     refuse_if_used(data_dir)?;
     making.place(data_dir)?;
     term::say(format!("restored {} into {}", counted(runs, "run"), data_dir.display()));
+    if arguments.output == Output::Json {
+        document::print(RestoreDocument { data_dir: data_dir.display().to_string(), runs })?;
+    }
     term::say("projects go on where the backup was made; do not run both logs on the same checkouts");
     Ok(Exit::Ok)
 }

@@ -1,11 +1,11 @@
-//! A file that is there for the length of a command: what goes to or comes from a pipe on its way to the owner of a log.
+//! A file, or a directory, that is there for the length of a command: what goes to or comes from a pipe on its way to the owner of a log.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// A path for a file; what is there is removed at the end.
+/// A path for a file or a directory; what is there is removed at the end.
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -14,10 +14,10 @@ impl Scratch {
         Self(data_dir.join(format!("carried-{}.tmp", uuid::Uuid::now_v7().simple())))
     }
 
-    /// The content of standard input.
+    /// The content of standard input; where there is no data directory yet, it is not made for that.
     pub(super) fn of_input(data_dir: &Path) -> Result<Self> {
         use std::os::unix::fs::OpenOptionsExt;
-        let scratch = Self::in_dir(data_dir);
+        let scratch = if data_dir.is_dir() { Self::in_dir(data_dir) } else { Self::in_dir(&std::env::temp_dir()) };
         let mut file = File::options()
             .write(true)
             .create_new(true)
@@ -28,6 +28,11 @@ impl Scratch {
         Ok(scratch)
     }
 
+    /// A directory outside of everything.
+    pub(super) fn nowhere() -> Self {
+        Self::in_dir(&std::env::temp_dir())
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
@@ -35,6 +40,8 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        if std::fs::remove_file(&self.0).is_err() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
     }
 }

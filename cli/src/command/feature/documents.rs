@@ -11,6 +11,8 @@ use crate::status::FeatureLine;
 pub(in crate::command) struct FeaturesDocument {
     /// The id of the project.
     pub(super) project: String,
+    /// What is wrong with its list or settings, so that these are the features as they last were.
+    pub(super) problem: Option<String>,
     /// In the order of the list.
     pub(super) features: Vec<FeatureLine>,
 }

@@ -7,6 +7,7 @@ use longhaul_activities::project;
 use longhaul_workflows::backlog::{FeatureList, export};
 
 use super::list_file::{ListFile, is_same, write};
+use super::page::counted;
 use crate::arguments::FeatureExport;
 use crate::exit::{Exit, usage};
 use crate::place::Project;
@@ -31,6 +32,7 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureExport) -> Result<Exit> {
         return Err(usage(format!("{} is the project's own list: name another file", file.display())));
     }
     write(file, &text)?;
-    term::say(format!("wrote {} features to {} as {}", list.features().len(), file.display(), arguments.to));
+    let features = counted(list.features().len() as u64, "feature");
+    term::say(format!("wrote {features} to {} as {}", file.display(), arguments.to));
     Ok(Exit::Ok)
 }

@@ -14,7 +14,7 @@ use crate::look::{DescribeDocument, Document, Evidence, Question, Session, Waiti
 use crate::term;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
-    let name = super::name(&arguments.run, &arguments.dir).await;
+    let name = super::name(&arguments.run, &arguments.dir).await?;
     let document = match super::ask_log(data_dir, Question::Describe(name)).await? {
         Document::Describe(document) => document,
         other => return Err(super::unexpected(&other)),
@@ -33,7 +33,8 @@ fn text(page: Page, document: &DescribeDocument) -> String {
     let mut parts = vec![facts(page, document)];
     let mut part = |title: &str, header: &[&str], rows: Vec<Vec<String>>| {
         if !rows.is_empty() {
-            let table = page.table(header, &rows);
+            let inner = Page { width: page.width.map(|width| width.saturating_sub(2)), ..page };
+            let table = inner.table(header, &rows);
             let table: Vec<String> = table.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect();
             parts.push(format!("{title}:\n{}", table.join("\n")));
         }
@@ -120,7 +121,7 @@ fn line(page: Page, name: &str, value: &str) -> String {
 fn cost(document: &DescribeDocument) -> Option<String> {
     let cost = &document.cost;
     let dollars = cost.usd.map(|dollars| format!(", {dollars:.2} USD")).unwrap_or_default();
-    let sessions = if cost.sessions == 1 { "1 session".to_owned() } else { format!("{} sessions", cost.sessions) };
+    let sessions = page::counted(cost.sessions as u64, "session");
     (cost.sessions > 0).then(|| format!("{sessions}, {:.1} seconds of agents{dollars}", cost.session_seconds))
 }
 

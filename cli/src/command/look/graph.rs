@@ -4,6 +4,7 @@ mod layout;
 mod svg;
 mod text;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Result;
@@ -83,7 +84,8 @@ fn dot(document: &GraphDocument) -> String {
 /// For Mermaid, whose ids may hold letters and digits only.
 fn mermaid(document: &GraphDocument) -> String {
     let mut text = String::from("graph LR\n");
-    let number = |id: &str| document.features.iter().position(|node| node.id == id);
+    let numbers: HashMap<&str, usize> = document.features.iter().map(|node| node.id.as_str()).zip(0..).collect();
+    let number = |id: &str| numbers.get(id).copied();
     for (index, node) in document.features.iter().enumerate() {
         let label = node.id.replace('"', "#quot;");
         text += &format!("  f{index}[\"{label}<br/>{}\"]:::{}\n", node.state.words(), class(node.state));

@@ -19,7 +19,7 @@ use crate::term;
 const AGAIN: Duration = Duration::from_millis(300);
 
 pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
-    let mut name = super::name(&arguments.run, &arguments.dir).await;
+    let mut name = super::name(&arguments.run, &arguments.dir).await?;
     let page = Page::here();
     let mut from = 0;
     loop {
@@ -30,6 +30,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
         }
         // A feature may begin another run while this one is read.
         name.text = happened.run.to_string();
+        if term::is_over() {
+            return Ok(Exit::Ok);
+        }
         if happened.more {
             continue;
         }

@@ -1,13 +1,13 @@
 //! `longhaul logs`: what the agent printed, from the files that its sessions leave.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use longhaul_activities::process::run_folder_name;
 
+use super::page::counted;
 use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
 use crate::look::{DescribeDocument, Document, Name, Question, Session};
@@ -17,7 +17,7 @@ use crate::{pruned, term};
 const AGAIN: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
-    let mut name = super::name(&arguments.run, &arguments.dir).await;
+    let mut name = super::name(&arguments.run, &arguments.dir).await?;
     let mut last_shown = 0;
     loop {
         let document = describe(data_dir, &name).await?;
@@ -29,12 +29,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
             last_shown = index + 1;
             term::say(format!("{}: session {}", name.text, document.sessions[index].number));
             show(data_dir, &name, document, index, arguments.follow).await?;
-            if !arguments.follow || arguments.session.is_some() {
+            if !arguments.follow || arguments.session.is_some() || term::is_over() {
                 return Ok(Exit::Ok);
             }
             continue;
         }
-        if document.run.ended_at.is_some() || !arguments.follow {
+        if document.run.ended_at.is_some() || !arguments.follow || term::is_over() {
             return Ok(Exit::Ok);
         }
         if !is_running(data_dir, &name).await? {
@@ -50,8 +50,13 @@ fn chosen(document: &DescribeDocument, arguments: &Logs, shown: usize) -> Result
     let sessions = &document.sessions;
     if let Some(number) = arguments.session {
         let found = sessions.iter().rposition(|session| session.number == number);
-        let unknown =
-            || usage(format!("{} has had {} sessions, and no session {number}", document.run.run, sessions.len()));
+        let unknown = || {
+            usage(format!(
+                "{} has had {}, and no session {number}",
+                document.run.run,
+                counted(sessions.len() as u64, "session")
+            ))
+        };
         return found.map(Some).ok_or_else(unknown);
     }
     if shown > 0 {
@@ -81,25 +86,15 @@ async fn show(
             file = path.and_then(|path| File::open(&path).ok().map(|open| (path, open)));
         }
         match &mut file {
-            Some((_, open)) => copy(open)?,
+            Some((_, open)) => term::pass_on(open),
             None if is_over => term::say("its output is not here any more"),
             None => {}
         }
-        if is_over || !follow || !is_running(data_dir, name).await? {
+        if is_over || !follow || term::is_over() || !is_running(data_dir, name).await? {
             return Ok(());
         }
         tokio::time::sleep(AGAIN).await;
         document = describe(data_dir, name).await?;
-    }
-}
-
-/// What has come to a file since it was last looked at.
-fn copy(file: &mut File) -> Result<()> {
-    let mut out = io::stdout().lock();
-    match io::copy(file, &mut out).and_then(|_| out.flush()) {
-        // Whoever listened has heard enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        copied => copied.context("cannot show the output of the session"),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
         let project = Project::known_at(dir).await.ok_or_else(never)?;
         Name { text: project.id.to_string(), project: None, whole: false }
     } else {
-        super::name(&dir.to_string_lossy(), &arguments.dir).await
+        super::name(&dir.to_string_lossy(), &arguments.dir).await?
     };
     let document = match super::ask_log(data_dir, Question::Tree(name)).await? {
         Document::Tree(document) => document,

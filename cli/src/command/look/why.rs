@@ -29,7 +29,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
 
 /// By the log; a feature that no log knows yet by its list.
 async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
-    let name = super::name(&arguments.run, &arguments.dir).await;
+    let name = super::name(&arguments.run, &arguments.dir).await?;
     let list = listed(arguments).await.map(|(_, features)| features);
     let question = Question::Why { name, list };
     let (error, has_run) = match Access::reach(data_dir).await? {

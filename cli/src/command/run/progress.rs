@@ -1,6 +1,6 @@
 //! Showing what happens: bars on a terminal, a line for each change in a pipe. Always on standard error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ use crate::term;
 pub(in crate::command) struct Progress {
     bars: Option<Bars>,
     shown: BTreeMap<(String, String), String>,
+    /// The projects that were looked at.
+    begun: BTreeSet<String>,
 }
 
 struct Bars {
@@ -30,11 +32,21 @@ impl Progress {
             projects: BTreeMap::new(),
             features: BTreeMap::new(),
         });
-        Self { bars, shown: BTreeMap::new() }
+        Self { bars, shown: BTreeMap::new(), begun: BTreeSet::new() }
     }
 
     /// Shows what changed in a project.
     pub(in crate::command) fn show(&mut self, document: &StatusDocument) {
+        // What passed before is a number, unless somebody wants to hear more.
+        let is_first = self.begun.insert(document.project.clone()) && !term::is_verbose();
+        let passed = document.features.iter().filter(|line| is_first && line.passes).count();
+        if passed > 0 {
+            let sentence = format!("{passed} of {} features pass already", document.counts.total);
+            match &self.bars {
+                Some(bars) => drop(bars.all.println(format!("  {sentence}"))),
+                None => plain(&document.project, &sentence),
+            }
+        }
         for line in &document.features {
             let key = (document.project.clone(), line.id.clone());
             let now = sentence(line);
@@ -43,9 +55,12 @@ impl Progress {
                 continue;
             }
             self.shown.insert(key, now.clone());
+            if is_first && line.passes {
+                continue;
+            }
             match &mut self.bars {
                 Some(bars) => bars.show_feature(&document.project, line, &now),
-                None => plain(&document.project, line, &now),
+                None => plain(&document.project, &format!("{}  {now}", line.id)),
             }
         }
         if let Some(bars) = &mut self.bars {
@@ -76,9 +91,9 @@ fn sentence(line: &FeatureLine) -> String {
     }
 }
 
-fn plain(project: &str, line: &FeatureLine, sentence: &str) {
+fn plain(project: &str, sentence: &str) {
     let time = chrono::Local::now().format("%H:%M:%S");
-    term::say(format!("{time} {project} {}  {sentence}", line.id));
+    term::say(format!("{time} {project} {sentence}"));
 }
 
 impl Bars {

@@ -26,6 +26,15 @@ pub(in crate::command) struct ToldDocument<'a> {
     runs: Vec<ToldLine<'a>>,
 }
 
+impl<'a> ToldDocument<'a> {
+    /// One run was told.
+    pub(in crate::command) fn of_one(order: &'a str, run: &'a str, waits: bool, request: &'a Request) -> Self {
+        let Request { by, why } = request;
+        let line = ToldLine { asked: run, run, result: "told", waits, reason: None };
+        Self { order, by, why, dry_run: false, runs: vec![line] }
+    }
+}
+
 /// What became of the order at one of them.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ToldLine<'a> {

@@ -19,23 +19,31 @@ pub(super) struct Target {
     pub(super) run: Result<RunId, String>,
 }
 
-pub(super) async fn find(access: &Access, named: &[String], tell: &Tell, order: &Order) -> Result<Vec<Target>> {
+/// The names, with the lines of standard input, to its end, for `-`.
+pub(super) fn written(named: &[String]) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for name in named {
+        if name != "-" {
+            names.push(name.clone());
+            continue;
+        }
+        for line in std::io::stdin().lock().lines() {
+            let line = line.context("cannot read standard input").map_err(usage)?;
+            // Whatever stands behind the id is for people.
+            names.extend(line.split_whitespace().next().map(str::to_owned));
+        }
+    }
+    Ok(names)
+}
+
+/// Those that are named, or that a filter finds.
+pub(super) async fn find(access: &Access, names: &[String], tell: &Tell, order: &Order) -> Result<Vec<Target>> {
     if !tell.filters.is_empty() {
         return filtered(access, tell, order).await;
     }
     let mut targets = Vec::new();
-    for name in named {
-        if name == "-" {
-            for line in std::io::stdin().lock().lines() {
-                let line = line.context("cannot read standard input").map_err(usage)?;
-                // Whatever stands behind the id is for people.
-                if let Some(id) = line.split_whitespace().next() {
-                    targets.push(target(access, id, &tell.dir).await?);
-                }
-            }
-        } else {
-            targets.push(target(access, name, &tell.dir).await?);
-        }
+    for name in names {
+        targets.push(target(access, name, &tell.dir).await?);
     }
     Ok(targets)
 }

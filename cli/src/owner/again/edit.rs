@@ -2,7 +2,7 @@
 
 use longhaul_engine::Payload;
 use longhaul_workflows::feature::Brief;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The same brief with other values.
 ///
@@ -12,9 +12,13 @@ pub(super) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, S
     let mut whole = plain(brief);
     for (key, text) in set {
         let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
+        let value = if CHECKS.contains(&key.as_str()) { as_checks(value) } else { value };
         *place(&mut whole, key)? = value.clone();
-        let read: Brief =
-            serde_json::from_value(whole.clone()).map_err(|error| format!("`{key}` cannot be {value}: {error}"))?;
+        let read: Brief = serde_json::from_value(whole.clone()).map_err(|error| {
+            let is_of_checks = CHECKS.iter().any(|checks| key.starts_with(checks));
+            let shape = if is_of_checks { SHAPE } else { "" };
+            format!("`{key}` cannot be {value}: {error}{shape}")
+        })?;
         whole = plain(&read);
         if *place(&mut whole, key)? == Value::Null && value != Value::Null {
             return Err(unknown(key));
@@ -25,6 +29,28 @@ pub(super) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, S
         return Err("`feature.id` stays what it is: it names the branch, the run and its work tree".into());
     }
     Ok(edited)
+}
+
+/// The keys that hold checks.
+const CHECKS: [&str; 3] = ["feature.checks", "settings.gate", "settings.baseline"];
+/// What a check looks like.
+const SHAPE: &str = "; checks are a list of commands, or of {\"name\": …, \"run\": COMMAND, \"timeout_seconds\": …}";
+
+/// Commands as checks, with the names that `longhaul feature add` gives them.
+fn as_checks(value: Value) -> Value {
+    let commands = match value {
+        Value::String(command) => vec![Value::String(command)],
+        Value::Array(commands) => commands,
+        other => return other,
+    };
+    let check = |(index, command): (usize, Value)| match command {
+        Value::String(run) => {
+            let name = if index == 0 { "check".into() } else { format!("check {}", index + 1) };
+            json!({ "name": name, "run": run })
+        }
+        other => other,
+    };
+    commands.into_iter().enumerate().map(check).collect()
 }
 
 fn plain(brief: &Brief) -> Value {
@@ -92,6 +118,13 @@ mod tests {
         check("feature.description", "Build it again.", Ok("Build it again."));
         check("settings.limits.failed_gate", "9", Err("unknown field"));
         check("settings.limits.failed_gates", "many", Err("cannot be \"many\""));
+        check(
+            "feature.checks",
+            r#"["true", {"name": "lint", "run": "make lint"}]"#,
+            Ok(r#""name":"check","run":"true"#),
+        );
+        check("feature.checks", "make test", Ok(r#""run":"make test"#));
+        check("feature.checks", "[1]", Err("checks are a list of commands"));
         check("feature.descriptoin", "x", Err("there is no"));
         check("feature.id", "other", Err("stays what it is"));
         check("target", "x", Err("begins with"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{append, entries};
+use super::{append, entries_without_claims};
 use crate::backlog::list::{FeatureList, own_entry};
 
 pub(super) fn write(list: &FeatureList, project_path: &str) -> String {
@@ -11,8 +11,8 @@ pub(super) fn write(list: &FeatureList, project_path: &str) -> String {
     let mut document = Map::new();
     document.insert("project_name".to_owned(), around.get("project_name").cloned().unwrap_or(json!(name)));
     document.insert("project_path".to_owned(), around.get("project_path").cloned().unwrap_or(json!(project_path)));
-    let features = entries(list).into_iter().map(|(feature, extra)| {
-        let mut entry = own_entry(feature);
+    let features = entries_without_claims(list).into_iter().map(|(feature, extra)| {
+        let mut entry = own_entry(&feature);
         append(&mut entry, extra);
         Value::from(entry)
     });

@@ -4,20 +4,27 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{append, entries};
+use super::{append, entries_without_claims};
 use crate::backlog::feature::{Feature, FeatureStatus};
-use crate::backlog::import::{ORDERS, PRIORITY_OF_P0};
+use crate::backlog::import::{KEPT_PRIORITY, ORDERS, beads_priority, criteria_of_beads, text_of_criteria};
 use crate::backlog::list::FeatureList;
 
 /// Where an import keeps the links of an issue.
 const KEPT_LINKS: &str = "beads_dependencies";
+/// Where it keeps the text of the acceptance criteria.
+const KEPT_CRITERIA: &str = "beads_acceptance_criteria";
 
 pub(super) fn write(list: &FeatureList) -> String {
-    let lines = entries(list).into_iter().map(|(feature, extra)| format!("{}\n", Value::from(issue(feature, extra))));
-    lines.collect()
+    let issues = entries_without_claims(list).into_iter().map(|(feature, extra)| issue(&feature, extra));
+    issues.fold(String::new(), |text, issue| text + &format!("{}\n", Value::from(issue)))
 }
 
 fn issue(feature: &Feature, mut extra: Map<String, Value>) -> Map<String, Value> {
+    let description = without_design(&feature.description, extra.get("design"));
+    let kept = extra.shift_remove(KEPT_CRITERIA);
+    let kept =
+        kept.as_ref().and_then(Value::as_str).filter(|kept| criteria_of_beads(kept) == feature.acceptance_criteria);
+    let criteria = kept.map_or_else(|| text_of_criteria(&feature.acceptance_criteria), str::to_owned);
     let mut issue = Map::new();
     let mut put = |key: &str, is_wanted: bool, value: Value| {
         if is_wanted {
@@ -27,10 +34,12 @@ fn issue(feature: &Feature, mut extra: Map<String, Value>) -> Map<String, Value>
     let links = links(feature, extra.shift_remove(KEPT_LINKS));
     put("id", true, json!(feature.id));
     put("title", true, json!(feature.name));
-    put("description", !feature.description.is_empty(), json!(feature.description));
-    put("acceptance_criteria", !feature.acceptance_criteria.is_empty(), json!(criteria(&feature.acceptance_criteria)));
+    put("description", !description.is_empty(), json!(description));
+    put("acceptance_criteria", !criteria.is_empty(), json!(criteria));
     put("status", true, json!(status(feature.status)));
-    put("priority", true, json!(PRIORITY_OF_P0.saturating_sub(feature.priority)));
+    let (priority, is_exact) = beads_priority(feature.priority);
+    put("priority", true, json!(priority));
+    put(KEPT_PRIORITY, !is_exact, json!(feature.priority));
     put("issue_type", feature.category.is_some(), json!(feature.category));
     put("dependencies", !links.is_empty(), json!(links));
     put("checks", !feature.checks.is_empty(), json!(feature.checks));
@@ -49,9 +58,12 @@ fn status(status: FeatureStatus) -> &'static str {
     }
 }
 
-/// One to a line; what is below the first line of a criterion is indented.
-fn criteria(criteria: &[String]) -> String {
-    criteria.iter().map(|text| format!("- {}", text.replace('\n', "\n  "))).collect::<Vec<_>>().join("\n")
+/// The description without the design that an import has appended: an issue has a place of its own for that.
+fn without_design<'a>(description: &'a str, design: Option<&Value>) -> &'a str {
+    let Some(design) = design.and_then(Value::as_str).map(str::trim).filter(|design| !design.is_empty()) else {
+        return description;
+    };
+    description.strip_suffix(&format!("Design:\n{design}")).map_or(description, str::trim_end)
 }
 
 /// The links that an import kept, without those that are no dependency any more, and those that are new.

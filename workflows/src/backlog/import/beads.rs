@@ -15,7 +15,11 @@ use crate::backlog::list::EntriesAt;
 pub(super) const RULE: Rule = Rule { syntax: Syntax::JsonLines, fits, read };
 
 /// The priority here of what is P0 there; P2 is the middle of both.
-pub(in crate::backlog) const PRIORITY_OF_P0: i64 = 2;
+const PRIORITY_OF_P0: i64 = 2;
+/// The last priority that there is there.
+const LAST: i64 = 4;
+/// Where an export keeps a priority for which there is none there.
+pub(in crate::backlog) const KEPT_PRIORITY: &str = "longhaul_priority";
 /// The types of links that order the work.
 pub(in crate::backlog) const ORDERS: [&str; 2] = ["blocks", "conditional-blocks"];
 
@@ -58,19 +62,50 @@ fn translated<'e>(mut issue: Entry<'e>, deleted: &BTreeSet<&str>) -> Entry<'e> {
         issue.take(key, field);
     }
     issue.carry("design", "Design");
-    match issue.value("priority").map(|value| (value, value.as_i64())) {
-        Some((_, Some(number))) => issue.put("priority", "priority", json!(PRIORITY_OF_P0.saturating_sub(number))),
-        Some((other, None)) => issue.put("priority", "priority", other.clone()),
-        None => {}
-    }
+    priority(&mut issue);
     match issue.value("acceptance_criteria") {
         Some(Value::String(text)) => {
-            issue.put("acceptance_criteria", "acceptance_criteria", json!(items_of_text(text)));
+            let items = criteria_of_beads(text);
+            if text_of_criteria(&items) == *text {
+                issue.put("acceptance_criteria", "acceptance_criteria", json!(items));
+            } else {
+                issue.put_and_keep("acceptance_criteria", "acceptance_criteria", json!(items));
+            }
         }
         _ => issue.take("acceptance_criteria", "acceptance_criteria"),
     }
     links(&mut issue, deleted);
     issue
+}
+
+/// The priority there, and whether it says all that the one here does.
+pub(in crate::backlog) fn beads_priority(priority: i64) -> (i64, bool) {
+    let exact = PRIORITY_OF_P0.saturating_sub(priority);
+    (exact.clamp(0, LAST), (0..=LAST).contains(&exact))
+}
+
+/// The acceptance criteria in a text.
+pub(in crate::backlog) fn criteria_of_beads(text: &str) -> Vec<String> {
+    items_of_text(text)
+}
+
+/// Acceptance criteria as an export writes them: one to a line; what is below the first line of one is indented.
+pub(in crate::backlog) fn text_of_criteria(criteria: &[String]) -> String {
+    criteria.iter().map(|text| format!("- {}", text.replace('\n', "\n  "))).collect::<Vec<_>>().join("\n")
+}
+
+fn priority(issue: &mut Entry<'_>) {
+    let Some(value) = issue.value("priority") else { return };
+    let kept = issue.value(KEPT_PRIORITY).and_then(Value::as_i64);
+    if kept.is_some() {
+        issue.take(KEPT_PRIORITY, "priority");
+    }
+    let read = value.as_i64().map(|number| match kept {
+        // One that was changed there counts as it is there.
+        Some(kept) if beads_priority(kept).0 == number => json!(kept),
+        _ => json!(PRIORITY_OF_P0.saturating_sub(number)),
+    });
+    issue.put("priority", "priority", read.unwrap_or_else(|| value.clone()));
 }
 
 /// The links that order the work become dependencies. Those that say more than that are kept too.

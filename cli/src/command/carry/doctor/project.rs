@@ -7,7 +7,7 @@ use longhaul_activities::git::{self, LockFile};
 use longhaul_activities::process::Holder;
 
 use super::Finding;
-use crate::command::run::can_be_found;
+use crate::command::run::why_not;
 use crate::owner::{Access, Answer, Ask, Standing, is_copy};
 use crate::place::Project;
 
@@ -55,11 +55,13 @@ async fn settings(root: &Path) -> Finding {
         Err(failure) => return Finding::problem("settings", failure.message, "correct the file that is named"),
     };
     match loaded.settings.agent.command.first().filter(|program| !program.is_empty()) {
-        Some(program) if can_be_found(root, program) => Finding::ok("agent", format!("`{program}` is there")),
-        Some(program) => {
-            let advice = "install it, or correct `command` under [agent] in longhaul.toml";
-            Finding::problem("agent", format!("`{program}` is not there"), advice)
-        }
+        Some(program) => match why_not(root, program) {
+            None => Finding::ok("agent", format!("`{program}` is there")),
+            Some(problem) => {
+                let advice = "install it, or correct `command` under [agent] in longhaul.toml";
+                Finding::problem("agent", format!("`{program}` {problem}"), advice)
+            }
+        },
         None => Finding::problem("agent", "none is set", "set `command` under [agent] in longhaul.toml"),
     }
 }

@@ -9,8 +9,8 @@ use crate::owner::{Access, Carried, Errand};
 
 pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
     let trees = trees(data_dir);
-    let unfinished = match unfinished(data_dir).await {
-        Ok(unfinished) => unfinished,
+    let (unfinished, blocked) = match unfinished(data_dir).await {
+        Ok(known) => known,
         Err(error) => {
             let advice = "see `longhaul check`; if it cannot be opened at all, restore a backup";
             return vec![Finding::problem("log", format!("{error:#}"), advice)];
@@ -21,8 +21,9 @@ pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
         findings.push(Finding::ok("log", format!("can be read; {} not over", counted(unfinished.len() as u64, "run"))));
     }
     for (owner, tree) in trees {
-        // The run of a feature is `project/feature/number`.
-        let needed = unfinished.iter().any(|run| *run == owner || run.starts_with(&format!("{owner}/")));
+        // The run of a feature is `project/feature/number`. A blocked feature is tried again from where its work stands.
+        let needed = blocked.contains(&owner)
+            || unfinished.iter().any(|run| *run == owner || run.starts_with(&format!("{owner}/")));
         if !needed {
             let shown = tree.display();
             let what = format!("{shown} belongs to no run that goes on; what is uncommitted in it may be wanted");
@@ -59,15 +60,18 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
 /// What cannot be read because a page of the log is damaged.
 async fn pages(data_dir: &Path) -> Vec<Finding> {
     let Ok(Some(access)) = Access::reach(data_dir).await else { return Vec::new() };
-    let Ok(Carried::Pages { unreadable }) = send(&access, Errand::Pages).await else { return Vec::new() };
+    let Ok(Carried::Pages { unreadable }) = send(access, Errand::Pages).await else { return Vec::new() };
     let advice = "save what can be read: longhaul export --all; then restore a backup: longhaul restore";
     unreadable.into_iter().map(|what| Finding::problem("log", what, advice)).collect()
 }
 
-async fn unfinished(data_dir: &Path) -> anyhow::Result<BTreeSet<String>> {
-    let Some(access) = Access::reach(data_dir).await? else { return Ok(BTreeSet::new()) };
-    match send(&access, Errand::Unfinished).await? {
-        Carried::Unfinished { runs } => Ok(runs.into_iter().map(|run| run.to_string()).collect()),
+/// The runs that are not over, and the features that are blocked.
+async fn unfinished(data_dir: &Path) -> anyhow::Result<(BTreeSet<String>, BTreeSet<String>)> {
+    let Some(access) = Access::reach(data_dir).await? else { return Ok(Default::default()) };
+    match send(access, Errand::Unfinished).await? {
+        Carried::Unfinished { runs, blocked } => {
+            Ok((runs.into_iter().map(|run| run.to_string()).collect(), blocked.into_iter().collect()))
+        }
         _ => Err(crate::command::unasked()),
     }
 }

@@ -15,18 +15,25 @@ const LETTER: usize = 8;
 const NARROWEST: usize = 90;
 const WIDEST: usize = 280;
 
+/// The head of a line: at the feature that needs the one where the line begins.
+const ARROW: &str = "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
+                     orient=\"auto\"><polygon points=\"0,0 8,4 0,8\" fill=\"#9e9e9e\"/></marker></defs>";
+
 pub(super) fn draw(document: &GraphDocument) -> String {
     let layout = Layout::of(document);
     let at = Places::of(document, &layout);
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
-         font-family=\"sans-serif\" font-size=\"13\">\n<title>Features of {2}</title>\n",
+         font-family=\"sans-serif\" font-size=\"13\">\n<title>Features of {2}</title>\n{ARROW}\n",
         at.width,
         at.height,
         escaped(&document.project)
     );
     for line in &layout.lines {
-        text += &format!("<path d=\"{}\" fill=\"none\" stroke=\"#9e9e9e\" stroke-width=\"1.5\"/>\n", at.path(line));
+        text += &format!(
+            "<path d=\"{}\" fill=\"none\" stroke=\"#9e9e9e\" stroke-width=\"1.5\" marker-end=\"url(#arrow)\"/>\n",
+            at.path(line)
+        );
     }
     for (place, kind) in layout.places.iter().enumerate() {
         if let Place::Feature(index) = kind {

@@ -1,18 +1,22 @@
 //! A graph for a terminal: each feature once, below the one of its needs that is furthest down; the others are named.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::super::page::{Page, colour};
 use super::super::tree::lines;
-use super::layout::ranks;
+use super::layout::{places, ranks};
 use crate::look::GraphDocument;
 use crate::look::graph::State;
+
+/// How deep a tree may become.
+const DEEPEST: usize = 40;
 
 pub(super) fn draw(page: Page, document: &GraphDocument) -> String {
     if document.features.is_empty() {
         return "no features".into();
     }
-    let order = order(document);
+    let deepest = page.width.map_or(DEEPEST, |width| (width / 4).clamp(4, DEEPEST));
+    let order = order(document, deepest);
     let depths: Vec<usize> = order.iter().map(|row| row.depth).collect();
     let leads = lines(&depths);
     let wide =
@@ -43,7 +47,8 @@ fn line(page: Page, document: &GraphDocument, lead: &str, row: &Row, column: usi
     if others.is_empty() {
         return shown;
     }
-    let others = format!("(also needs {})", others.join(", "));
+    let also = if above.is_some() { "also " } else { "" };
+    let others = format!("({also}needs {})", others.join(", "));
     if page.width.is_some_and(|width| text.chars().count() + gap.len() + words.len() + 2 + others.len() > width) {
         // The lines of the tree go on beside it.
         let beside = lead.replace("├─", "│ ").replace("└─", "  ");
@@ -65,11 +70,9 @@ fn sign(state: State) -> &'static str {
     }
 }
 
-/// The features in the order of the tree.
-fn order(document: &GraphDocument) -> Vec<Row> {
-    let ranks = ranks(document);
-    let places: BTreeMap<&str, usize> =
-        document.features.iter().enumerate().map(|(index, node)| (node.id.as_str(), index)).collect();
+/// The features in the order of the tree. One that would be too deep in it is the root of a tree of its own, further down.
+fn order(document: &GraphDocument, deepest: usize) -> Vec<Row> {
+    let (ranks, places) = (ranks(document), places(document));
     let mut families: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (index, node) in document.features.iter().enumerate() {
         // Of what it needs, the one that is furthest down.
@@ -79,12 +82,20 @@ fn order(document: &GraphDocument) -> Vec<Row> {
         families.entry(above).or_default().push(index);
     }
     let mut order = Vec::new();
-    let row = |depth, above| move |index| Row { depth, index, above };
-    let mut open: Vec<Row> = families.remove(&None).into_iter().flatten().rev().map(row(0, None)).collect();
-    while let Some(next) = open.pop() {
-        let children = families.remove(&Some(next.index)).into_iter().flatten().rev();
-        open.extend(children.map(row(next.depth + 1, Some(next.index))));
-        order.push(next);
+    let root = |index| Row { depth: 0, index, above: None };
+    let mut roots: VecDeque<Row> = families.remove(&None).into_iter().flatten().map(root).collect();
+    while let Some(first) = roots.pop_front() {
+        let mut open = vec![first];
+        while let Some(next) = open.pop() {
+            let children = families.remove(&Some(next.index)).unwrap_or_default();
+            if next.depth == deepest {
+                roots.extend(children.into_iter().map(root));
+            } else {
+                let below = |index| Row { depth: next.depth + 1, index, above: Some(next.index) };
+                open.extend(children.into_iter().rev().map(below));
+            }
+            order.push(next);
+        }
     }
     order
 }
@@ -93,6 +104,7 @@ fn order(document: &GraphDocument) -> Vec<Row> {
 mod tests {
     use super::super::tests::sample;
     use super::*;
+    use crate::look::graph::Node;
 
     fn graph() -> GraphDocument {
         sample(&[
@@ -118,5 +130,23 @@ mod tests {
         let drawn = draw(Page { width: Some(30), is_coloured: false }, &graph());
         assert!(drawn.lines().all(|line| line.chars().count() <= 30), "{drawn}");
         assert!(drawn.contains("\n  └─· shell  waiting\n      (also needs parser)\n"), "{drawn}");
+    }
+
+    #[test]
+    fn a_long_chain_is_several_trees() {
+        let ids: Vec<String> = (0..20_000).map(|number| format!("f{number}")).collect();
+        let mut graph = sample(&[]);
+        let needs = |index: usize| index.checked_sub(1).map(|before| ids[before].clone()).into_iter().collect();
+        graph.features = (0..ids.len())
+            .map(|index| Node {
+                id: ids[index].clone(),
+                name: String::new(),
+                state: State::Waiting,
+                depends_on: needs(index),
+            })
+            .collect();
+        let drawn = draw(Page { width: None, is_coloured: false }, &graph);
+        assert!(drawn.contains("\n· f41 ") && drawn.contains("waiting  (needs f40)"), "{}", &drawn[..10_000]);
+        assert_eq!(drawn.lines().count(), 20_000);
     }
 }
