@@ -241,8 +241,12 @@ pub(crate) struct FeatureUnblock {
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("outcome").required(true).args(["landed", "not_landed"]))]
 pub(crate) struct Reconcile {
-    /// The run that is parked
+    /// The run that is parked: its id, or a part that only one has; or a feature of the project: its last run
+    #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
+    /// The project in which a feature is looked for by its id
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
     /// The effect happened
     #[arg(long)]
     pub(crate) landed: bool,

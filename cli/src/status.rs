@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_engine::{EventStore, MessageBody, Request, RunId, Status, Stop, StoreError, Summary};
+use longhaul_engine::{EventStore, Request, RunId, Status, Stop, StoreError, Summary};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::feature::FeatureProgress;
 use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectView};
@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::heard::Features;
+use crate::pending::Pending;
 
 /// Where a project stands.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -137,7 +138,7 @@ pub(crate) async fn of_project(
     let view = published.get(ProjectView::KEY).and_then(|view| view.read::<ProjectView>().ok());
     let backlog = published.get(BacklogView::KEY).and_then(|view| view.read::<BacklogView>().ok());
     let Features { views, is_changed } = Features::of(store, project, &published).await?;
-    let standing = standing(store, project, &summary, stuck).await?;
+    let standing = standing(store, project, &summary, stuck, is_running).await?;
     let mut document = StatusDocument {
         project: project.to_string(),
         root: String::new(),
@@ -155,7 +156,7 @@ pub(crate) async fn of_project(
     };
     for feature in backlog.map(|backlog| backlog.features).unwrap_or_default() {
         let view = views.get(feature.id.as_str());
-        let (line, is_active) = line(store, &feature, view, &views, stuck).await?;
+        let (line, is_active) = line(store, &feature, view, &views, stuck, is_running).await?;
         document.active_runs += usize::from(is_active);
         document.features.push(line);
     }
@@ -277,6 +278,7 @@ async fn line(
     view: Option<&FeatureView>,
     views: &BTreeMap<String, FeatureView>,
     stuck: &BTreeMap<RunId, Stop>,
+    is_running: bool,
 ) -> Result<(FeatureLine, bool), StoreError> {
     let mut line = FeatureLine::pending(feature);
     let passes = |id: &str| views.get(id).is_some_and(|view| view.passes);
@@ -302,10 +304,14 @@ async fn line(
         line.sessions += progress.sessions;
     }
     let Some(summary) = store.summary(run).await? else { return Ok((line, true)) };
-    let standing = standing(store, run, &summary, stuck).await?;
+    let standing = standing(store, run, &summary, stuck, is_running).await?;
     if let Some(reason) = standing.needs_person {
         line.reason = Some(reason);
         line.needs_person = true;
+    }
+    if let Some(told) = standing.told {
+        line.reason = Some(told);
+        line.needs_person = false;
     }
     Ok((line, standing.is_active))
 }
@@ -314,6 +320,8 @@ async fn line(
 struct Standing {
     is_active: bool,
     paused: Option<Request>,
+    /// What it was told, and is done before all else.
+    told: Option<String>,
     needs_person: Option<String>,
 }
 
@@ -322,18 +330,13 @@ async fn standing(
     run: &RunId,
     summary: &Summary,
     stuck: &BTreeMap<RunId, Stop>,
+    is_running: bool,
 ) -> Result<Standing, StoreError> {
-    let mut paused = match &summary.status {
+    let pending = Pending::of(store, run).await?;
+    let paused = pending.paused(match &summary.status {
         Status::Paused(request) => Some(request.clone()),
         _ => None,
-    };
-    for message in store.mailbox(run).await? {
-        match message.body {
-            MessageBody::Pause(request) => paused = Some(request),
-            MessageBody::Resume(_) => paused = None,
-            _ => {}
-        }
-    }
+    });
     let is_stuck = stuck.get(run).map(ToString::to_string);
     let parked = match &summary.status {
         Status::Parked(reason) => Some(reason.clone()),
@@ -349,5 +352,7 @@ async fn standing(
         Status::Waiting { until } => until.is_some(),
         _ => false,
     };
-    Ok(Standing { is_active: works && is_stuck.is_none(), paused, needs_person: is_stuck.or(parked).or(by_whom) })
+    let told = if pending.end.is_some() || pending.answer.is_some() { pending.words(is_running) } else { None };
+    let needs_person = is_stuck.clone().or(parked).or(by_whom);
+    Ok(Standing { is_active: works && is_stuck.is_none(), paused, told, needs_person })
 }

@@ -201,9 +201,13 @@ fn labels_and_settings_of_a_batch_reach_the_runs() {
     let file = world.write("", |number| if number == 0 { approval.into() } else { String::new() });
     let report = world.batch(&file, &["-o", "json"]).exits(5).json();
     assert_eq!(states(&report), ["suspended", "passed"]);
+    let why = world.longhaul.call(&["why", "batch/nightly"]).exits(0).clone();
+    why.says("p0 is suspended: parser: waits for a person: `longhaul approve").says("`longhaul batch FILE` goes on");
+    assert!(!why.out.contains("message") && !why.out.contains("longhaul run"), "{}", why.out);
     world.longhaul.call(&["approve", "--filter", "label.team=ops"]).exits(2).says("no run fits");
     world.longhaul.call(&["approve", "--filter", "label.team=web", "--filter", "label.batch=nightly"]).exits(0);
     world.batch(&file, &[]).exits(0).says("2 passed");
+    world.longhaul.call(&["why", "batch/nightly"]).exits(0).says("It is done: all features of its 2 projects pass.");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 
 mod activities;
 mod again;
+mod asked;
 mod batch;
+mod births;
 mod carry;
 mod command_line;
 mod crash;
@@ -13,6 +15,7 @@ mod kill;
 mod locks;
 mod look;
 mod moved;
+mod names;
 mod pauses;
 mod project_crash;
 mod replay;

@@ -77,7 +77,7 @@ fn a_feature_waits_for_approval_and_goes_back_when_it_is_denied() {
     assert!(world.project.landed("main").is_empty());
     world.tell(&["why", "parser"]).exits(0).says("a person has to agree before it is merged");
     world.tell(&["deny", "parser"]).exits(2).says("--why");
-    world.tell(&["approve", "nothing"]).exits(2).says("no such project or run");
+    world.tell(&["approve", "nothing"]).exits(2).says("the log knows no run or feature `nothing`");
     world.tell(&["approve", "parser", "nothing"]).exits(5).says("when it is run again");
     world.tell(&["approve", "parser"]).exits(2).says("an answer in its mailbox already");
     world.run().exits(3);

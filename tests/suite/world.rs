@@ -142,7 +142,7 @@ fn id_of(project: &Project) -> String {
 }
 
 /// The commands that look for features in the project of `--dir`.
-const IN_A_PROJECT: [&str; 13] = [
+const IN_A_PROJECT: [&str; 21] = [
     "describe",
     "history",
     "logs",
@@ -156,6 +156,14 @@ const IN_A_PROJECT: [&str; 13] = [
     "steer",
     "approve",
     "deny",
+    "fork",
+    "restart",
+    "checkpoint",
+    "checkpoints",
+    "reconcile",
+    "replay",
+    "export",
+    "tree",
 ];
 
 /// A text is what was recorded.

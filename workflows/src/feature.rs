@@ -68,7 +68,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     }
 
     loop {
-        if let Some(reason) = work.exhausted() {
+        if let Some(reason) = work.exhausted(context).await? {
             return Ok(work.blocked(reason));
         }
         work.hear(context).await?;

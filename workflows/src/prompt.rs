@@ -98,6 +98,21 @@ fn rules(text: &mut String) {
 
 /// What went wrong, told to an agent, or to a person if there is no further session.
 pub fn told(problem: &Problem) -> String {
+    told_in(problem, Wording::Plain)
+}
+
+/// The words in which something is told. Histories hold what they were recorded with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wording {
+    /// Output is announced, also where there is none; all is counted in `times`.
+    First,
+    /// Only what is there is spoken of.
+    Plain,
+}
+
+/// The same in these words.
+pub(crate) fn told_in(problem: &Problem, wording: Wording) -> String {
+    let failed_check = |evidence| failed_check(evidence, wording);
     match problem {
         Problem::CheckFailed { evidence, merged_with: None } => failed_check(evidence),
         Problem::CheckFailed { evidence, merged_with: Some(tip) } => format!(
@@ -111,7 +126,7 @@ pub fn told(problem: &Problem) -> String {
             output.trim_end()
         ),
         Problem::SessionFailed { reason, output_tail } => {
-            format!("It ended so: {reason}. The end of its output:\n\n```\n{}\n```", output_tail.trim_end())
+            format!("It ended so: {reason}.{}", output(" ", output_tail, wording))
         }
         Problem::Denied { by, why } => {
             format!("The checks passed, but {by} looked at it and does not want it merged as it is:\n\n{}", why.trim())
@@ -120,13 +135,21 @@ pub fn told(problem: &Problem) -> String {
 }
 
 /// A failed check: what was run, on which commit, how it ended, and the end of its output.
-fn failed_check(evidence: &Evidence) -> String {
+fn failed_check(evidence: &Evidence, wording: Wording) -> String {
     format!(
-        "The check `{}` failed on commit {}: {}.\n\n    {}\n\nThe end of its output:\n\n```\n{}\n```",
+        "The check `{}` failed on commit {}: {}.\n\n    {}{}",
         evidence.name,
         evidence.commit,
         evidence.ending(),
         evidence.command,
-        evidence.output_tail.trim_end()
+        output("\n\n", &evidence.output_tail, wording)
     )
+}
+
+/// The end of an output, behind what leads to it; nothing if there is none.
+fn output(lead: &str, tail: &str, wording: Wording) -> String {
+    match (tail.trim_end(), wording) {
+        ("", Wording::Plain) => String::new(),
+        (tail, _) => format!("{lead}The end of its output:\n\n```\n{tail}\n```"),
+    }
 }

@@ -8,8 +8,12 @@ use super::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fork {
-    /// A run of a feature that is over: `<project>/<feature>/<n>`, or without the number its last one
+    /// A run of a feature that is over: its id, or a part that only one has; or a feature of the project: its last run
+    #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
+    /// The project in which a feature is looked for by its id
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
     /// The step: `start`, `session:N`, `checkpoint:N`, or a position in the history; `longhaul checkpoints RUN` lists them
     #[arg(long, value_name = "STEP", visible_alias = "event-id")]
     pub(crate) from: From,
@@ -26,8 +30,12 @@ pub(crate) struct Fork {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Restart {
-    /// A run of a feature that is over: `<project>/<feature>/<n>`, or without the number its last one
+    /// A run of a feature that is over: its id, or a part that only one has; or a feature of the project: its last run
+    #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
+    /// The project in which a feature is looked for by its id
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
     /// Why; kept in the history
     #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
     pub(crate) why: String,
@@ -47,8 +55,12 @@ pub(crate) struct Rollback {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Checkpoint {
-    /// A run of a feature: `<project>/<feature>/<n>`, or without the number its last one
+    /// A run of a feature: its id, or a part that only one has; or a feature of the project: its last run
+    #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
+    /// The project in which a feature is looked for by its id
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
     /// What it is, for the list
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(crate) note: String,
@@ -59,9 +71,13 @@ pub(crate) struct Checkpoint {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Checkpoints {
-    /// A run, or the directory of a project for all of its features
-    #[arg(default_value = ".")]
-    pub(crate) target: String,
+    /// A run or a feature, or a project (its id or its directory) for all of its features [default: the project
+    /// here]
+    #[arg(value_name = "RUN|FEATURE|DIR")]
+    pub(crate) target: Option<String>,
+    /// The project in which a feature is looked for by its id
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

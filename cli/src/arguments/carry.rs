@@ -11,10 +11,11 @@ use super::Output;
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Which {
-    /// One run
+    /// One run: its id, or a part that only one has; or a feature of the project: its last run
+    #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: Option<String>,
     /// A project (its id or its directory): its run and all below it
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "DIR|ID")]
     pub(crate) project: Option<String>,
     /// Every run of the log
     #[arg(long)]
@@ -23,15 +24,18 @@ pub(crate) struct Which {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Replay {
-    /// Runs of the log, or files: exports, backups, histories, directories of them; - for standard input
-    #[arg(required_unless_present_any = ["project", "all"], conflicts_with_all = ["project", "all"], value_name = "RUN|FILE")]
+    /// Files: exports, backups, histories, directories of them; - for standard input; or runs or features of the log
+    #[arg(required_unless_present_any = ["project", "all"], conflicts_with_all = ["project", "all"], value_name = "RUN|FEATURE|FILE")]
     pub(crate) targets: Vec<String>,
     /// A project of the log (its id or its directory): its run and all below it
-    #[arg(long, value_name = "ID", conflicts_with = "all")]
+    #[arg(long, value_name = "DIR|ID", conflicts_with = "all")]
     pub(crate) project: Option<String>,
     /// Every run of the log
     #[arg(long)]
     pub(crate) all: bool,
+    /// The project in which a feature is looked for by its id
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
     /// How the verdicts are written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -41,6 +45,9 @@ pub(crate) struct Replay {
 pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) which: Which,
+    /// The project in which a feature is looked for by its id
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
     /// Write to this file instead of standard output; compressed if its name ends in .zst
     #[arg(short = 'O', long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
@@ -90,7 +97,7 @@ pub(crate) struct Prune {
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Ended::Completed, Ended::Failed, Ended::Cancelled])]
     pub(crate) status: Vec<Ended>,
     /// Only runs of this project (its id or its directory)
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "DIR|ID")]
     pub(crate) project: Option<String>,
     /// Say what would be pruned, and prune nothing
     #[arg(long)]

@@ -8,7 +8,7 @@ use clap::{Subcommand, ValueEnum};
 
 use super::Output;
 use crate::command::schema;
-use crate::look::STATES;
+use crate::look::{KINDS, STATES};
 
 /// The commands that look and change nothing.
 #[derive(Debug, Subcommand)]
@@ -41,8 +41,8 @@ pub(crate) struct List {
     /// Only runs that stand so; may be repeated
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = PossibleValuesParser::new(STATES))]
     pub(crate) status: Vec<String>,
-    /// Only runs of this workflow: project, feature
-    #[arg(long, value_name = "WORKFLOW")]
+    /// Only runs of this workflow
+    #[arg(long, value_name = "WORKFLOW", value_parser = PossibleValuesParser::new(KINDS))]
     pub(crate) kind: Option<String>,
     /// Only runs of this feature
     #[arg(long, value_name = "ID")]
@@ -131,9 +131,12 @@ pub(crate) struct Logs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tree {
-    /// A run, or the directory of a project
-    #[arg(value_name = "RUN|DIR", default_value = ".")]
-    pub(crate) target: String,
+    /// A run or a feature, or the directory of a project [default: the project here]
+    #[arg(value_name = "RUN|FEATURE|DIR")]
+    pub(crate) target: Option<String>,
+    /// The project in which a feature is looked for by its id
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use chrono::{DateTime, Utc};
-use longhaul_engine::{RunId, StoreError};
+use longhaul_engine::StoreError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::named;
 use super::page::{self, Page};
 use crate::arguments::{Checkpoint, Checkpoints, Fork, Output, Restart, Rollback};
 use crate::document;
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::owner::{self, Access, Again, Answer, Ask, From, Limits, Report, Row, Server};
 use crate::place::Project;
 use crate::term;
@@ -30,6 +31,10 @@ struct CheckpointLine {
     run: String,
     /// How `fork --from` calls it: `session:N`, `checkpoint:N`, or the position.
     name: String,
+    /// Whether `fork` can go on from it.
+    fork: bool,
+    /// Whether `rollback --to` takes its commit: it landed.
+    rollback: bool,
     /// The position in the history of the run.
     position: u64,
     at: DateTime<Utc>,
@@ -42,9 +47,11 @@ struct CheckpointLine {
 
 impl CheckpointsDocument {
     fn of(rows: Vec<Row>) -> Self {
-        let line = |Row { run, name, checkpoint }: Row| CheckpointLine {
+        let line = |Row { run, name, fork, rollback, checkpoint }: Row| CheckpointLine {
             run: run.to_string(),
             name,
+            fork,
+            rollback,
             position: checkpoint.position,
             at: checkpoint.at,
             commit: checkpoint.commit,
@@ -56,17 +63,18 @@ impl CheckpointsDocument {
 }
 
 pub(super) async fn fork(data_dir: &Path, arguments: Fork) -> Result<Exit> {
-    let run = RunId::new(arguments.run).map_err(usage)?;
+    let access = super::reach(data_dir).await?;
+    let run = named::run(&access, &arguments.run, &arguments.dir).await?;
     let request = super::requested(&arguments.why);
     let again = Again::Fork { run, from: arguments.from, note: arguments.note, set: arguments.set, request };
-    ask(&super::reach(data_dir).await?, again).await
+    ask(&access, again).await
 }
 
 pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit> {
-    let run = RunId::new(arguments.run).map_err(usage)?;
+    let access = super::reach(data_dir).await?;
+    let run = named::run(&access, &arguments.run, &arguments.dir).await?;
     let request = super::requested(&arguments.why);
-    ask(&super::reach(data_dir).await?, Again::Fork { run, from: From::Start, note: None, set: Vec::new(), request })
-        .await
+    ask(&access, Again::Fork { run, from: From::Start, note: None, set: Vec::new(), request }).await
 }
 
 pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exit> {
@@ -91,14 +99,17 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
 }
 
 pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result<Exit> {
-    let run = RunId::new(arguments.run).map_err(usage)?;
+    let access = super::reach(data_dir).await?;
+    let run = named::run(&access, &arguments.run, &arguments.dir).await?;
     let request = super::requested(&arguments.why);
-    ask(&super::reach(data_dir).await?, Again::Checkpoint { run, note: arguments.note, request }).await
+    ask(&access, Again::Checkpoint { run, note: arguments.note, request }).await
 }
 
 pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Result<Exit> {
     let access = super::reach(data_dir).await?;
-    let target = target_run(&arguments.target).await?;
+    let target = arguments.target.clone().unwrap_or_else(|| arguments.dir.to_string_lossy().into_owned());
+    let target = named::run_or_dir(&access, &target, &arguments.dir).await?;
+    let target = target.map_err(|unknown| named::refusal(&unknown))?;
     let answer = super::ask(&access, Ask::Again { again: Again::Checkpoints { target } }).await?;
     let Answer::Again { report: Report::Checkpoints { rows } } = answer else { return Ok(Exit::Ok) };
     match arguments.output {
@@ -110,23 +121,17 @@ pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Res
 
 /// For people.
 fn table(rows: &[Row]) -> String {
-    let row = |Row { run, name, checkpoint }: &Row| {
+    let row = |Row { run, name, fork, rollback, checkpoint }: &Row| {
+        let takes = [(*fork, "fork"), (*rollback, "rollback")].into_iter().filter(|(takes, _)| *takes);
+        let takes: Vec<&str> = takes.map(|(_, verb)| verb).collect();
         let at = page::time(checkpoint.at);
         let commit = checkpoint.commit.chars().take(10).collect();
         let position = checkpoint.position.to_string();
-        vec![run.to_string(), name.clone(), position, at, commit, page::safe(&checkpoint.step)]
+        let name = if *fork { name.clone() } else { String::new() };
+        vec![run.to_string(), name, position, takes.join(", "), at, commit, page::safe(&checkpoint.step)]
     };
     let rows: Vec<_> = rows.iter().map(row).collect();
-    Page::here().table(&["RUN", "FROM", "POSITION", "TIME", "COMMIT", "STEP"], &rows)
-}
-
-/// What is meant: a directory of a project, or the id of a run.
-async fn target_run(target: &str) -> Result<RunId> {
-    let path = Path::new(target);
-    if path.is_dir() {
-        return Ok(Project::at(path).await?.id);
-    }
-    RunId::new(target).map_err(|error| usage(format!("{error}, and there is no directory of that name")))
+    Page::here().table(&["RUN", "FROM", "POSITION", "FOR", "TIME", "COMMIT", "STEP"], &rows)
 }
 
 /// Asks, and says what came of it.
@@ -135,7 +140,7 @@ async fn ask(access: &Access, again: Again) -> Result<Exit> {
         Answer::Again { report: Report::Forked { run, origin, asked, position, commit } } => {
             if position != asked {
                 term::say(format!(
-                    "position {asked} is not behind a whole step that can be gone on from; {position} is the last before it"
+                    "position {asked} is within a step: it goes on behind {position}, the last one that is whole before it"
                 ));
             }
             let on = commit.map_or_else(|| "with a fresh work tree".to_owned(), |commit| format!("on commit {commit}"));

@@ -9,6 +9,7 @@ mod demo;
 mod feature;
 mod init;
 mod look;
+mod named;
 mod page;
 mod reconcile;
 mod run;
@@ -21,6 +22,7 @@ use std::path::Path;
 use anyhow::Result;
 use longhaul_engine::Request;
 
+use crate::arguments::look::Look;
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Answer, Ask, Order};
@@ -28,9 +30,16 @@ use crate::place;
 
 /// Runs a command.
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+    // What needs no log runs also where there is no place for one.
+    let command = match arguments.command {
+        Command::Init(init) => return init::run(&init).await,
+        Command::Look(Look::Schema(schema)) => return schema::run(&schema),
+        Command::Replay(replay) => return carry::replay(arguments.data_dir.as_deref(), &replay).await,
+        Command::Completions(completions) => return Ok(completions::run(&completions)),
+        command => command,
+    };
     let data_dir = place::data_dir(arguments.data_dir.as_deref())?;
-    match arguments.command {
-        Command::Init(init) => init::run(&init).await,
+    match command {
         Command::Run(run) => run::run(&data_dir, &run).await,
         Command::Batch(batch) => batch::run(&data_dir, &batch).await,
         Command::Status(show) => status::run(&data_dir, &show).await,
@@ -50,7 +59,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Checkpoint(checkpoint) => again::checkpoint(&data_dir, checkpoint).await,
         Command::Checkpoints(checkpoints) => again::checkpoints(&data_dir, &checkpoints).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
-        Command::Replay(replay) => carry::replay(&data_dir, &replay).await,
         Command::Export(export) => carry::export(&data_dir, &export).await,
         Command::Import(import) => carry::import(&data_dir, &import).await,
         Command::Backup(backup) => carry::backup(&data_dir, &backup).await,
@@ -60,7 +68,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Doctor(doctor) => carry::doctor(&data_dir, &doctor).await,
         Command::Demo(demo) => demo::run(&data_dir, &demo).await,
         Command::Bench(bench) => bench::run(&data_dir, &bench).await,
-        Command::Completions(completions) => Ok(completions::run(&completions)),
+        Command::Init(_) | Command::Replay(_) | Command::Completions(_) => unreachable!("it has run already"),
     }
 }
 

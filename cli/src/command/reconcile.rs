@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use longhaul_engine::RunId;
 
 use crate::arguments::Reconcile;
 use crate::exit::{Exit, usage};
@@ -11,10 +10,10 @@ use crate::owner::{Answer, Ask};
 use crate::term;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Reconcile) -> Result<Exit> {
-    let run = RunId::new(arguments.run.clone()).map_err(usage)?;
     let output = arguments.output.as_deref().map(serde_json::from_str).transpose();
     let output = output.context("--output is not JSON").map_err(|error| usage(format!("{error:#}")))?;
     let access = super::reach(data_dir).await?;
+    let run = super::named::run(&access, &arguments.run, &arguments.dir).await?;
     let request = super::requested(&arguments.why);
     let question = Ask::Reconcile { run: run.clone(), landed: arguments.landed, output, request };
     if let Answer::Told { .. } = super::ask(&access, question).await? {

@@ -8,6 +8,7 @@ use super::page::{self, Page};
 use crate::arguments::{Output, Show};
 use crate::document;
 use crate::exit::{Exit, usage};
+use crate::look::report::brief;
 use crate::owner::{Access, Answer, Ask};
 use crate::place::Project;
 use crate::status::{self, FeatureLine, ShownPhase, StatusDocument};
@@ -109,7 +110,7 @@ pub(super) fn state(line: &FeatureLine) -> &'static str {
 
 fn remark(line: &FeatureLine) -> String {
     if let Some(reason) = &line.reason {
-        return first_line(reason);
+        return first_line(&brief(reason));
     }
     if let Some(step) = &line.step {
         return step.clone();

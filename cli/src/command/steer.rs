@@ -83,34 +83,30 @@ async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> 
 
 async fn tell_one(
     access: &Access,
-    target: Target,
+    Target { asked, run }: Target,
     dry_run: bool,
     order: &Order,
     request: &Request,
 ) -> Result<Vec<Line>> {
-    let line = |run: RunId, outcome, waits| Line { run: run.to_string(), outcome, waits };
-    let ask = Ask::Steer { targets: target.runs, order: order.clone(), request: request.clone(), dry_run };
-    Ok(match access.ask(ask).await? {
-        Answer::Told { runs, .. } if runs.is_empty() => {
-            vec![Line {
-                run: target.written,
-                outcome: Outcome::Refused("nothing of it is going on".into()),
-                waits: false,
-            }]
+    let line = |run: Option<RunId>, outcome, waits| Line { asked: asked.clone(), run, outcome, waits };
+    let target = match run {
+        Ok(run) => run,
+        Err(reason) => return Ok(vec![line(None, Outcome::Unknown(reason), false)]),
+    };
+    let ask = Ask::Steer { target: target.clone(), order: order.clone(), request: request.clone(), dry_run };
+    let not_told = |outcome| Ok(vec![line(Some(target.clone()), outcome, false)]);
+    match access.ask(ask).await? {
+        Answer::Told { runs, .. } if runs.is_empty() => not_told(Outcome::Refused("nothing of it is going on".into())),
+        Answer::Told { runs, waits } => {
+            let outcome = || if dry_run { Outcome::WouldBe } else { Outcome::Told };
+            Ok(runs.into_iter().map(|run| line(Some(run), outcome(), waits)).collect())
         }
-        Answer::Told { runs, waits } if dry_run => {
-            runs.into_iter().map(|run| line(run, Outcome::WouldBe, waits)).collect()
-        }
-        Answer::Told { runs, waits } => runs.into_iter().map(|run| line(run, Outcome::Told, waits)).collect(),
-        Answer::Unknown { .. } => vec![Line { run: target.written, outcome: Outcome::Unknown, waits: false }],
-        Answer::Refused { reason } => {
-            vec![Line { run: target.written, outcome: Outcome::Refused(reason), waits: false }]
-        }
-        Answer::SoAlready { reason } => {
-            vec![Line { run: target.written, outcome: Outcome::SoAlready(reason), waits: false }]
-        }
-        Answer::Held { reason } => vec![Line { run: target.written, outcome: Outcome::Held(reason), waits: false }],
-        Answer::Failed { reason } => return Err(anyhow::anyhow!(reason)),
-        _ => return Err(super::unasked()),
-    })
+        // A project in whose directory nothing has run yet.
+        Answer::Unknown { run } => not_told(Outcome::Unknown(format!("the log knows no project or run `{run}`"))),
+        Answer::Refused { reason } => not_told(Outcome::Refused(reason)),
+        Answer::SoAlready { reason } => not_told(Outcome::SoAlready(reason)),
+        Answer::Held { reason } => not_told(Outcome::Held(reason)),
+        Answer::Failed { reason } => Err(anyhow::anyhow!(reason)),
+        _ => Err(super::unasked()),
+    }
 }

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::{Activity, Evidence, Facts, Segment, Session};
 use super::list::RunLine;
+use super::outcomes::Outcomes;
 use super::{Told, View, told};
+use crate::pruned;
 
 /// A run: where it stands, and what was done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +27,9 @@ pub(crate) struct DescribeDocument {
     pub(crate) waits_for: Vec<String>,
     /// How many events its history has.
     pub(crate) events: u64,
+    /// When its history was let go of, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pruned_at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_event_at: Option<DateTime<Utc>>,
     /// Messages that it has not taken yet.
@@ -90,6 +95,7 @@ impl View<'_> {
     pub(super) async fn describe(&self, run: &RunId) -> Result<DescribeDocument, StoreError> {
         let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         let facts = Facts::of(&self.store.read(run, 0).await?);
+        let pruned_at = pruned::at(&summary).map(str::to_owned);
         let line = self.line(run.clone(), summary).await?;
         let why = if line.ended_at.is_none() { self.why_run(run).await?.reasons } else { Vec::new() };
         let mailbox = self.store.mailbox(run).await?.into_iter();
@@ -99,22 +105,18 @@ impl View<'_> {
             Some(FeatureOutcome::Blocked { reason, .. }) => (None, Some(reason)),
             None => (None, None),
         };
-        let status = match (&commit, &blocked) {
-            (Some(_), _) => "passed".into(),
-            (_, Some(_)) => "blocked".into(),
-            _ => line.status.clone(),
-        };
         Ok(DescribeDocument {
             is_running: self.is_running,
             step: facts.step.clone().filter(|_| line.ended_at.is_none()),
             waits_for: why.into_iter().filter(|reason| reason.kind.holds()).map(|reason| reason.text).collect(),
             events: facts.events,
+            pruned_at,
             last_event_at: facts.last_at,
             mailbox: mailbox.map(|message| Waiting::of(&message)).collect(),
             ancestors: self.ancestors(line.parent.clone()).await?,
             children: self.children(run).await?,
             cost: cost(&facts.sessions),
-            run: RunLine { status, reason: line.reason.clone().or(blocked), ..line },
+            run: RunLine { reason: line.reason.clone().or(blocked), ..line },
             commit,
             told: facts.told,
             segments: facts.segments,
@@ -136,13 +138,11 @@ impl View<'_> {
     /// The runs that this one started: their ids are below its own.
     async fn children(&self, run: &RunId) -> Result<Vec<RunLine>, StoreError> {
         let below = self.store.runs(&format!("{run}/")).await?;
-        let mut outcomes = super::list::Outcomes::default();
+        let mut outcomes = Outcomes::default();
         let mut children = Vec::new();
         for (child, summary) in below {
             if summary.parent.as_ref() == Some(run) {
-                let mut line = RunLine::of(child, summary);
-                outcomes.apply(self, &mut line).await?;
-                children.push(line);
+                children.push(self.line_by(child, summary, &mut outcomes).await?);
             }
         }
         children.sort_by(|one, other| one.started_at.cmp(&other.started_at).then_with(|| one.run.cmp(&other.run)));

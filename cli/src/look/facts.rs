@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
-use longhaul_engine::{Event, EventKind, Failure, FailureKind, Slot};
+use longhaul_engine::{Event, EventKind, Failure, FailureKind, Request, Slot};
 use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureProgress;
 use serde_json::Value;
@@ -40,7 +40,9 @@ pub(super) struct Facts {
     pub(super) segments: Vec<Segment>,
     pub(super) output: Option<longhaul_engine::Payload>,
     /// Who asked for the end, and why.
-    pub(super) cancelled_by: Option<longhaul_engine::Request>,
+    pub(super) cancelled_by: Option<Request>,
+    /// Who ended it at once, and why.
+    pub(super) terminated_by: Option<Request>,
     /// What people told it.
     pub(super) told: Vec<Told>,
     /// Calls whose start is recorded, and whose end is not.
@@ -92,6 +94,10 @@ impl Facts {
             EventKind::MessageReceived { .. } | EventKind::TimerFired { .. } => self.waits = None,
             EventKind::CancelDelivered { request, .. } => self.cancelled_by = Some(request.clone()),
             EventKind::RunCompleted { output } => self.output = Some(output.clone()),
+            EventKind::RunCancelled => {
+                let told = self.told.last().filter(|told| told.what == Told::TERMINATE);
+                self.terminated_by = told.map(|told| Request { by: told.by.clone(), why: told.why.clone() });
+            }
             _ => {}
         }
     }
@@ -108,6 +114,7 @@ impl Facts {
         self.step = None;
         self.output = None;
         self.cancelled_by = None;
+        self.terminated_by = None;
     }
 
     fn activity(&mut self, name: &str) -> &mut Activity {

@@ -6,6 +6,7 @@ use longhaul_storage::history_file;
 use serde::{Deserialize, Serialize};
 
 use super::{Name, View, words};
+use crate::pruned;
 
 /// How many events are on a page.
 const PAGE: usize = 1000;
@@ -45,18 +46,26 @@ pub(crate) struct Happened {
 }
 
 impl View<'_> {
-    pub(super) async fn history(&self, run: &RunId, query: &Query) -> Result<HistoryPage, StoreError> {
+    /// A page of a history, or why there is none.
+    pub(super) async fn history(&self, run: &RunId, query: &Query) -> Result<Result<HistoryPage, String>, StoreError> {
         // Asked first: what is appended in between is on the next page, and not lost.
         let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
-        let events = self.store.read(run, query.from).await?;
-        let more = events.len() > PAGE;
+        if let Some(at) = pruned::at(&summary) {
+            return Ok(Err(pruned::refusal(run, at)));
+        }
+        // With the one before: what an event means may depend on that.
+        let events = self.store.read(run, query.from.saturating_sub(1)).await?;
+        let first = events.partition_point(|event| event.position < query.from);
+        let more = events.len() - first > PAGE;
         let mut shown = Vec::new();
-        for event in events.iter().take(PAGE) {
+        for (index, event) in events.iter().enumerate().skip(first).take(PAGE) {
+            let before = index.checked_sub(1).map(|before| &events[before].kind);
+            let words = words::within(before, &event.kind, events.get(index + 1).map(|event| &event.kind));
             let line = query.lines.then(|| history_file::event_line(event)).transpose();
             let line = line.map_err(|error| StoreError::Unusable(format!("run {run}: {error}")))?;
-            shown.push(Happened { position: event.position, at: event.at, words: words::of(&event.kind), line });
+            shown.push(Happened { position: event.position, at: event.at, words, line });
         }
         let is_over = summary.status.is_terminal();
-        Ok(HistoryPage { run: run.clone(), events: shown, more, is_over, is_running: self.is_running })
+        Ok(Ok(HistoryPage { run: run.clone(), events: shown, more, is_over, is_running: self.is_running }))
     }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use longhaul_engine::{RunId, Status, StoreError, Summary};
-use longhaul_workflows::backlog::FeatureStatus;
-use longhaul_workflows::project::FeatureView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::outcomes::Outcomes;
 use super::{View, belongs};
+use crate::pending::Pending;
 
 /// Which runs, and how many of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ pub(crate) struct RunLine {
     pub(crate) parent: Option<RunId>,
     /// `running`, `waiting`, `paused`, `parked`, `completed`, `passed`, `blocked`, `failed` or `cancelled`.
     pub(crate) status: String,
-    /// Why it is paused, parked or failed.
+    /// Why it is paused, parked or failed, or what it was told and has not taken yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     /// When it goes on by itself.
@@ -77,7 +77,7 @@ pub(crate) struct RunLine {
 }
 
 impl RunLine {
-    pub(super) fn of(run: RunId, summary: Summary) -> Self {
+    fn of(run: RunId, summary: Summary) -> Self {
         let (project, feature) = belongs(&run, &summary);
         let (reason, until) = match &summary.status {
             Status::Waiting { until } => (None, *until),
@@ -138,11 +138,7 @@ impl View<'_> {
                 fitting += 1;
                 continue;
             }
-            let mut line = RunLine::of(run, summary);
-            // Only a completed feature has an outcome besides; to find it costs a look at its project.
-            if line.status == "completed" {
-                outcomes.apply(self, &mut line).await?;
-            }
+            let line = self.line_by(run, summary, &mut outcomes).await?;
             if query.status.is_empty() || query.status.contains(&line.status) {
                 fitting += 1;
                 if is_wanted {
@@ -156,8 +152,23 @@ impl View<'_> {
 
     /// A line with what the run of a feature came to.
     pub(super) async fn line(&self, run: RunId, summary: Summary) -> Result<RunLine, StoreError> {
+        self.line_by(run, summary, &mut Outcomes::default()).await
+    }
+
+    /// The same for one of many.
+    pub(super) async fn line_by(
+        &self,
+        run: RunId,
+        summary: Summary,
+        outcomes: &mut Outcomes,
+    ) -> Result<RunLine, StoreError> {
+        let state = outcomes.state(self.store, &run, &summary).await?;
         let mut line = RunLine::of(run, summary);
-        Outcomes::default().apply(self, &mut line).await?;
+        state.clone_into(&mut line.status);
+        if line.ended_at.is_none() {
+            let pending = Pending::of(self.store, &line.run).await?;
+            line.reason = pending.words(self.is_running).or(line.reason);
+        }
         Ok(line)
     }
 }
@@ -185,37 +196,5 @@ impl Query {
         let is_asked =
             |state: &String| state == name || (name == "completed" && (state == "passed" || state == "blocked"));
         self.status.is_empty() || self.status.iter().any(is_asked)
-    }
-}
-
-/// What the runs of features came to, read once for each project.
-#[derive(Default)]
-pub(super) struct Outcomes(BTreeMap<String, BTreeMap<RunId, &'static str>>);
-
-impl Outcomes {
-    pub(super) async fn apply(&mut self, view: &View<'_>, line: &mut RunLine) -> Result<(), StoreError> {
-        let (Some(project), true) = (&line.project, line.feature.is_some() && line.status == "completed") else {
-            return Ok(());
-        };
-        if !self.0.contains_key(project) {
-            let Ok(id) = RunId::new(project.clone()) else { return Ok(()) };
-            let values = view.store.published(&id).await?;
-            let features = view.features(&id, &values).await?;
-            let known = features.into_values().filter_map(|view| Some((view.run.clone()?, outcome(&view)?))).collect();
-            self.0.insert(project.clone(), known);
-        }
-        if let Some(outcome) = self.0[project].get(&line.run) {
-            line.status = (*outcome).into();
-        }
-        Ok(())
-    }
-}
-
-/// What the last run of a feature came to, as long as the project still says so.
-fn outcome(view: &FeatureView) -> Option<&'static str> {
-    match view.status {
-        _ if view.passes => Some("passed"),
-        FeatureStatus::Blocked => Some("blocked"),
-        _ => None,
     }
 }

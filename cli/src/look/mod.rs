@@ -9,7 +9,8 @@ mod lane;
 pub(crate) mod list;
 mod names;
 mod near;
-mod report;
+mod outcomes;
+pub(crate) mod report;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -32,7 +33,8 @@ pub(crate) use graph::GraphDocument;
 pub(crate) use history::HistoryPage;
 pub(crate) use list::ListDocument;
 use names::Found;
-pub(crate) use names::{Name, STATES, belongs};
+pub(crate) use names::{KINDS, Name, STATES, belongs};
+pub(crate) use outcomes::Outcomes;
 pub(crate) use told::Told;
 pub(crate) use tree::TreeDocument;
 pub(crate) use why::WhyDocument;
@@ -51,6 +53,10 @@ pub(crate) enum Question {
     Tree(Name),
     /// The features of a project.
     Graph(RunId),
+    /// The run that is meant by a name; of a feature the last one.
+    Named(Name),
+    /// The project that is meant: by its id, or the beginning of that.
+    Project(String),
     /// Why a run or a feature does not go on. The list as it is now counts for a project that nobody runs.
     Why { name: Name, list: Option<Vec<Feature>> },
 }
@@ -65,8 +71,11 @@ pub(crate) enum Document {
     Tree(TreeDocument),
     Graph(GraphDocument),
     Why(WhyDocument),
+    Named(RunId),
     /// No run is named so.
     Unknown(Unknown),
+    /// The history of a run is not there any more.
+    Gone(String),
 }
 
 /// A name that fits no run, or several.
@@ -89,6 +98,8 @@ pub(crate) enum Nameless {
     Several,
     /// A feature that has had no run yet.
     NoRun,
+    /// No project is called so.
+    NoProject,
 }
 
 /// A log, as it is looked at.
@@ -106,12 +117,14 @@ impl View<'_> {
         Ok(match question {
             Question::List(query) => Document::List(self.list(&query).await?),
             Question::Graph(project) => Document::Graph(self.graph(&project).await?),
+            Question::Named(name) => self.run_of(&name).await?.map_or_else(Document::Unknown, Document::Named),
+            Question::Project(text) => self.project(&text).await?.map_or_else(Document::Unknown, Document::Named),
             Question::Describe(name) => match self.run_of(&name).await? {
                 Ok(run) => Document::Describe(Box::new(self.describe(&run).await?)),
                 Err(unknown) => Document::Unknown(unknown),
             },
             Question::History(query) => match self.run_of(&query.name).await? {
-                Ok(run) => Document::History(self.history(&run, &query).await?),
+                Ok(run) => self.history(&run, &query).await?.map_or_else(Document::Gone, Document::History),
                 Err(unknown) => Document::Unknown(unknown),
             },
             Question::Tree(name) => match self.run_of(&name).await? {

@@ -2,6 +2,8 @@
 
 use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::batch::BatchWorkflow;
+use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::{BacklogView, ProjectWorkflow};
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +14,18 @@ use super::{Nameless, Unknown, View, published, said};
 pub(crate) const STATES: [&str; 9] =
     ["running", "waiting", "paused", "parked", "completed", "passed", "blocked", "failed", "cancelled"];
 
+/// The workflows that runs are shown by.
+pub(crate) const KINDS: [&str; 3] = [ProjectWorkflow::NAME, FeatureWorkflow::NAME, BatchWorkflow::NAME];
+
 /// A run or a feature, as a person names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Name {
     pub(crate) text: String,
     /// The project whose features can be named by their ids alone.
     pub(crate) project: Option<RunId>,
+    /// Whether a part of an id is not enough: a directory is called so, too.
+    #[serde(default)]
+    pub(crate) whole: bool,
 }
 
 /// What is meant by a name.
@@ -68,6 +76,9 @@ impl View<'_> {
                 return Ok(Ok(Found::Feature { project: project.clone(), feature: feature.clone() }));
             }
         }
+        if name.whole {
+            return Ok(Err(Unknown { name: text.into(), why: Nameless::Nothing, meant: Vec::new() }));
+        }
         let below = self.store.runs(text).await?;
         if let Some(run) = only(below.iter().map(|(run, _)| run), text) {
             return Ok(Ok(Found::Run(run)));
@@ -85,6 +96,26 @@ impl View<'_> {
         let runs = all.iter().map(|(run, _)| run.as_str());
         let meant = nearest(text, known.iter().map(FeatureId::as_str).chain(runs));
         Ok(Err(Unknown { name: text.into(), why: Nameless::Nothing, meant }))
+    }
+
+    /// The project that is meant: by its id, or the beginning of that. What is only above others counts, too.
+    pub(super) async fn project(&self, text: &str) -> Result<Result<RunId, Unknown>, StoreError> {
+        let text = text.trim_end_matches('/');
+        let is_below = self.store.runs(&format!("{text}/")).await?.into_iter().next().is_some();
+        if let Ok(run) = RunId::new(text)
+            && (is_below || self.store.summary(&run).await?.is_some())
+        {
+            return Ok(Ok(run));
+        }
+        let all = self.store.runs("").await?.into_iter();
+        let projects: Vec<RunId> =
+            all.filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME).map(|(run, _)| run).collect();
+        let mut begun = projects.iter().filter(|run| !text.is_empty() && run.as_str().starts_with(text));
+        if let (Some(run), None) = (begun.next(), begun.next()) {
+            return Ok(Ok(run.clone()));
+        }
+        let meant = nearest(text, projects.iter().map(RunId::as_str));
+        Ok(Err(Unknown { name: text.into(), why: Nameless::NoProject, meant }))
     }
 
     async fn exact(&self, text: &str) -> Result<Option<RunId>, StoreError> {

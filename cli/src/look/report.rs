@@ -56,7 +56,7 @@ pub(super) fn outcome(output: &Payload) -> String {
         Ok(FeatureOutcome::Passed { commit, waits_on_next: Some(reason), .. }) => {
             format!("passed, as {}; waits on longhaul/next: {reason}", short(&commit))
         }
-        Ok(FeatureOutcome::Blocked { reason, .. }) => format!("blocked: {}", first_line(&reason)),
+        Ok(FeatureOutcome::Blocked { reason, .. }) => format!("blocked: {}", brief(&reason)),
         Err(_) => format!("completed: {}", output.preview(80)),
     }
 }
@@ -120,6 +120,40 @@ pub(super) fn short(commit: &str) -> &str {
 /// The first line of a text.
 pub(super) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
+}
+
+/// What a text says of an output that follows on it.
+const OUTPUT: &str = "The end of its output:";
+
+/// Why something was given up, in one line: of an output that it ends with the last line.
+pub(crate) fn brief(reason: &str) -> String {
+    let line = first_line(reason);
+    let Some(line) = line.strip_suffix(OUTPUT) else { return line.to_owned() };
+    let last = output(reason).pop().unwrap_or_default();
+    let line = line.trim_end();
+    if last.is_empty() { line.to_owned() } else { format!("{line} Its last words: {last}") }
+}
+
+/// The output that the first line of a text ends with.
+pub(super) fn output(reason: &str) -> Vec<&str> {
+    let mut lines = reason.lines();
+    if !lines.next().is_some_and(|line| line.ends_with(OUTPUT)) {
+        return Vec::new();
+    }
+    let fenced = lines.skip_while(|line| !line.starts_with("```")).skip(1);
+    let mut output: Vec<&str> = fenced.collect();
+    if output.last().is_some_and(|line| line.starts_with("```")) {
+        output.pop();
+    }
+    while output.last().is_some_and(|line| line.trim().is_empty()) {
+        output.pop();
+    }
+    output
+}
+
+/// The same without the words that lead to an output.
+pub(super) fn without_output(line: &str) -> &str {
+    line.strip_suffix(OUTPUT).unwrap_or(line).trim_end()
 }
 
 fn took(milliseconds: u64) -> String {

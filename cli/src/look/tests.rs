@@ -78,7 +78,7 @@ impl Log {
 
     /// The reasons why a run does not go on: kind and text.
     async fn why(&self, run: &str) -> Vec<String> {
-        let name = Name { text: run.into(), project: None };
+        let name = Name { text: run.into(), project: None, whole: false };
         match self.ask(Question::Why { name, list: None }).await {
             Document::Why(why) => why
                 .reasons

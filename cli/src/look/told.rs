@@ -19,11 +19,16 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Adds what an event says to what is known. One that is ended at once is stopped first, in one stroke.
+    pub(super) const TERMINATE: &'static str = "terminate";
+    const PAUSE: &'static str = "pause";
+
+    /// Adds what an event says to what is known. One that is ended at once is stopped first, in one stroke; one that is
+    /// cancelled ends when it has heard of it.
     pub(super) fn note(told: &mut Vec<Self>, event: &Event) {
+        let is_next = |last: &Self| last.what == Self::PAUSE && last.position + 1 == event.position;
         match told.last_mut() {
-            Some(last) if event.kind == EventKind::RunCancelled && last.position + 1 == event.position => {
-                "terminate".clone_into(&mut last.what);
+            Some(last) if event.kind == EventKind::RunCancelled && is_next(last) => {
+                Self::TERMINATE.clone_into(&mut last.what);
             }
             _ => told.extend(Self::of(event)),
         }
@@ -32,7 +37,7 @@ impl Told {
     /// What an event says that somebody told the run.
     fn of(event: &Event) -> Option<Self> {
         let (what, request) = match &event.kind {
-            EventKind::RunPaused(request) => ("pause".to_owned(), request.clone()),
+            EventKind::RunPaused(request) => (Self::PAUSE.to_owned(), request.clone()),
             EventKind::RunResumed(request) => ("resume".to_owned(), request.clone()),
             EventKind::CancelDelivered { request, .. } => ("cancel".to_owned(), request.clone()),
             EventKind::RunReconciled { request, .. } => ("reconcile".to_owned(), request.clone()),
@@ -46,7 +51,7 @@ impl Told {
 /// What a message is, in a word.
 pub(super) fn what(body: &MessageBody) -> String {
     match body {
-        MessageBody::Signal { .. } if body.as_terminate().is_some() => "terminate".into(),
+        MessageBody::Signal { .. } if body.as_terminate().is_some() => Told::TERMINATE.into(),
         MessageBody::Signal { .. } => body.as_signal().map(|signal| signal.name).unwrap_or_default(),
         MessageBody::ChildEnded { .. } => "child_ended".into(),
         MessageBody::Pause(_) => "pause".into(),

@@ -7,7 +7,8 @@ use longhaul_workflows::feature::FeatureProgress;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::list::{Outcomes, RunLine};
+use super::list::RunLine;
+use super::outcomes::Outcomes;
 use super::{View, published};
 
 /// A run and what it started, in the order in which it did; each run comes behind its parent.
@@ -53,9 +54,8 @@ impl View<'_> {
             let children = families.remove(&run).unwrap_or_default();
             open.extend(children.into_iter().rev().map(|(child, summary)| (depth + 1, child, summary)));
             let step = self.step(&run, &summary).await?;
-            let mut line = RunLine::of(run, summary);
-            outcomes.apply(self, &mut line).await?;
-            runs.push(Branch { depth, run: line, step });
+            let run = self.line_by(run, summary, &mut outcomes).await?;
+            runs.push(Branch { depth, run, step });
         }
         Ok(TreeDocument { is_running: self.is_running, runs })
     }

@@ -1,5 +1,6 @@
 //! Why a run or a feature does not go on, or why it failed: the reasons, the nearest first.
 
+mod batch;
 mod feature;
 mod outcome;
 mod project;
@@ -51,7 +52,7 @@ pub(crate) struct Reason {
     /// the features that have the places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) features: Vec<String>,
-    /// Of a check: the end of its output.
+    /// Of a check, or of a session that failed: the end of its output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) output: Vec<String>,
 }
@@ -117,6 +118,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Whether somebody has to do something, and no process.
+    fn needs_person(self) -> bool {
+        !matches!(self, Self::Done | Self::Working | Self::Next | Self::NotRunning | Self::Dependency)
+    }
+
     /// Whether something holds it up that is in the log: the same whether a process runs it or not.
     pub(super) fn holds(self) -> bool {
         !matches!(self, Self::Done | Self::Working | Self::Next | Self::NotRunning | Self::Pool | Self::Stuck)

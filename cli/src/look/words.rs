@@ -10,8 +10,17 @@ use super::report;
 /// The most letters that a payload of no known shape is shown with.
 const PREVIEW: usize = 80;
 
-/// What happened, in one line.
-pub(super) fn of(kind: &EventKind) -> String {
+/// What happened, in one line, between what happened before and after. One that is ended at once is recorded as stopped and
+/// then ended, in one stroke.
+pub(super) fn within(before: Option<&EventKind>, kind: &EventKind, after: Option<&EventKind>) -> String {
+    match (before, kind, after) {
+        (_, EventKind::RunPaused(request), Some(EventKind::RunCancelled)) => format!("terminated {}", by(request)),
+        (Some(EventKind::RunPaused(_)), EventKind::RunCancelled, _) => "over: terminated".into(),
+        _ => of(kind),
+    }
+}
+
+fn of(kind: &EventKind) -> String {
     match kind {
         EventKind::RunStarted { workflow, parent, cause, .. } => started(workflow, parent.as_ref(), cause),
         EventKind::ActivityStarted { name, attempt, input, .. } => {

@@ -104,6 +104,10 @@ pub(crate) struct Row {
     pub(crate) run: RunId,
     /// How `fork --from` calls it.
     pub(crate) name: String,
+    /// Whether a fork can go on from it.
+    pub(crate) fork: bool,
+    /// Whether a rollback can go back to it.
+    pub(crate) rollback: bool,
     #[serde(flatten)]
     pub(crate) checkpoint: Checkpoint,
 }

@@ -35,8 +35,8 @@ pub(crate) enum Ask {
     Status { project: RunId },
     /// Run a project: the answer is the id of the sync to wait for.
     Begin { project: ProjectRef },
-    /// Tell something to the first of these that exists: a run, or a project and what is below it.
-    Steer { targets: Vec<RunId>, order: Order, request: Request, dry_run: bool },
+    /// Tell something to a run, or to a project and what is below it.
+    Steer { target: RunId, order: Order, request: Request, dry_run: bool },
     /// Find the runs that are not over, or that have the status which is asked for.
     Select { filters: Vec<Filter> },
     /// Have a batch done, or what is added to it; idempotent by its id.
@@ -178,7 +178,7 @@ impl Desk {
             Ask::Begin { project } => self.begin(project, &Terms::default()).await,
             Ask::Submit { batch, plan } => self.submit(&batch, plan).await,
             Ask::Batch { batch } => self.batch(&batch).await,
-            Ask::Steer { targets, order, request, dry_run } => self.steer(&targets, &order, &request, dry_run).await,
+            Ask::Steer { target, order, request, dry_run } => self.steer(&target, &order, &request, dry_run).await,
             Ask::Select { filters } => self.select(&filters).await,
             Ask::Signal { run, name, payload, request } => {
                 self.signal(run, MessageBody::signed(name, payload, request)).await

@@ -24,6 +24,8 @@ use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 
+use crate::exit::usage;
+
 pub(crate) use again::{Again, From, Report, Row};
 pub(crate) use batches::BatchStanding;
 pub(crate) use carry::{Carried, Errand, Imported, PrunedRun};
@@ -50,6 +52,10 @@ impl Access {
                 return Ok(Some(Self::Remote(remote)));
             }
             if !data_dir.join("lock").exists() {
+                if data_dir.exists() && !data_dir.is_dir() {
+                    let dir = data_dir.display();
+                    return Err(usage(format!("{dir} is no directory: name the data directory with --data-dir")));
+                }
                 return Ok(None);
             }
             match SledStore::open(data_dir) {

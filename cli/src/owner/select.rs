@@ -7,6 +7,7 @@ use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 use serde::{Deserialize, Serialize};
 
+use crate::look::{KINDS, Outcomes, STATES};
 use crate::status;
 
 use super::desk::{Answer, Desk};
@@ -52,11 +53,20 @@ impl FromStr for Filter {
                 _ => return Err(format!("`{key}` is none of project, status, kind, feature, label.NAME")),
             },
         };
+        let known: &[&str] = match key {
+            Key::Status => &STATES,
+            Key::Kind => &KINDS,
+            _ => return Ok(Self { key, value: value.to_owned() }),
+        };
+        if !known.contains(&value) {
+            return Err(format!("`{value}` is none of {}", known.join(", ")));
+        }
         Ok(Self { key, value: value.to_owned() })
     }
 }
 
 impl Filter {
+    /// Whether a run fits, as far as its summary says; how it stands is looked at last.
     fn fits(&self, run: &RunId, summary: &Summary, root: Option<&str>) -> bool {
         let mut parts = run.as_str().split('/');
         let (project, feature) = (parts.next(), parts.next());
@@ -65,7 +75,7 @@ impl Filter {
             Key::Project => {
                 project == Some(value) || root.is_some_and(|root| root == value || root.ends_with(&format!("/{value}")))
             }
-            Key::Status => summary.status.name() == value,
+            Key::Status => true,
             Key::Kind => summary.workflow == value,
             Key::Feature => summary.workflow == FeatureWorkflow::NAME && feature == Some(value),
             Key::Label(label) => summary.labels.get(label).is_some_and(|known| known == value),
@@ -82,7 +92,7 @@ impl Desk {
     /// The runs that fit all filters: those that are not over, unless a status is asked for.
     pub(super) async fn select(&self, filters: &[Filter]) -> Result<Answer, StoreError> {
         let any_status = filters.iter().any(|filter| filter.key == Key::Status);
-        let mut selected = Vec::new();
+        let (mut selected, mut outcomes) = (Vec::new(), Outcomes::default());
         let mut root: (String, Option<String>) = Default::default();
         for (run, summary) in self.store.runs("").await? {
             if summary.status.is_terminal() && !any_status {
@@ -96,11 +106,15 @@ impl Desk {
                 };
                 root = (project.to_owned(), known);
             }
-            if filters.iter().all(|filter| filter.fits(&run, &summary, root.1.as_deref())) {
+            if !filters.iter().all(|filter| filter.fits(&run, &summary, root.1.as_deref())) {
+                continue;
+            }
+            let state = outcomes.state(&*self.store, &run, &summary).await?;
+            if filters.iter().all(|filter| filter.key != Key::Status || filter.value == state) {
                 let awaits_approval = !summary.status.is_terminal()
                     && summary.workflow == FeatureWorkflow::NAME
                     && self.awaited(&run).await?.is_some();
-                let (kind, status) = (summary.workflow.clone(), summary.status.name().to_owned());
+                let (kind, status) = (summary.workflow.clone(), state.to_owned());
                 selected.push(Selected { run, kind, status, awaits_approval });
             }
         }
@@ -125,9 +139,16 @@ mod tests {
     fn filters_are_read_or_refused_with_the_keys_that_there_are() {
         let label = "label.team=web".parse::<Filter>().unwrap();
         assert_eq!(label, Filter { key: Key::Label("team".into()), value: "web".into() });
-        for wrong in ["project", "colour=red", "label.=x"] {
+        let wrong = [
+            ("project", "KEY=VALUE"),
+            ("colour=red", "label.NAME"),
+            ("label.=x", "label.NAME"),
+            ("status=asleep", "`asleep` is none of running, waiting"),
+            ("kind=run", "`run` is none of project, feature, batch"),
+        ];
+        for (wrong, expected) in wrong {
             let refused = wrong.parse::<Filter>().unwrap_err();
-            assert!(refused.contains("KEY=VALUE") || refused.contains("label.NAME"), "{refused}");
+            assert!(refused.contains(expected), "{refused}");
         }
     }
 }

@@ -4,40 +4,42 @@ use longhaul_engine::{MessageBody, Payload, Request, RunId, Status, StoreError, 
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
 
+use crate::look::Outcomes;
+
 use super::desk::{Answer, Desk};
 use super::order::Order;
 use super::select::is_at_or_below;
 
 impl Desk {
-    /// Tells the first target that exists, or only says whom it would tell.
+    /// Tells a run, or a project and what is below it, or only says whom it would tell.
     pub(super) async fn steer(
         &self,
-        targets: &[RunId],
+        target: &RunId,
         order: &Order,
         request: &Request,
         dry_run: bool,
     ) -> Result<Answer, StoreError> {
-        let Some((target, summary)) = self.find(targets).await? else {
-            let run = targets.first().cloned();
-            return Ok(run.map_or(Answer::Refused { reason: "nothing is named".into() }, |run| Answer::Unknown { run }));
-        };
+        let summary = self.store.summary(target).await?.ok_or_else(|| StoreError::UnknownRun(target.clone()))?;
         if *order == Order::Resume
             && summary.workflow == FeatureWorkflow::NAME
-            && let Some(answer) = self.resume_feature(&target, &summary, request, dry_run).await?
+            && let Some(answer) = self.resume_feature(target, &summary, request, dry_run).await?
         {
             return Ok(answer);
         }
         if summary.status.is_terminal() {
-            return Ok(Answer::Refused { reason: format!("run {target} is over: {}", summary.status.name()) });
+            let state = Outcomes::default().state(&*self.store, target, &summary).await?;
+            let again =
+                if state == "blocked" { format!("; `longhaul resume {target}` tries it again") } else { String::new() };
+            return Ok(Answer::Refused { reason: format!("run {target} is over: {state}{again}") });
         }
-        if let Some(reason) = self.why_not(&target, &summary, order).await? {
+        if let Some(reason) = self.why_not(target, &summary, order).await? {
             return Ok(Answer::Refused { reason });
         }
-        let meant = self.meant(&target, &summary, order).await?;
-        let waits = self.waits(&target);
+        let meant = self.meant(target, &summary, order).await?;
+        let waits = self.waits(target);
         let mut runs = Vec::new();
         for run in meant {
-            if dry_run || self.tell(&run, run == target && is_project(&summary), order, request).await? {
+            if dry_run || self.tell(&run, run == *target && is_project(&summary), order, request).await? {
                 runs.push(run);
             }
         }
@@ -86,23 +88,6 @@ impl Desk {
         let is_open_batch = self.batches.count(run) > 0;
         self.engine.is_none()
             || !is_open_batch && !self.lock_engaged().keys().any(|root| is_at_or_below(run, root.as_str()))
-    }
-
-    /// The first target that exists. `project/feature` is the last run of the feature.
-    async fn find(&self, targets: &[RunId]) -> Result<Option<(RunId, Summary)>, StoreError> {
-        for target in targets {
-            if let Some(summary) = self.store.summary(target).await? {
-                return Ok(Some((target.clone(), summary)));
-            }
-            let prefix = format!("{target}/");
-            let number = |run: &RunId| run.as_str()[prefix.len()..].parse::<u32>().ok();
-            let tries = self.store.runs(&prefix).await?;
-            let last = tries.into_iter().filter(|(run, _)| number(run).is_some()).max_by_key(|(run, _)| number(run));
-            if last.is_some() {
-                return Ok(last);
-            }
-        }
-        Ok(None)
     }
 
     /// Why this cannot be told to this run.

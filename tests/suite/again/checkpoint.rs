@@ -52,3 +52,26 @@ fn a_blocked_feature_is_kept_and_gone_on_with() {
     until("it passes", || world.line("parser")["passes"] == true);
     assert_eq!(world.sessions(&world.id("parser", 2)), 1);
 }
+
+#[test]
+fn what_each_step_can_be_taken_for_is_listed_and_holds() {
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &["parser"], 1)], 0.0, "");
+    world.run().exits(0);
+    let id = world.id("parser", 1);
+    let rows = world.call(&["checkpoints", &id, "-o", "json"]).exits(0).json()["checkpoints"].clone();
+    let landed = rows.as_array().unwrap().iter().find(|row| row["step"] == "landed").unwrap();
+    assert_eq!((&landed["fork"], &landed["rollback"]), (&json!(false), &json!(true)), "{rows:#}");
+    let position = landed["position"].to_string();
+    let said = world.call(&["fork", &id, "--from", &position]).exits(2).clone();
+    said.says(&format!("cannot be gone on from behind position {position}: the last is "));
+    said.says("`longhaul rollback DIR --to parser`");
+    assert_eq!(world.histories().len(), 3, "nothing was begun");
+    world.call(&["checkpoints", &id]).exits(0).says("rollback").says("fork");
+
+    for row in rows.as_array().unwrap().iter().filter(|row| row["fork"] == true) {
+        let (from, at) = (row["name"].as_str().unwrap(), &row["position"]);
+        world.call(&["fork", &id, "--from", from]).exits(0).says(&format!("{id}@{at} "));
+        world.run().exits(0);
+    }
+    world.call(&["rollback", &world.root, "--to", landed["commit"].as_str().unwrap()]).exits(0);
+}

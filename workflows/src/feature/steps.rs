@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{Land, Landed, OpenWorktree, RunSession, Seal, SealInput, Sealed, SessionInput, Worktree};
 
+use super::work::PLAIN_REASONS;
 use super::{Ready, Turn};
 
 /// The label of a run that is a fork: the run that it was taken from, and the position there, as `<run>@<position>`.
@@ -26,6 +27,15 @@ pub struct Checkpoint {
     pub session: Option<u32>,
     /// What it is, for people: `session 2, done`.
     pub step: String,
+}
+
+impl Checkpoint {
+    const LANDED: &'static str = "landed";
+
+    /// Whether the target branch moved there: then a rollback goes back to it, and no fork goes on from it.
+    pub fn is_landing(&self) -> bool {
+        self.session.is_none() && self.step == Self::LANDED
+    }
 }
 
 /// What a fork begins with.
@@ -58,7 +68,9 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
                 let step = subject.split_once(": ").map_or(subject.clone(), |(_, step)| step.to_owned());
                 (output.read::<Sealed>().ok().map(|sealed| sealed.commit), session, step)
             }
-            Land::NAME => (output.read::<Landed>().ok().map(|landed| landed.target_commit), None, "landed".into()),
+            Land::NAME => {
+                (output.read::<Landed>().ok().map(|landed| landed.target_commit), None, Checkpoint::LANDED.into())
+            }
             _ => continue,
         };
         let Some(commit) = commit else { continue };
@@ -73,6 +85,7 @@ pub fn prefix(segment: &[Event], last: Position) -> Prefix {
     loop {
         let (events, position) = cut(segment, last);
         let shorter = before_the_turn(&events).or_else(|| before_an_unsealed_session(segment, &events, position));
+        let shorter = shorter.or_else(|| before_giving_up(&events));
         let Some(command) = shorter else {
             let commit = commit_at(segment, &events, position);
             let sessions = last_session(&events);
@@ -117,6 +130,13 @@ fn before_an_unsealed_session(segment: &[Event], events: &[Event], position: Pos
         return None;
     }
     events[ended].kind.command()
+}
+
+/// The command before which a fork must end because it would else have to give up, whatever it is given.
+fn before_giving_up(events: &[Event]) -> Option<u32> {
+    let last = &events.last()?.kind;
+    let gives_up = matches!(last, EventKind::VersionMarked { change, .. } if change == PLAIN_REASONS);
+    if gives_up { last.command() } else { None }
 }
 
 fn next_seal(segment: &[Event], position: Position) -> Option<&Event> {

@@ -1,15 +1,19 @@
 //! The state of the work on a feature: what every step asks for, and what it makes of the answer.
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use longhaul_engine::{Context, Stop};
 
 use crate::backlog::{Check, FeatureId};
 use crate::contracts::{
     ChecksInput, Evidence, Feedback, LandInput, MergeInput, Problem, ProjectRef, SealInput, Sealed, SessionEnding,
     SessionInput, SessionReason, SessionReport, SetupInput, Worktree,
 };
-use crate::prompt;
+use crate::prompt::{self, Wording};
 
 use super::{Brief, FeatureOutcome, FeatureProgress, Turn};
+
+/// The change since which reasons speak of what is there only. Its mark belongs to the end of a run.
+pub(super) const PLAIN_REASONS: &str = "plain reasons";
 
 /// The work on a feature.
 #[derive(Debug, Clone)]
@@ -205,19 +209,26 @@ impl Work {
     }
 
     /// Why no further session is started, if one of the limits is reached.
-    pub(super) fn exhausted(&self) -> Option<String> {
+    pub(super) async fn exhausted(&self, context: &mut dyn Context) -> Result<Option<String>, Stop> {
+        let (first, plain) = (self.exhausted_in(Wording::First), self.exhausted_in(Wording::Plain));
+        // A run comes to what it came to, in the words of then.
+        if first == plain || context.version(PLAIN_REASONS, 1).await? == 0 { Ok(first) } else { Ok(plain) }
+    }
+
+    fn exhausted_in(&self, wording: Wording) -> Option<String> {
         let (limits, progress) = (&self.brief.settings.limits, &self.progress);
         let reached = [
-            (progress.failed_gates, limits.failed_gates, "the gates failed"),
-            (progress.conflicts, limits.conflicts, "the work did not merge"),
-            (progress.failed_sessions, limits.failed_sessions, "sessions failed"),
-            (progress.sessions, limits.sessions, "sessions were used"),
+            (progress.failed_gates, limits.failed_gates, ["the gates failed once", "the gates failed # times"]),
+            (progress.conflicts, limits.conflicts, ["the work failed to merge once", "the work did not merge # times"]),
+            (progress.failed_sessions, limits.failed_sessions, ["1 session failed", "# sessions failed"]),
+            (progress.sessions, limits.sessions, ["1 session was used", "# sessions were used"]),
         ];
-        let (count, _, what) = reached.into_iter().find(|(count, limit, _)| count >= limit)?;
-        let problem = self.feedback.problem.as_ref().map(prompt::told);
-        let times = if what.ends_with("used") { String::new() } else { " times".into() };
-        let count =
-            if what.starts_with("sessions") { format!("{count} {what}") } else { format!("{what} {count}{times}") };
+        let (count, _, [once, many]) = reached.into_iter().find(|(count, limit, _)| count >= limit)?;
+        let problem = self.feedback.problem.as_ref().map(|problem| prompt::told_in(problem, wording));
+        let count = match (count, wording) {
+            (1, Wording::Plain) => once.to_owned(),
+            _ => many.replace('#', &count.to_string()),
+        };
         Some(problem.map_or_else(|| count.clone(), |problem| format!("{count}. {problem}")))
     }
 

@@ -5,25 +5,24 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use chrono::Utc;
-use longhaul_engine::RunId;
 use longhaul_storage::Scope;
 
 use super::scratch::Scratch;
 use super::{below, counted, send};
 use crate::arguments::{Backup, Export};
-use crate::command::{reach, unasked};
+use crate::command::{named, reach, unasked};
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Carried, Errand};
 use crate::term;
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Export) -> Result<Exit> {
+    let access = reach(data_dir).await?;
     let which = &arguments.which;
     let scope = match (&which.run, &which.project) {
-        (Some(run), _) => Scope::Run(RunId::new(run.clone()).map_err(usage)?),
-        (None, Some(project)) => below(project).await?,
+        (Some(run), _) => Scope::Run(named::run(&access, run, &arguments.dir).await?),
+        (None, Some(project)) => below(&access, project).await?,
         (None, None) => Scope::All,
     };
-    let access = reach(data_dir).await?;
     write(data_dir, &access, scope, arguments.output_file.as_deref(), false).await
 }
 

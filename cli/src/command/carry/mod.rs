@@ -10,15 +10,11 @@ mod restore;
 mod scratch;
 mod verdict;
 
-use std::path::Path;
-
 use anyhow::Result;
-use longhaul_engine::RunId;
 use longhaul_storage::Scope;
 
-use crate::exit::usage;
+use super::named;
 use crate::owner::{Access, Answer, Ask, Carried, Errand};
-use crate::place::Project;
 
 pub(super) use check::{CheckDocument, run as check};
 pub(super) use doctor::{DoctorDocument, run as doctor};
@@ -37,12 +33,9 @@ async fn send(access: &Access, errand: Errand) -> Result<Carried> {
     }
 }
 
-/// A project and all below it, by its id or by its directory.
-async fn below(project: &str) -> Result<Scope> {
-    if Path::new(project).is_dir() {
-        return Ok(Scope::Below(Project::at(Path::new(project)).await?.id));
-    }
-    Ok(Scope::Below(RunId::new(project).map_err(usage)?))
+/// A project and all below it, by its directory, its id, or the beginning of that.
+async fn below(access: &Access, project: &str) -> Result<Scope> {
+    Ok(Scope::Below(named::project(access, project).await?))
 }
 
 /// `1 run`, `2 runs`.

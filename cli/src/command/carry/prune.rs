@@ -30,8 +30,9 @@ pub(in crate::command) struct PruneDocument {
 }
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
+    let access = reach(data_dir).await?;
     let scope = match &arguments.project {
-        Some(project) => below(project).await?,
+        Some(project) => below(&access, project).await?,
         None => Scope::All,
     };
     let statuses = arguments.status.iter().map(|status| match status {
@@ -41,7 +42,6 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     });
     let ended_before = Utc::now().checked_sub_signed(arguments.older_than).unwrap_or_default();
     let dry_run = arguments.dry_run;
-    let access = reach(data_dir).await?;
     let errand = Errand::Prune { scope, ended_before, statuses: statuses.collect(), dry_run };
     let Carried::Pruned { runs, files, bytes, problem } = send(&access, errand).await? else {
         return Err(unasked());

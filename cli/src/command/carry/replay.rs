@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use longhaul_engine::{RunId, Workflows};
+use longhaul_engine::Workflows;
 use longhaul_storage::Scope;
 use longhaul_storage::bundle::{BundleError, Reader};
 
@@ -13,21 +13,30 @@ use super::scratch::Scratch;
 use super::verdict::{self, Line, Report, Verdict};
 use super::{below, send};
 use crate::arguments::{Output, Replay};
-use crate::command::{page, reach, unasked};
+use crate::command::{named, page, reach, unasked};
 use crate::document;
 use crate::exit::{Exit, usage};
-use crate::owner::{self, Carried, Errand};
+use crate::owner::{self, Access, Carried, Errand};
+use crate::{place, pruned};
 
-pub(crate) async fn run(data_dir: &Path, arguments: &Replay) -> Result<Exit> {
+/// Files need no log, and so no data directory.
+pub(crate) async fn run(data_dir: Option<&Path>, arguments: &Replay) -> Result<Exit> {
     let workflows = owner::workflows();
     let mut lines = Vec::new();
-    if arguments.all {
-        lines = of_log(data_dir, Scope::All, &workflows).await?;
-    } else if let Some(project) = &arguments.project {
-        lines = of_log(data_dir, below(project).await?, &workflows).await?;
+    if arguments.all || arguments.project.is_some() {
+        let data_dir = place::data_dir(data_dir)?;
+        let access = reach(&data_dir).await?;
+        let scope = match &arguments.project {
+            Some(project) => below(&access, project).await?,
+            None => Scope::All,
+        };
+        lines = of_log(&data_dir, access, scope, &workflows).await?;
     }
     for target in &arguments.targets {
-        lines.extend(of_target(data_dir, target, &workflows).await?);
+        match of_files(target, &workflows)? {
+            Some(found) => lines.extend(found),
+            None => lines.push(of_run(data_dir, target, &arguments.dir, &workflows).await?),
+        }
     }
     let report = Report::of(lines);
     match arguments.output {
@@ -37,27 +46,40 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Replay) -> Result<Exit> {
     Ok(report.exit())
 }
 
-async fn of_target(data_dir: &Path, target: &str, workflows: &Workflows) -> Result<Vec<Line>> {
+/// The runs of a file or of several; `None`: there is no such file.
+fn of_files(target: &str, workflows: &Workflows) -> Result<Option<Vec<Line>>> {
     let path = Path::new(target);
     if target == "-" {
-        return Ok(read(std::io::stdin().lock(), "standard input", workflows));
+        return Ok(Some(read(std::io::stdin().lock(), "standard input", workflows)));
     }
     if path.is_dir() {
         let files = files_in(path)?;
         if files.is_empty() {
             return Err(usage(format!("{target} has no files that end in .jsonl or .zst")));
         }
-        return Ok(files.iter().flat_map(|file| of_file(file, workflows)).collect());
+        return Ok(Some(files.iter().flat_map(|file| of_file(file, workflows)).collect()));
     }
     if path.is_file() {
-        return Ok(of_file(path, workflows));
+        return Ok(Some(of_file(path, workflows)));
     }
     // The id of a run ends with a number, or with that of a project.
     if is_history(path) {
         return Err(usage(format!("there is no file {target}")));
     }
-    let run = RunId::new(target).map_err(|error| usage(format!("{error}, and there is no file of that name")))?;
-    of_log(data_dir, Scope::Run(run), workflows).await
+    Ok(None)
+}
+
+/// A run of the log, by its name.
+async fn of_run(data_dir: Option<&Path>, name: &str, dir: &Path, workflows: &Workflows) -> Result<Line> {
+    let data_dir = place::data_dir(data_dir)?;
+    let access = reach(&data_dir).await?;
+    let run = named::run(&access, name, dir).await?;
+    let lines = of_log(&data_dir, access, Scope::Run(run), workflows).await?;
+    let line = lines.into_iter().next().ok_or_else(unasked)?;
+    match (&line.verdict, &line.run) {
+        (Verdict::Pruned { at: Some(at) }, Some(run)) => Err(usage(pruned::refusal(run, at))),
+        _ => Ok(line),
+    }
 }
 
 /// Whether a file, by its name, holds histories.
@@ -105,8 +127,7 @@ fn unreadable(file: &str, error: &BundleError) -> Line {
 }
 
 /// The runs of a log, through a copy: whoever owns it may be another version of this program.
-async fn of_log(data_dir: &Path, scope: Scope, workflows: &Workflows) -> Result<Vec<Line>> {
-    let access = reach(data_dir).await?;
+async fn of_log(data_dir: &Path, access: Access, scope: Scope, workflows: &Workflows) -> Result<Vec<Line>> {
     let scratch = Scratch::in_dir(data_dir);
     let file = scratch.path().to_owned();
     let errand = Errand::Export { scope, file, compress: false, backup: false };

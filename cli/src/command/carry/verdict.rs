@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::counted;
 use crate::exit::Exit;
+use crate::pruned;
 
 /// What became of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -24,7 +25,10 @@ pub(super) enum Verdict {
         asked: String,
     },
     /// There is nothing to replay: its history was pruned.
-    Pruned,
+    Pruned {
+        /// When, if that is known.
+        at: Option<String>,
+    },
     /// Its history cannot be read, or not be replayed by this program.
     Unreadable {
         /// Why.
@@ -62,7 +66,9 @@ pub(in crate::command) struct Report {
 pub(super) fn of(workflows: &Workflows, carried: &Carried) -> Verdict {
     // What a pruned run has left begins in the middle; if it was started again, that can be replayed.
     let is_start = |kind: &EventKind| matches!(kind, EventKind::RunStarted { .. });
-    let Some(begin) = carried.events.iter().position(|event| is_start(&event.kind)) else { return Verdict::Pruned };
+    let Some(begin) = carried.events.iter().position(|event| is_start(&event.kind)) else {
+        return Verdict::Pruned { at: pruned::at(&carried.summary).map(str::to_owned) };
+    };
     let events = &carried.events[begin..];
     let verified = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| verify(workflows, &carried.run, events)));
     match verified {
@@ -81,7 +87,7 @@ impl Report {
         Self {
             same: count(|verdict| matches!(verdict, Verdict::Same)),
             diverged: count(|verdict| matches!(verdict, Verdict::Diverged { .. })),
-            pruned: count(|verdict| matches!(verdict, Verdict::Pruned)),
+            pruned: count(|verdict| matches!(verdict, Verdict::Pruned { .. })),
             unreadable: count(|verdict| matches!(verdict, Verdict::Unreadable { .. })),
             runs,
         }
@@ -105,7 +111,10 @@ impl Report {
             let events = counted(line.events, "event");
             text += &match &line.verdict {
                 Verdict::Same => format!("{name:width$}  same      {events}\n"),
-                Verdict::Pruned => format!("{name:width$}  pruned    nothing is left to replay\n"),
+                Verdict::Pruned { at } => {
+                    let on = at.as_ref().map(|at| format!(" on {at}")).unwrap_or_default();
+                    format!("{name:width$}  pruned{on}: skipped, nothing is left to replay\n")
+                }
                 Verdict::Unreadable { reason } => format!("{name:width$}  unreadable  {reason}\n"),
                 Verdict::Diverged { position, recorded, asked } => format!(
                     "{name:width$}  diverged  at event {position} of {}\n    recorded   {recorded}\n    asked now  {asked}\n",

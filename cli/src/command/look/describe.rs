@@ -9,6 +9,7 @@ use crate::arguments::Output;
 use crate::arguments::look::Named;
 use crate::document;
 use crate::exit::Exit;
+use crate::look::report::brief;
 use crate::look::{DescribeDocument, Document, Evidence, Question, Session, Waiting};
 use crate::term;
 
@@ -66,7 +67,7 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
     let run = &document.run;
     let status = match &run.reason {
         Some(reason) => {
-            format!("{}: {}", page.state(&run.status), page::safe(reason.lines().next().unwrap_or_default()))
+            format!("{}: {}", page.state(&run.status), page::safe(&brief(reason)))
         }
         None => page.state(&run.status),
     };
@@ -79,6 +80,8 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
     let took = run
         .ended_at
         .map(|ended_at| format!("{} (took {})", page::time(ended_at), page::span(ended_at - run.started_at)));
+    let gone = document.pruned_at.as_ref().map(|at| format!(", pruned on {at}: not there any more"));
+    let history = format!("{} events{}", document.events, gone.unwrap_or_default());
     let lines = [
         ("Run", Some(run.run.to_string())),
         ("Status", Some(status)),
@@ -93,7 +96,7 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
         ("Started", Some(page::time(run.started_at))),
         ("Ended", took),
         ("Commit", document.commit.clone()),
-        ("History", Some(format!("{} events", document.events))),
+        ("History", Some(history)),
         ("Began anew", (!began.is_empty()).then(|| began.join(", "))),
         ("Cost", cost(document)),
     ];

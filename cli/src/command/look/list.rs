@@ -4,23 +4,33 @@ use std::path::Path;
 
 use anyhow::Result;
 use chrono::Utc;
-use longhaul_engine::RunId;
 
+use super::named;
 use super::page::{self, Page};
 use crate::arguments::look::{List, Listed};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::look::list::{Cursor, Query, RunLine};
+use crate::look::report::brief;
 use crate::look::{Document, ListDocument, Question};
-use crate::place::Project;
+use crate::owner::Access;
 use crate::term;
 
 pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     let output = arguments.output;
-    let document = match super::ask(data_dir, Question::List(query(arguments).await?)).await? {
-        Some(Document::List(list)) => list,
-        Some(other) => return Err(super::unexpected(&other)),
-        None => ListDocument { is_running: false, runs: Vec::new(), fitting: 0, next: None },
+    let project = arguments.project.clone();
+    let mut query = query(arguments)?;
+    let document = if let Some(access) = Access::reach(data_dir).await? {
+        if let Some(project) = project {
+            query.project = Some(named::project(&access, &project).await?);
+        }
+        match super::ask_at(&access, Question::List(query)).await? {
+            Document::List(list) => list,
+            other => return Err(super::unexpected(&other)),
+        }
+    } else {
+        term::say(format!("there is no log in {}: nothing has run yet", data_dir.display()));
+        ListDocument { is_running: false, runs: Vec::new(), fitting: 0, next: None }
     };
     match output {
         Listed::Json => {
@@ -43,16 +53,12 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-async fn query(arguments: List) -> Result<Query> {
-    let project = match arguments.project {
-        Some(text) if Path::new(&text).is_dir() => Some(Project::at(Path::new(&text)).await?.id),
-        Some(text) => Some(RunId::new(text).map_err(usage)?),
-        None => None,
-    };
+/// What is asked for, but for the project, which the log has to know.
+fn query(arguments: List) -> Result<Query> {
     let unfit = || usage("--after takes the cursor that the last page gave");
     let after = arguments.after.map(|text| Cursor::read(&text).ok_or_else(unfit)).transpose()?;
     Ok(Query {
-        project,
+        project: None,
         status: arguments.status,
         kind: arguments.kind,
         feature: arguments.feature,
@@ -75,7 +81,7 @@ fn row(page: Page, line: &RunLine) -> Vec<String> {
     let now = Utc::now();
     let took = line.ended_at.map(|ended_at| page::span(ended_at - line.started_at)).unwrap_or_default();
     let until = line.until.map(|until| format!("until {}", page::time(until)));
-    let remark = line.reason.as_deref().map(|reason| page::safe(first_line(reason))).or(until).unwrap_or_default();
+    let remark = line.reason.as_deref().map(|reason| page::safe(&brief(reason))).or(until).unwrap_or_default();
     vec![
         line.run.to_string(),
         line.workflow.clone(),
@@ -84,8 +90,4 @@ fn row(page: Page, line: &RunLine) -> Vec<String> {
         took,
         page::short(&remark, 100),
     ]
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }

@@ -11,7 +11,7 @@ use longhaul_activities::process::run_folder_name;
 use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
 use crate::look::{DescribeDocument, Document, Name, Question, Session};
-use crate::term;
+use crate::{pruned, term};
 
 /// How often a file that is followed is looked at.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -22,6 +22,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
     loop {
         let document = describe(data_dir, &name).await?;
         name.text = document.run.run.to_string();
+        if let Some(at) = &document.pruned_at {
+            return Err(usage(pruned::refusal(&document.run.run, at)));
+        }
         if let Some(index) = chosen(&document, arguments, last_shown)? {
             last_shown = index + 1;
             term::say(format!("{}: session {}", name.text, document.sessions[index].number));

@@ -12,13 +12,13 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use super::named::{self, name, refusal};
 use super::page;
 use crate::arguments::look::Look;
 use crate::exit::{Complaint, Exit, usage};
 use crate::look::list::RunLine;
-use crate::look::{Document, Name, Nameless, Question, Unknown};
+use crate::look::{Document, Question};
 use crate::owner::{Access, Answer, Ask};
-use crate::place::Project;
 use crate::term;
 
 pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
@@ -37,10 +37,15 @@ pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
 /// Asks the log; `None` if there is none yet.
 async fn ask(data_dir: &Path, question: Question) -> Result<Option<Document>> {
     let Some(access) = Access::reach(data_dir).await? else { return Ok(None) };
-    match super::ask(&access, Ask::Look { what: question }).await? {
+    ask_at(&access, question).await.map(Some)
+}
+
+async fn ask_at(access: &Access, question: Question) -> Result<Document> {
+    match super::ask(access, Ask::Look { what: question }).await? {
         Answer::Looked { document } => match *document {
             Document::Unknown(unknown) => Err(refusal(&unknown)),
-            document => Ok(Some(document)),
+            Document::Gone(reason) => Err(usage(reason)),
+            document => Ok(document),
         },
         answer => Err(unexpected(&answer)),
     }
@@ -61,31 +66,9 @@ fn unexpected(answer: &impl std::fmt::Debug) -> anyhow::Error {
     anyhow::anyhow!("the running Longhaul answers something else than what was asked: {answer:?}")
 }
 
-/// A run or a feature as a person names it. Outside of a project only runs can be named.
-async fn name(text: &str, dir: &Path) -> Name {
-    let project = Project::known_at(dir).await.map(|project| project.id);
-    Name { text: text.to_owned(), project }
-}
-
 /// Says that nothing is being done, if something is to be done.
 fn say_if_idle<'a>(is_running: bool, runs: impl IntoIterator<Item = &'a RunLine>) {
     if !is_running && runs.into_iter().any(|run| run.status == "running") {
         term::say("no process runs this log now: what is running there goes on with `longhaul run`");
-    }
-}
-
-fn refusal(unknown: &Unknown) -> anyhow::Error {
-    let Unknown { name, why, meant } = unknown;
-    match why {
-        Nameless::NoRun => usage(format!("the feature `{name}` has had no run yet: `longhaul why {name}` says why")),
-        Nameless::Several => {
-            usage(format!("`{name}` is the name of several runs; write more of one of these: {}", meant.join(", ")))
-        }
-        Nameless::Nothing if meant.is_empty() => {
-            usage(format!("the log knows no run or feature `{name}`; `longhaul list` shows the runs"))
-        }
-        Nameless::Nothing => {
-            usage(format!("the log knows no run or feature `{name}`; did you mean one of these? {}", meant.join(", ")))
-        }
     }
 }

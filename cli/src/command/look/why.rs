@@ -14,6 +14,7 @@ use crate::document;
 use crate::exit::Exit;
 use crate::look::why::{self, Reason};
 use crate::look::{Document, Question, WhyDocument, graph};
+use crate::owner::Access;
 use crate::place::Project;
 use crate::term;
 
@@ -31,11 +32,13 @@ async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     let name = super::name(&arguments.run, &arguments.dir).await;
     let list = listed(arguments).await.map(|(_, features)| features);
     let question = Question::Why { name, list };
-    let (error, has_run) = match super::ask(data_dir, question).await {
-        Ok(Some(Document::Why(document))) => return Ok(document),
-        Ok(Some(other)) => return Err(super::unexpected(&other)),
-        Ok(None) => (crate::command::no_log(data_dir), false),
-        Err(error) => (error, true),
+    let (error, has_run) = match Access::reach(data_dir).await? {
+        None => (crate::command::no_log(data_dir), false),
+        Some(access) => match super::ask_at(&access, question).await {
+            Ok(Document::Why(document)) => return Ok(document),
+            Ok(other) => return Err(super::unexpected(&other)),
+            Err(error) => (error, true),
+        },
     };
     match of_list(arguments, has_run).await {
         Some(document) if super::is_usage(&error) => Ok(document),

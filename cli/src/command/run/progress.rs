@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::command::status::{first_line, state};
+use crate::look::report::brief;
 use crate::status::{FeatureLine, StatusDocument};
 use crate::term;
 
@@ -68,8 +69,9 @@ fn is_untouched(line: &FeatureLine) -> bool {
 
 fn sentence(line: &FeatureLine) -> String {
     let detail = if line.passes { None } else { line.reason.as_deref().or(line.step.as_deref()) };
+    let detail = detail.map(brief);
     match detail {
-        Some(detail) => format!("{}: {}", state(line), first_line(detail)),
+        Some(detail) => format!("{}: {}", state(line), first_line(&detail)),
         None => state(line).to_owned(),
     }
 }

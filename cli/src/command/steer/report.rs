@@ -1,7 +1,7 @@
 //! Who was told, a line for each.
 
 use anyhow::Result;
-use longhaul_engine::Request;
+use longhaul_engine::{Request, RunId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -29,7 +29,9 @@ pub(in crate::command) struct ToldDocument<'a> {
 /// What became of the order at one of them.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ToldLine<'a> {
-    /// The id of the run; of what is no run, as it was written.
+    /// As it was named; of those that a filter found, the id.
+    asked: &'a str,
+    /// The id of the run; of what is no run, as it was named.
     run: &'a str,
     /// `told`, `would_be_told`, `so_already`, `unknown`, `refused` or `held`.
     result: &'a str,
@@ -41,7 +43,10 @@ struct ToldLine<'a> {
 
 /// What became of one of those that were named.
 pub(super) struct Line {
-    pub(super) run: String,
+    /// As it was named.
+    pub(super) asked: String,
+    /// The run that is meant, if there is one.
+    pub(super) run: Option<RunId>,
     pub(super) outcome: Outcome,
     /// Whether it lies in the mailbox until somebody runs it.
     pub(super) waits: bool,
@@ -51,7 +56,7 @@ pub(super) enum Outcome {
     Told,
     WouldBe,
     SoAlready(String),
-    Unknown,
+    Unknown(String),
     Refused(String),
     /// A person has to do something else first.
     Held(String),
@@ -62,14 +67,20 @@ impl Line {
         matches!(self.outcome, Outcome::Told | Outcome::WouldBe | Outcome::SoAlready(_))
     }
 
+    fn name(&self) -> &str {
+        self.run.as_ref().map_or(&self.asked, RunId::as_str)
+    }
+
     fn shown(&self, order: &Order) -> String {
+        let name = self.name();
         match &self.outcome {
-            Outcome::Told if self.waits => format!("{}  {}, when it is run again", self.run, order.done()),
-            Outcome::Told => format!("{}  {}", self.run, order.done()),
-            Outcome::WouldBe => format!("{}  would be {}", self.run, order.done()),
-            Outcome::SoAlready(reason) => format!("{}  {reason}", self.run),
-            Outcome::Unknown => format!("{}  not told: the log knows no such project or run", self.run),
-            Outcome::Refused(reason) | Outcome::Held(reason) => format!("{}  not told: {reason}", self.run),
+            Outcome::Told if self.waits => format!("{name}  {}, when it is run again", order.done()),
+            Outcome::Told => format!("{name}  {}", order.done()),
+            Outcome::WouldBe => format!("{name}  would be {}", order.done()),
+            Outcome::SoAlready(reason) => format!("{name}  {reason}"),
+            Outcome::Unknown(reason) | Outcome::Refused(reason) | Outcome::Held(reason) => {
+                format!("{name}  not told: {reason}")
+            }
         }
     }
 
@@ -78,11 +89,11 @@ impl Line {
             Outcome::Told => ("told", None),
             Outcome::WouldBe => ("would_be_told", None),
             Outcome::SoAlready(reason) => ("so_already", Some(reason)),
-            Outcome::Unknown => ("unknown", None),
+            Outcome::Unknown(reason) => ("unknown", Some(reason)),
             Outcome::Refused(reason) => ("refused", Some(reason)),
             Outcome::Held(reason) => ("held", Some(reason)),
         };
-        ToldLine { run: &self.run, result, waits: self.waits, reason: reason.map(String::as_str) }
+        ToldLine { asked: &self.asked, run: self.name(), result, waits: self.waits, reason: reason.map(String::as_str) }
     }
 }
 

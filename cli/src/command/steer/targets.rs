@@ -7,17 +7,16 @@ use anyhow::{Context, Result};
 use longhaul_engine::RunId;
 
 use crate::arguments::Tell;
-use crate::command::{ask, unasked};
+use crate::command::{ask, named, unasked};
 use crate::exit::usage;
 use crate::owner::{self, Access, Answer, Ask, Order};
-use crate::place::Project;
 
 /// One of those that are named.
 pub(super) struct Target {
     /// As it was written.
-    pub(super) written: String,
-    /// What it can mean: the first that exists.
-    pub(super) runs: Vec<RunId>,
+    pub(super) asked: String,
+    /// The run that is meant, or why nobody knows.
+    pub(super) run: Result<RunId, String>,
 }
 
 pub(super) async fn find(access: &Access, named: &[String], tell: &Tell, order: &Order) -> Result<Vec<Target>> {
@@ -31,11 +30,11 @@ pub(super) async fn find(access: &Access, named: &[String], tell: &Tell, order: 
                 let line = line.context("cannot read standard input").map_err(usage)?;
                 // Whatever stands behind the id is for people.
                 if let Some(id) = line.split_whitespace().next() {
-                    targets.push(target(id, &tell.dir, order).await?);
+                    targets.push(target(access, id, &tell.dir).await?);
                 }
             }
         } else {
-            targets.push(target(name, &tell.dir, order).await?);
+            targets.push(target(access, name, &tell.dir).await?);
         }
     }
     Ok(targets)
@@ -50,28 +49,13 @@ async fn filtered(access: &Access, tell: &Tell, order: &Order) -> Result<Vec<Tar
         Order::Signal { .. } => concerned,
         _ => owner::without_covered(concerned),
     };
-    Ok(meant.into_iter().map(|run| Target { written: run.run.to_string(), runs: vec![run.run] }).collect())
+    Ok(meant.into_iter().map(|run| Target { asked: run.run.to_string(), run: Ok(run.run) }).collect())
 }
 
-/// What is meant: a directory of a project, the id of a run, or a feature of the project in `dir`. What is for features
-/// means a feature first.
-async fn target(name: &str, dir: &Path, order: &Order) -> Result<Target> {
-    let path = Path::new(name);
-    let project = if path.is_dir() { Some(Project::at(path).await) } else { None };
-    if let (Some(project), false) = (&project, order.is_for_features()) {
-        let id = project.as_ref().map_err(|error| usage(format!("{error:#}")))?.id.clone();
-        return Ok(Target { written: name.to_owned(), runs: vec![id] });
-    }
-    let is_name = !name.contains('/') && !matches!(name, "." | "..");
-    let here = if is_name { Project::at(dir).await.ok() } else { None };
-    let feature = here.and_then(|here| RunId::new(format!("{}/{name}", here.id)).ok());
-    let project = project.and_then(Result::ok).map(|project| project.id);
-    let runs: Vec<RunId> = feature.into_iter().chain(RunId::new(name).ok()).chain(project).collect();
-    if runs.is_empty() {
-        let error = RunId::new(name).err().map(|error| error.to_string()).unwrap_or_default();
-        return Err(usage(format!("{error}, and there is no directory of that name")));
-    }
-    Ok(Target { written: name.to_owned(), runs })
+/// What is meant: a run, a feature of the project in `dir`, or the directory of a project.
+async fn target(access: &Access, name: &str, dir: &Path) -> Result<Target> {
+    let run = named::run_or_dir(access, name, dir).await?;
+    Ok(Target { asked: name.to_owned(), run: run.map_err(|unknown| named::sentence(&unknown)) })
 }
 
 /// Asks whether so many are meant; where nobody can be asked, they are not.

@@ -29,7 +29,7 @@ impl Reason {
         Self { features, ..self }
     }
 
-    fn asked_by(self, request: &Request) -> Self {
+    pub(super) fn asked_by(self, request: &Request) -> Self {
         Self { by: Some(request.clone()), ..self }
     }
 
@@ -49,9 +49,10 @@ impl Reason {
             .with_remedy("`longhaul run` goes on with it")
     }
 
-    pub(super) fn cancelled(request: Option<&Request>) -> Self {
-        let Some(request) = request else { return Self::of(Kind::Cancelled, "It was cancelled.") };
-        Self::of(Kind::Cancelled, format!("It was cancelled {}.", by(request))).asked_by(request)
+    /// It was `cancelled` or `terminated`.
+    pub(super) fn ended(how: &str, request: Option<&Request>) -> Self {
+        let Some(request) = request else { return Self::of(Kind::Cancelled, format!("It was {how}.")) };
+        Self::of(Kind::Cancelled, format!("It was {how} {}.", by(request))).asked_by(request)
     }
 
     /// What a run waits for, by its history.
@@ -89,8 +90,13 @@ impl Reason {
             evidence.ending()
         );
         let lines: Vec<&str> = evidence.output_tail.trim_end().lines().collect();
+        Self::of(Kind::Gate, text).with_output(&lines)
+    }
+
+    /// With the end of an output.
+    pub(super) fn with_output(self, lines: &[&str]) -> Self {
         let from = lines.len().saturating_sub(LINES);
-        Self { output: lines[from..].iter().map(|line| (*line).to_owned()).collect(), ..Self::of(Kind::Gate, text) }
+        Self { output: lines[from..].iter().map(|line| (*line).to_owned()).collect(), ..self }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why a run does not go on, or what it came to.
 
-use longhaul_engine::{EventKind, MessageBody, RunId, Status, StoreError, Summary};
+use longhaul_engine::{EventKind, RunId, Status, StoreError, Summary};
+use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::{FeatureProgress, FeatureWorkflow};
 use longhaul_workflows::project::ProjectWorkflow;
 
@@ -11,6 +12,7 @@ use super::super::list::RunLine;
 use super::super::words::clock;
 use super::outcome::over;
 use super::{Kind, Reason, WhyDocument};
+use crate::pending::{Pause, Pending};
 
 /// The step in which a feature waits for its turn.
 const WAITING_TO_MERGE: &str = "waiting to merge";
@@ -52,6 +54,8 @@ impl View<'_> {
             reasons.iter().any(|reason| reason.kind != Kind::Paused || matches!(summary.status, Status::Paused(_)));
         if line.workflow == ProjectWorkflow::NAME {
             reasons.extend(self.project_reasons(run).await?);
+        } else if line.workflow == BatchWorkflow::NAME {
+            reasons.extend(self.batch_reasons(run).await?);
         } else if !is_held {
             reasons.push(self.doing(line, &facts).await?);
         }
@@ -64,22 +68,23 @@ impl View<'_> {
         Ok(reasons)
     }
 
-    /// Who has paused or cancelled it, orders that it has not taken yet included.
+    /// Who has paused it, and what it was told and has not taken yet.
     async fn orders(&self, run: &RunId, status: &Status) -> Result<Vec<Reason>, StoreError> {
-        let (mut paused, mut cancelled) = (None, None);
-        if let Status::Paused(request) = status {
-            paused = Some((request.clone(), "It was"));
+        let pending = Pending::of(self.store, run).await?;
+        let paused = match (&pending.pause, status) {
+            (Some(Pause::Asked(request)), _) => Some(("It stops before its next step:", request)),
+            (None, Status::Paused(request)) => Some(("It was", request)),
+            _ => None,
+        };
+        let mut reasons: Vec<Reason> =
+            paused.into_iter().map(|(what, request)| Reason::paused(what, run.as_str(), request)).collect();
+        let kind = if pending.end.is_some() { Kind::Cancelled } else { Kind::Approval };
+        if (pending.end.is_some() || pending.answer.is_some())
+            && let (Some(words), Some((_, request))) = (pending.words(self.is_running), pending.weightiest())
+        {
+            reasons.push(Reason::of(kind, format!("It {words}.")).asked_by(&request));
         }
-        for message in self.store.mailbox(run).await? {
-            match message.body {
-                MessageBody::Pause(request) => paused = Some((request, "It stops before its next step:")),
-                MessageBody::Resume(_) => paused = None,
-                MessageBody::Cancel(request) => cancelled = Some(request),
-                _ => {}
-            }
-        }
-        let paused = paused.map(|(request, what)| Reason::paused(what, run.as_str(), &request));
-        Ok(paused.into_iter().chain(cancelled.as_ref().map(|request| Reason::cancelled(Some(request)))).collect())
+        Ok(reasons)
     }
 
     /// What it does, or waits for.

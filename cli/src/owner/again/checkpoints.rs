@@ -3,7 +3,9 @@
 use longhaul_activities::git::{Keep, Kept};
 use longhaul_engine::{Event, EventKind, FailureKind, Request, RunId, StoreError};
 use longhaul_workflows::contracts::ProjectRef;
-use longhaul_workflows::feature::{Brief, Checkpoint, FeatureWorkflow, checkpoints};
+use longhaul_workflows::feature::{Brief, Checkpoint, FeatureWorkflow, checkpoints, prefix};
+
+use crate::pruned;
 
 use super::super::desk::{Answer, Desk};
 use super::{Report, Row, refused, report};
@@ -30,6 +32,11 @@ impl Desk {
     }
 
     pub(super) async fn checkpoints(&self, target: &RunId) -> Result<Answer, StoreError> {
+        if let Some(summary) = self.store.summary(target).await?
+            && let Some(at) = pruned::at(&summary)
+        {
+            return Ok(refused(pruned::refusal(target, at)));
+        }
         let mut rows = Vec::new();
         let below = format!("{target}/");
         for (run, summary) in self.store.runs(target.as_str()).await? {
@@ -46,17 +53,19 @@ impl Desk {
     }
 
     async fn rows(&self, run: &RunId, segment: &[Event]) -> Vec<Row> {
-        let row = |name: String, checkpoint| Row { run: run.clone(), name, checkpoint };
         let sealed = checkpoints(segment).into_iter().map(|checkpoint| {
             let name = checkpoint.session.map_or_else(|| checkpoint.position.to_string(), |n| format!("session:{n}"));
-            row(name, checkpoint)
+            let fork = prefix(segment, checkpoint.position).position == checkpoint.position;
+            Row { run: run.clone(), name, fork, rollback: checkpoint.is_landing(), checkpoint }
         });
         let mut rows: Vec<Row> = sealed.collect();
         let Some(project) = project_of(segment) else { return rows };
         // A checkout that is gone has no refs; the history is still there.
         let kept = self.git.kept_checkpoints(&project, run).await.unwrap_or_default();
         rows.extend(kept.into_iter().map(|Kept { number, position, at, commit, note }| {
-            row(format!("checkpoint:{number}"), Checkpoint { position, at, commit, session: None, step: note })
+            let (name, run) = (format!("checkpoint:{number}"), run.clone());
+            let checkpoint = Checkpoint { position, at, commit, session: None, step: note };
+            Row { run, name, fork: true, rollback: false, checkpoint }
         }));
         rows.sort_by_key(|row| row.checkpoint.position);
         rows

@@ -6,12 +6,15 @@ use chrono::Utc;
 use longhaul_activities::git::TakeBack;
 use longhaul_engine::store::{Commit, Delivery};
 use longhaul_engine::{
-    Diverged, Event, EventKind, FailureKind, MessageBody, Payload, Request, RunId, StoreError, Summary, verify,
+    Diverged, Event, EventKind, FailureKind, MessageBody, Payload, Position, Request, RunId, StoreError, Summary,
+    verify,
 };
 use longhaul_workflows::feature::{
     Brief, COPIED, FORKED_FROM, FeatureWorkflow, Note, Prefix, before_hearing, checkpoints, prefix,
 };
 use longhaul_workflows::project::Forked;
+
+use crate::pruned;
 
 use super::super::desk::{Answer, Desk};
 use super::{From, Report, edit, refused, report};
@@ -49,6 +52,9 @@ impl Desk {
             Ok(step) => step,
             Err(reason) => return Ok(refused(reason)),
         };
+        if let (From::Position(_), Err(reason)) = (fork.from, whole(&origin, asked)) {
+            return Ok(refused(reason));
+        }
         let last = if fork.note.is_some() { before_hearing(&origin.segment, asked) } else { asked };
         let mut prefix = prefix(&origin.segment, last);
         prefix.commit = kept.or(prefix.commit);
@@ -98,19 +104,17 @@ impl Desk {
         }
     }
 
-    /// The run and its feature. An id without a number means the last run of the feature.
-    pub(super) async fn origin(&self, asked: &RunId) -> Result<Result<Origin, Answer>, StoreError> {
-        let mut run = asked.clone();
-        if self.store.summary(&run).await?.is_none()
-            && let Some((last, _)) = self.numbered(asked.as_str()).await?.pop_last()
-        {
-            run = RunId::new(format!("{asked}/{last}")).unwrap_or(run);
-        }
-        let summary = self.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(asked.clone()))?;
+    /// The run and its feature.
+    pub(super) async fn origin(&self, run: &RunId) -> Result<Result<Origin, Answer>, StoreError> {
+        let run = run.clone();
+        let summary = self.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         if summary.workflow != FeatureWorkflow::NAME {
             return Ok(Err(refused(format!(
                 "{run} is a project, and no run of a feature; `longhaul rollback DIR --to COMMIT` takes a project back"
             ))));
+        }
+        if let Some(at) = pruned::at(&summary) {
+            return Ok(Err(refused(pruned::refusal(&run, at))));
         }
         let segment = self.store.read(&run, summary.origin).await?;
         let Some(EventKind::RunStarted { input, .. }) = segment.first().map(|event| &event.kind) else {
@@ -169,6 +173,27 @@ fn position(origin: &Origin, from: From) -> Result<u64, String> {
             })
         }
     }
+}
+
+/// Whether a fork can go on behind this very event; if not, the nearest where it can.
+fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
+    let segment = &origin.segment;
+    let before = prefix(segment, asked).position;
+    if before == asked {
+        return Ok(());
+    }
+    let mut later = segment.iter().map(|event| event.position).filter(|position| *position > asked);
+    let nearest = match later.find(|position| prefix(segment, *position).position == *position) {
+        Some(after) => format!("the nearest are {before} and {after}"),
+        None => format!("the last is {before}"),
+    };
+    let run = &origin.run;
+    let has_landed = checkpoints(segment).iter().any(|step| step.is_landing() && step.position <= asked);
+    let back = format!("; `longhaul rollback DIR --to {}` goes back to where it landed", origin.brief.feature.id);
+    let back = if has_landed { back } else { String::new() };
+    Err(format!(
+        "{run} cannot be gone on from behind position {asked}: {nearest}; `longhaul checkpoints {run}` lists its steps{back}"
+    ))
 }
 
 /// Puts the changed brief in, if the history allows it.

@@ -4,6 +4,8 @@ use longhaul_engine::{MessageBody, Payload, Request, RunId, StoreError};
 use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::project::{FeatureView, Unblock, signal};
 
+use crate::pruned;
+
 use super::super::desk::{Answer, Desk};
 use super::refused;
 
@@ -15,6 +17,10 @@ impl Desk {
         request: &Request,
         dry_run: bool,
     ) -> Result<Answer, StoreError> {
+        if let Some(at) = self.store.summary(run).await?.as_ref().and_then(pruned::at) {
+            let gone = pruned::refusal(run, at);
+            return Ok(refused(format!("{gone}; `longhaul feature unblock FEATURE` tries a blocked feature again")));
+        }
         let origin = match self.origin(run).await? {
             Ok(origin) => origin,
             Err(answer) => return Ok(answer),

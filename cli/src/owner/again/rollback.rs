@@ -49,7 +49,7 @@ impl Desk {
         // First, for it halts the project, too, and one that is halted and has nothing to do comes to rest. And before the
         // project is taken up: at rest, nothing may go on that has not heard of it.
         self.deliver(&project, body).await?;
-        self.steer(std::slice::from_ref(&project), &Order::Cancel, &request, false).await?;
+        self.steer(&project, &Order::Cancel, &request, false).await?;
         engine.adopt(project.as_str()).await?;
         let answer = self.came_of(&project, &asked).await?;
         let refreshed = Projector::new(Arc::clone(&self.store), project, PathBuf::from(view.root)).refresh().await;

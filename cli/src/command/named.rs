@@ -1,0 +1,79 @@
+//! What is named on the command line: one rule for every verb, on a log at rest and on one in use.
+
+use std::path::Path;
+
+use anyhow::Result;
+use longhaul_engine::RunId;
+
+use crate::exit::usage;
+use crate::look::{Document, Name, Nameless, Question, Unknown};
+use crate::owner::{Access, Answer, Ask};
+use crate::place::Project;
+
+/// A run or a feature as a person names it. Outside of a project only runs can be named.
+pub(super) async fn name(text: &str, dir: &Path) -> Name {
+    let project = Project::known_at(dir).await.map(|project| project.id);
+    Name { text: text.to_owned(), project, whole: false }
+}
+
+/// The run that is meant; of a feature the last one.
+pub(super) async fn run(access: &Access, text: &str, dir: &Path) -> Result<RunId> {
+    find(access, Question::Named(name(text, dir).await)).await?.map_err(|unknown| refusal(&unknown))
+}
+
+/// The run that is meant, or, by its directory, a project. A feature goes before a directory that is called like it.
+pub(super) async fn run_or_dir(access: &Access, text: &str, dir: &Path) -> Result<Result<RunId, Unknown>> {
+    let path = Path::new(text);
+    let is_dir = path.is_dir();
+    if !is_dir || (!text.contains('/') && !matches!(text, "." | "..")) {
+        let name = Name { whole: is_dir, ..name(text, dir).await };
+        match find(access, Question::Named(name)).await? {
+            Err(unknown) if is_dir && unknown.why == Nameless::Nothing => {}
+            found => return Ok(found),
+        }
+    }
+    Ok(Ok(Project::at(path).await?.id))
+}
+
+/// A project, by its directory, its id, or the beginning of that.
+pub(super) async fn project(access: &Access, text: &str) -> Result<RunId> {
+    if Path::new(text).is_dir() {
+        return Ok(Project::at(Path::new(text)).await?.id);
+    }
+    find(access, Question::Project(text.to_owned())).await?.map_err(|unknown| refusal(&unknown))
+}
+
+async fn find(access: &Access, question: Question) -> Result<Result<RunId, Unknown>> {
+    match super::ask(access, Ask::Look { what: question }).await? {
+        Answer::Looked { document } => match *document {
+            Document::Named(run) => Ok(Ok(run)),
+            Document::Unknown(unknown) => Ok(Err(unknown)),
+            _ => Err(super::unasked()),
+        },
+        _ => Err(super::unasked()),
+    }
+}
+
+/// A name that is not enough, as an error of whoever wrote it.
+pub(super) fn refusal(unknown: &Unknown) -> anyhow::Error {
+    usage(sentence(unknown))
+}
+
+/// Why a name is not enough.
+pub(super) fn sentence(unknown: &Unknown) -> String {
+    let Unknown { name, why, meant } = unknown;
+    let (what, list) = match why {
+        Nameless::NoRun => {
+            return format!("the feature `{name}` has had no run yet: `longhaul why {name}` says why");
+        }
+        Nameless::Several => {
+            return format!("`{name}` is the name of several runs; write more of one of these: {}", meant.join(", "));
+        }
+        Nameless::Nothing => ("run or feature", "`longhaul list` shows the runs"),
+        Nameless::NoProject => ("project", "`longhaul list --kind project` shows the projects"),
+    };
+    if meant.is_empty() {
+        return format!("the log knows no {what} `{name}`; {list}");
+    }
+    format!("the log knows no {what} `{name}`; did you mean one of these? {}", meant.join(", "))
+}

@@ -1,0 +1,83 @@
+//! Why a batch does not go on: what its projects wait for.
+
+use longhaul_engine::{RunId, StoreError};
+use longhaul_workflows::batch::{BatchView, Entry, ProjectState};
+
+use super::super::report::brief;
+use super::super::{View, published};
+use super::{Kind, Reason};
+use crate::status;
+
+impl View<'_> {
+    /// One for each project that is not done with, those that need a person first.
+    pub(super) async fn batch_reasons(&self, batch: &RunId) -> Result<Vec<Reason>, StoreError> {
+        let values = self.store.published(batch).await?;
+        let plan = published::<BatchView>(&values, BatchView::KEY).unwrap_or_default().plan;
+        let mut reasons = Vec::new();
+        for entry in &plan.projects {
+            let state = published::<ProjectState>(&values, &ProjectState::key(&entry.name)).unwrap_or_default();
+            reasons.extend(self.of_entry(entry, &state).await?);
+        }
+        if reasons.is_empty() {
+            let count = plan.projects.len();
+            reasons.push(Reason::of(Kind::Done, format!("It is done: all features of its {count} projects pass.")));
+        }
+        reasons.sort_by_key(|reason| !reason.kind.needs_person());
+        // What ends with a person goes on with them; the rest goes on with the batch.
+        if !self.is_running && reasons.iter().any(|reason| reason.kind != Kind::Done) {
+            let name = batch.as_str().split_once('/').map_or(batch.as_str(), |(_, name)| name);
+            let remedy = format!("`longhaul batch FILE` goes on with it, where FILE is that of `{name}`");
+            reasons.push(Reason::of(Kind::NotRunning, "No process runs it now.").with_remedy(remedy));
+        }
+        Ok(reasons)
+    }
+
+    async fn of_entry(&self, entry: &Entry, state: &ProjectState) -> Result<Option<Reason>, StoreError> {
+        let (name, root) = (&entry.name, &entry.project.root);
+        let kind = match state {
+            ProjectState::Passed => return Ok(None),
+            ProjectState::Waiting if entry.after.is_empty() => {
+                return Ok(Some(Reason::of(Kind::Next, format!("{name} has not begun yet."))));
+            }
+            ProjectState::Waiting => {
+                let after: Vec<String> = entry.after.iter().map(ToString::to_string).collect();
+                let text = format!("{name} waits until all features of {} pass.", after.join(", "));
+                return Ok(Some(Reason::of(Kind::Dependency, text)));
+            }
+            ProjectState::Working => {
+                let was = if self.is_running { "is" } else { "was" };
+                return Ok(Some(Reason::of(Kind::Working, format!("{name} {was} being worked on."))));
+            }
+            ProjectState::Refused { reason } => {
+                let reason = Reason::of(Kind::List, format!("{name} cannot be worked on: {reason}"));
+                return Ok(Some(reason.with_remedy(format!("`longhaul doctor {root}` looks for more"))));
+            }
+            ProjectState::Blocked => Kind::Blocked,
+            ProjectState::Suspended => Kind::Message,
+        };
+        let project = RunId::new(entry.project.id.clone()).ok();
+        let held = match project {
+            Some(project) => self.held(&project).await?,
+            None => Vec::new(),
+        };
+        let (features, told): (Vec<String>, Vec<String>) = held.into_iter().unzip();
+        let details = if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
+        let word = state.as_str();
+        let reason = Reason::of(kind, format!("{name} is {word}{details}."));
+        Ok(Some(reason.with_features(features).with_remedy(format!("`longhaul status {root}` says more"))))
+    }
+
+    /// The features of a project that need a person, and why; or the project itself.
+    async fn held(&self, project: &RunId) -> Result<Vec<(String, String)>, StoreError> {
+        if self.store.summary(project).await?.is_none() {
+            return Ok(Vec::new());
+        }
+        let document = status::of_project(self.store, project, self.stuck, self.is_running).await?;
+        let held = document.features.into_iter().filter(|line| line.needs_person);
+        let told = held.map(|line| {
+            let reason = brief(line.reason.as_deref().unwrap_or("needs a person"));
+            (line.id.clone(), format!("{}: {}", line.id, reason.trim_end_matches('.')))
+        });
+        Ok(told.collect())
+    }
+}

@@ -1,0 +1,88 @@
+//! What a run was told and has not taken yet: on a log at rest, what happens first when it is run again.
+
+use longhaul_engine::{EventStore, MessageBody, Request, RunId, StoreError};
+use longhaul_workflows::feature::Approval;
+
+/// The words that wait for a run; of those that undo each other the last.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    /// To pause or to go on.
+    pub(crate) pause: Option<Pause>,
+    /// To end, and how.
+    pub(crate) end: Option<(End, Request)>,
+    /// That it may be merged, or not.
+    pub(crate) answer: Option<Approval>,
+}
+
+/// Whether a run is to pause.
+#[derive(Debug)]
+pub(crate) enum Pause {
+    Asked(Request),
+    Lifted,
+}
+
+/// How a run is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Cancelled,
+    Terminated,
+}
+
+impl Pending {
+    pub(crate) async fn of(store: &dyn EventStore, run: &RunId) -> Result<Self, StoreError> {
+        let mut pending = Self::default();
+        for message in store.mailbox(run).await? {
+            pending.hear(message.body);
+        }
+        Ok(pending)
+    }
+
+    fn hear(&mut self, body: MessageBody) {
+        if let Some(request) = body.as_terminate() {
+            self.end = Some((End::Terminated, request));
+            return;
+        }
+        if let Some(signal) = body.as_signal().filter(|signal| signal.name == Approval::SIGNAL) {
+            self.answer = signal.payload.read().ok();
+        }
+        match body {
+            MessageBody::Pause(request) => self.pause = Some(Pause::Asked(request)),
+            MessageBody::Resume(_) => self.pause = Some(Pause::Lifted),
+            // Ended at once is more than asked to end.
+            MessageBody::Cancel(request) if self.end.is_none() => self.end = Some((End::Cancelled, request)),
+            _ => {}
+        }
+    }
+
+    /// Who paused a run that stands so.
+    pub(crate) fn paused(&self, now: Option<Request>) -> Option<Request> {
+        match &self.pause {
+            Some(Pause::Asked(request)) => Some(request.clone()),
+            Some(Pause::Lifted) => None,
+            None => now,
+        }
+    }
+
+    /// The weightiest of it: what becomes of the run, and who asked for that.
+    pub(crate) fn weightiest(&self) -> Option<(&'static str, Request)> {
+        Some(match (&self.end, &self.answer, &self.pause) {
+            (Some((End::Terminated, request)), ..) => ("terminated", request.clone()),
+            (Some((End::Cancelled, request)), ..) => ("cancelled", request.clone()),
+            (_, Some(said), _) => {
+                let request = Request { by: said.by.clone(), why: said.why.clone() };
+                (if said.approved { "merged" } else { "sent back to its agent" }, request)
+            }
+            (.., Some(Pause::Asked(request))) => ("paused", request.clone()),
+            _ => return None,
+        })
+    }
+
+    /// The same as a sentence without its subject.
+    pub(crate) fn words(&self, is_running: bool) -> Option<String> {
+        let (what, request) = self.weightiest()?;
+        let when = if is_running { "" } else { " when it is run again" };
+        let by = if request.by.is_empty() { "somebody" } else { &request.by };
+        let why = if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };
+        Some(format!("will be {what}{when}, asked by {by}{why}"))
+    }
+}
