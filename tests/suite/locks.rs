@@ -85,3 +85,27 @@ fn a_lock_of_the_target_branch_makes_finished_work_wait() {
     world.run().exits(0);
     assert_eq!(world.project.landed("main"), ["parser"]);
 }
+
+#[test]
+fn what_our_own_git_left_in_the_checkout_is_put_right_by_the_next_run() {
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &["parser"], 20)], 0.1);
+    let mut run = world.begin();
+    world.project.until_at_work("table");
+    run.terminate();
+    run.exits(3);
+    // As it is when git is killed together with us, while it moves the checkout: the list is aside, and removed.
+    let (root, id) = (world.project.root(), world.project_id());
+    let list = world.project.read("feature_list.json");
+    let saved = world.longhaul.home().join("saved").join(id);
+    fs::create_dir_all(&saved).unwrap();
+    let home = |file: &str| serde_json::json!({ "checkout": root, "file": file }).to_string();
+    fs::write(saved.join("at-work-0123456789abcdef"), home("main")).unwrap();
+    fs::write(saved.join("file-0123456789abcdef"), format!("{}\n{list}", home("feature_list.json"))).unwrap();
+    fs::remove_file(root.join("feature_list.json")).unwrap();
+    lock(&world, "index.lock", Duration::ZERO);
+    world.run().exits(0);
+    assert!(!root.join(".git/index.lock").exists());
+    let mut landed = world.project.landed("main");
+    landed.sort();
+    assert_eq!(landed, ["parser", "table"]);
+}

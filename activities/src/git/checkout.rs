@@ -104,6 +104,13 @@ impl Repository {
             return Ok(Moved::Blocked(reason));
         }
         let changes = self.changes_in(checkout, step).await?;
+        let mark = self.mark_work(checkout, step.branch)?;
+        let outcome = self.move_checkout(checkout, step, &changes).await;
+        files::remove(&mark)?;
+        outcome
+    }
+
+    async fn move_checkout(&self, checkout: &Path, step: Step<'_>, changes: &Changes) -> Result<Moved, Failure> {
         self.undo_half_done(checkout, step, &changes.done).await?;
         let mut saves = Vec::new();
         for file in &changes.own {

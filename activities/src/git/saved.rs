@@ -5,11 +5,19 @@
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::Failure;
+use longhaul_workflows::contracts::ProjectRef;
 use serde::{Deserialize, Serialize};
 
+use super::GitHandlers;
 use super::command::Git;
 use super::files;
+use super::left::clear_lock;
+use super::names::head_ref;
 use super::refs::Repository;
+use super::repository::git_dir;
+
+/// How the names of the marks begin that say where git works for us.
+const AT_WORK: &str = "at-work-";
 
 /// The first line of a save; the bytes of the file follow.
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,6 +42,15 @@ impl Save {
     }
 }
 
+impl GitHandlers {
+    /// Puts back what a Longhaul that was killed had aside in a project. Nobody may run its log.
+    pub async fn put_back(&self, project: &ProjectRef) -> Result<(), Failure> {
+        let repository = self.repository(project).await?;
+        let _held = repository.exclusive().await;
+        repository.put_back_all().await
+    }
+}
+
 impl Repository {
     /// Puts a file of a checkout aside, and takes the version of its HEAD.
     pub(super) async fn put_aside(&self, checkout: &Path, file: &str) -> Result<Save, Failure> {
@@ -53,8 +70,42 @@ impl Repository {
         Ok(save)
     }
 
+    /// Notes durably that git works for us in a checkout: what is killed there leaves locks that are ours, not the user's.
+    pub(super) fn mark_work(&self, checkout: &Path, branch: &str) -> Result<PathBuf, Failure> {
+        let home = Home { checkout: checkout.to_owned(), file: branch.to_owned() };
+        let content = serde_json::to_vec(&home).map_err(|error| Failure::terminal(error.to_string()))?;
+        let name = blake3::hash(checkout.as_os_str().as_encoded_bytes()).to_hex();
+        let mark = self.saved.join(format!("{AT_WORK}{}", &name[..16]));
+        files::write_durably(&mark, &content)?;
+        Ok(mark)
+    }
+
+    /// Removes the locks of a git of ours that was killed in a checkout; one that lives on is waited for.
+    async fn clear_marked(&self) -> Result<(), Failure> {
+        for entry in std::fs::read_dir(&self.saved).into_iter().flatten().flatten() {
+            let mark = entry.path();
+            let content =
+                if entry.file_name().to_string_lossy().starts_with(AT_WORK) { files::read(&mark)? } else { None };
+            if let Some(home) = content.and_then(|content| serde_json::from_slice::<Home>(&content).ok()) {
+                // A project that was moved is not there any more.
+                let Ok(admin) = git_dir(&home.checkout).await else {
+                    files::remove(&mark)?;
+                    continue;
+                };
+                let branch = self.common.join(format!("{}.lock", head_ref(&home.file)));
+                let locks = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].map(|name| admin.join(name));
+                for lock in locks.iter().chain([&branch]) {
+                    clear_lock(lock, Some(&home.checkout)).await?;
+                }
+                files::remove(&mark)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Puts back what a crash left aside. A file that somebody wrote to since stays, and so does the save.
     pub(super) async fn put_back_all(&self) -> Result<(), Failure> {
+        self.clear_marked().await?;
         let Ok(entries) = std::fs::read_dir(&self.saved) else { return Ok(()) };
         for place in entries.filter_map(Result::ok).map(|entry| entry.path()) {
             let is_save = place.file_name().is_some_and(|name| {
@@ -76,8 +127,11 @@ impl Repository {
             return files::remove(&save.place);
         }
         let git = Git::at(&home.checkout);
-        let untouched = home.checkout.is_dir()
-            && git.args(["diff", "--no-ext-diff", "--quiet", "HEAD", "--", &home.file]).answer().await?;
+        // Git removes a file before it writes it.
+        let is_gone = home.checkout.is_dir() && std::fs::symlink_metadata(&save.target).is_err();
+        let untouched = is_gone
+            || home.checkout.is_dir()
+                && git.args(["diff", "--no-ext-diff", "--quiet", "HEAD", "--", &home.file]).answer().await?;
         if untouched {
             tracing::warn!(file = %save.target.display(), "putting a file back that was aside when Longhaul was killed");
             return save.put_back();

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::arguments::{Output, Run};
 use crate::document::{self, Titled};
 use crate::exit::{Exit, usage};
-use crate::owner::{self, Access, Answer, Ask, Desk, Limits, Server};
+use crate::owner::{self, Access, Answer, Ask, Desk, Limits, Server, Standing};
 use crate::place::Project;
 use crate::settled::{self, Watched, is_settled};
 use crate::status::StatusDocument;
@@ -33,6 +33,7 @@ pub(super) struct RunDocument<'a> {
 }
 
 pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
+    put_back(data_dir, &arguments.dirs).await;
     let (projects, refused) = projects(&arguments.dirs).await;
     let mut exits = vec![Exit::Usage; refused.len()];
     for refusal in &refused {
@@ -49,6 +50,23 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
     exits.extend(documents.iter().map(settled::exit));
     report(arguments.output, &documents)?;
     Ok(Exit::of_all(exits))
+}
+
+/// What a Longhaul that was killed had aside in a checkout is put back before anybody looks for it there.
+pub(super) async fn put_back(data_dir: &Path, dirs: &[PathBuf]) {
+    // Held until all of it is done: nobody else begins meanwhile.
+    let standing = Standing::of(data_dir).await;
+    if !matches!(standing, Ok(Standing::AtRest { .. })) {
+        return;
+    }
+    let git = longhaul_activities::git::GitHandlers::new(data_dir);
+    for dir in dirs {
+        if let Some(project) = Project::known_at(dir).await
+            && let Err(failure) = git.put_back(&project.reference()).await
+        {
+            tracing::warn!("{failure}");
+        }
+    }
 }
 
 /// The projects on the command line, each once, and what is wrong with the others.
