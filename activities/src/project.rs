@@ -1,6 +1,7 @@
 //! Reading a project as it is in the user's checkout now: its settings and its feature list.
 
 use std::path::Path;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
@@ -18,21 +19,52 @@ pub const TASKS_FILE: &str = "tasks.md";
 pub const OTHER_LIST_FILE: &str = "feature-list.json";
 
 /// The handler of [`LoadBacklog`].
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ProjectReader;
+#[derive(Debug, Clone)]
+pub struct ProjectReader {
+    git: git::GitHandlers,
+}
+
+impl ProjectReader {
+    /// A reader that finds projects where these handlers do.
+    pub fn new(git: git::GitHandlers) -> Self {
+        Self { git }
+    }
+}
 
 #[async_trait]
 impl Handler<LoadBacklog> for ProjectReader {
     async fn perform(&self, input: LoadInput, _attempt: &Attempt) -> Result<LoadedBacklog, Failure> {
-        load(Path::new(&input.project.root)).await
+        let root = self.git.root_of(&input.project);
+        // Not while the checkout is moved.
+        let turn = crate::files::turn_of(&root);
+        let _mine = turn.lock().await;
+        load(&root).await
     }
 }
+
+/// A file that git or an editor is just writing is missing or empty for a moment: only what stays wrong is wrong.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// How often it has to be found wrong in the same way after the first time.
+const SETTLED_AFTER: u32 = 3;
 
 /// Reads the settings and the list of the project at `root`.
 ///
 /// # Errors
 /// Terminal failures that say which file is missing or wrong, and where.
 pub async fn load(root: &Path) -> Result<LoadedBacklog, Failure> {
+    let mut found = load_now(root).await;
+    let mut same = 0;
+    while found.is_err() && same < SETTLED_AFTER {
+        tokio::time::sleep(LOOK_AGAIN).await;
+        let next = load_now(root).await;
+        same = if next == found { same + 1 } else { 0 };
+        found = next;
+    }
+    found
+}
+
+async fn load_now(root: &Path) -> Result<LoadedBacklog, Failure> {
     let settings = settings(root)?;
     let target = match &settings.project.target {
         Some(target) => target.clone(),

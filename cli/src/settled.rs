@@ -28,7 +28,8 @@ impl Watched {
 pub(crate) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
     let followed = !document.synced.is_empty() && document.synced >= watched.sync;
     if followed && matches!(document.phase, ShownPhase::Idle | ShownPhase::Halted) {
-        return true;
+        // What has just said so may still be at its last step: it is left waiting, not in the middle of something.
+        return document.active_runs == 0;
     }
     // What is paused, parked or stuck does not move; nor does what waits for it.
     let is_held = document.phase == ShownPhase::Paused

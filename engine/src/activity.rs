@@ -1,6 +1,6 @@
 //! Activities: the contract that workflow code names, and the handler that touches the world.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -128,7 +128,7 @@ impl Call {
 
 /// The handlers of an engine, by the names of their activities.
 #[derive(Clone, Default)]
-pub struct Handlers(HashMap<&'static str, Arc<dyn ErasedHandler>>);
+pub struct Handlers(BTreeMap<&'static str, Arc<dyn ErasedHandler>>);
 
 impl Handlers {
     /// No handlers.

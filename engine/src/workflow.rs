@@ -1,6 +1,6 @@
 //! Workflows: deterministic code that decides, and the registry that finds it by name.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -26,7 +26,7 @@ pub trait Workflow: Send + Sync + 'static {
 
 /// The workflows of an engine, by name.
 #[derive(Clone, Default)]
-pub struct Workflows(HashMap<&'static str, Arc<dyn Workflow>>);
+pub struct Workflows(BTreeMap<&'static str, Arc<dyn Workflow>>);
 
 impl Workflows {
     /// No workflows.

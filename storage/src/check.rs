@@ -13,7 +13,7 @@ use longhaul_engine::{Event, Payload, RunId, StoreError, Summary};
 use sled::IVec;
 
 use crate::blob::{BlobStore, Source};
-use crate::sled_store::{SledStore, blocking, guarded, unnamed};
+use crate::sled_store::{SledStore, blocking, guarded};
 use crate::snapshot::{Records, Scope, take};
 use crate::sweep::Names;
 
@@ -68,6 +68,8 @@ enum Remedy {
     RemoveBlob([u8; 32], PathBuf),
     /// Remove a directory that a dead process half made.
     RemoveDirectory(PathBuf),
+    /// Nothing that could be done here.
+    Restore,
     /// Nothing.
     Leave,
 }
@@ -102,6 +104,9 @@ impl Remedy {
             Self::MoveRecord(..) => "move the record into a file in quarantine/",
             Self::RemoveBlob(..) => "remove the file: no record names it",
             Self::RemoveDirectory(_) => "remove the directory: the log was made in another one",
+            Self::Restore => {
+                "restore a backup (`longhaul restore`); before that, `longhaul export --all` saves what can be read"
+            }
             Self::Leave => "leave it: this version does not know what it is",
         }
     }
@@ -127,7 +132,17 @@ impl SledStore {
             let mended = repair && self.mend(&finding.remedy, &records, &mut report.quarantined).await?;
             report.damages.push(finding.to_damage(mended));
         }
+        self.sweep_after(&report).await;
         Ok(report)
+    }
+
+    /// What only records named that were moved out is named by nobody now.
+    async fn sweep_after(&self, report: &CheckReport) {
+        if !report.quarantined.is_empty()
+            && let Err(error) = self.sweep().await
+        {
+            tracing::debug!(%error, "blobs that no record names are left to the next check");
+        }
     }
 
     /// The same for a log in which runs go on, with mending. Left alone is what a log at rest is needed for: the records of
@@ -153,6 +168,9 @@ impl SledStore {
         // A commit may name a blob anew at any time, so they are swept away, which looks again with the writers kept off.
         let swept = blobs.is_empty() || self.sweep().await.is_ok();
         let is_gone = |finding: &Finding| matches!(&finding.remedy, Remedy::RemoveBlob(_, path) if !path.exists());
+        if blobs.is_empty() {
+            self.sweep_after(&report).await;
+        }
         report.damages.extend(blobs.iter().map(|finding| finding.to_damage(swept && is_gone(finding))));
         Ok(report)
     }
@@ -163,8 +181,7 @@ impl SledStore {
         let shared = Arc::clone(&self.shared);
         let taken = blocking(move || {
             let there = shared.reader.blobs.all()?;
-            let snapshot = guarded(|| take(&shared, &Scope::All)).map_err(unnamed)?;
-            Ok((there, snapshot))
+            Ok((there, take(&shared, &Scope::All)))
         });
         let (there, snapshot) = taken.await?;
         drop(alone);
@@ -174,11 +191,21 @@ impl SledStore {
             findings.report.blobs = there.len() as u64;
             let names = RefCell::new(Names::new());
             let source = Source::Noting { store: &shared.reader.blobs, names: &names, payloads: true };
+            findings.gaps(&shared.directory, &snapshot.gaps, &snapshot.runs);
             for (run, records) in &snapshot.runs {
-                findings.look_at(run, records, source);
+                if snapshot.gaps.iter().any(|gap| gap.touches(run)) {
+                    findings.count(records);
+                } else {
+                    findings.look_at(run, records, source);
+                }
             }
             findings.strays(&snapshot.strays);
-            findings.files(&shared.directory, there, &names.into_inner());
+            if snapshot.gaps.is_empty() {
+                findings.files(&shared.directory, there, &names.into_inner());
+            } else {
+                // Which blobs are named is not known.
+                findings.half_made(&shared.directory);
+            }
             Ok((findings, snapshot.runs))
         })
         .await

@@ -1,17 +1,16 @@
 //! Decides on commits, where their callers are, and gathers them into a group while the one before is written.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use longhaul_engine::store::Committed;
 use longhaul_engine::{Message, MessageSeq, RunId, StoreError};
 
-use crate::flaw::words_of;
 use crate::group::{Accepted, Group};
 use crate::key;
 use crate::ledger::{Ledger, Standing};
 use crate::order::{Letter, Must, NewRun, Order};
 use crate::poison::Poison;
+use crate::quiet::caught;
 use crate::space::Watch;
 
 /// Where commits meet.
@@ -43,13 +42,12 @@ impl Committer {
     }
 
     /// Decides on a commit: refuses it, or adds it to the group that is written next.
-    pub(crate) fn accept(&self, order: Order) -> Result<(), StoreError> {
+    pub(crate) fn accept(&self, order: Box<Order>) -> Result<(), StoreError> {
         self.poison.check()?;
         self.space.check(order.bytes)?;
         let mut state = self.state();
-        let accepted = catch_unwind(AssertUnwindSafe(|| state.accept(order)));
-        let accepted =
-            accepted.unwrap_or_else(|panic| Err(self.poison.set(format!("sled panicked: {}", words_of(&*panic)))));
+        let accepted = caught(|| state.accept(order));
+        let accepted = accepted.unwrap_or_else(|panic| Err(self.poison.set(format!("sled panicked: {panic}"))));
         let idle = std::mem::take(&mut state.idle);
         drop(state);
         if idle {
@@ -84,9 +82,9 @@ impl Committer {
 }
 
 impl State {
-    fn accept(&mut self, order: Order) -> Result<(), StoreError> {
+    fn accept(&mut self, order: Box<Order>) -> Result<(), StoreError> {
         let standing = self.decide(&order)?;
-        let accepted = self.take(order, standing);
+        let accepted = self.take(*order, standing);
         self.group.answers.push(accepted);
         Ok(())
     }

@@ -1,20 +1,19 @@
 //! Commits that are written together, and the one place where anything is written.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_engine::StoreError;
 use longhaul_engine::store::Committed;
 use tokio::sync::oneshot;
 
 use crate::committer::Committer;
-use crate::flaw::words_of;
 use crate::key;
 use crate::open::closed_record;
 use crate::order::Write;
 use crate::poison::Poison;
+use crate::quiet::caught;
 use crate::statistics::{Counters, Statistics};
 use crate::witness::Witness;
 
@@ -30,21 +29,6 @@ pub(crate) struct Group {
 /// A commit that was accepted, and whom to tell.
 pub(crate) type Accepted = (oneshot::Sender<Result<Committed, StoreError>>, Committed);
 
-/// A group whose fate is known.
-struct Written {
-    result: Result<(), StoreError>,
-    answers: Vec<Accepted>,
-}
-
-impl Written {
-    /// Tells everybody.
-    fn answer(self) {
-        for (reply, committed) in self.answers {
-            let _ = reply.send(self.result.clone().map(|()| committed));
-        }
-    }
-}
-
 impl Group {
     pub(crate) fn write(&mut self, (key, value): Write) {
         self.writes += 1;
@@ -55,9 +39,6 @@ impl Group {
         }
     }
 }
-
-/// A group up to this size is answered at once; a larger one by another thread, while the next one is written.
-const SMALL_GROUP: usize = 8;
 
 /// The writing end of a log: one thread, which writes one group at a time.
 pub(crate) struct Writer {
@@ -78,35 +59,26 @@ pub(crate) struct Writer {
 impl Writer {
     /// Works until nothing more will come.
     pub(crate) fn run(self, committer: &Committer) {
-        let (finished, to_answer) = mpsc::channel::<Written>();
-        std::thread::scope(|scope| {
-            scope.spawn(|| to_answer.into_iter().for_each(Written::answer));
-            // Moved in, so that the other thread ends with this loop.
-            let finished = finished;
-            while let Some(group) = committer.next() {
-                let written = self.write(group);
-                if written.answers.len() <= SMALL_GROUP {
-                    written.answer();
-                } else {
-                    finished.send(written).expect("the other thread lives as long as this sender");
-                }
-            }
-        });
+        while let Some(group) = committer.next() {
+            self.write(group);
+        }
         self.close();
     }
 
-    /// Makes a group durable.
-    fn write(&self, group: Group) -> Written {
+    /// Makes a group durable, then tells everybody.
+    fn write(&self, group: Group) {
         let Group { batch, writes, size, answers } = group;
         let written = self.poison.check().and_then(|()| if writes == 0 { Ok(()) } else { self.apply_guarded(batch) });
         self.counters.add(Statistics { groups: u64::from(size.bytes > 0), commits: answers.len() as u64, ..size });
-        Written { result: written, answers }
+        for (reply, committed) in answers {
+            let _ = reply.send(written.clone().map(|()| committed));
+        }
     }
 
     fn apply_guarded(&self, batch: sled::Batch) -> Result<(), StoreError> {
-        match catch_unwind(AssertUnwindSafe(|| self.apply(batch))) {
+        match caught(|| self.apply(batch)) {
             Ok(written) => written.map_err(|reason| self.poison.set(reason)),
-            Err(panic) => Err(self.poison.set(format!("sled panicked: {}", words_of(&*panic)))),
+            Err(panic) => Err(self.poison.set(format!("sled panicked: {panic}"))),
         }
     }
 
@@ -123,8 +95,8 @@ impl Writer {
 
     /// The last word of this owner, by which the next one knows that the log has its end.
     fn close(&self) {
-        let closed = catch_unwind(AssertUnwindSafe(|| self.mark_closed()));
-        if let Err(reason) = closed.unwrap_or_else(|panic| Err(words_of(&*panic))) {
+        let closed = caught(|| self.mark_closed());
+        if let Err(reason) = closed.unwrap_or_else(Err) {
             tracing::warn!(reason, "the log is whole, and could not be marked as closed");
         }
     }

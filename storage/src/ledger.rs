@@ -77,7 +77,11 @@ impl Ledger {
         if standing.terminal {
             self.over.push(run.clone());
         }
-        self.known.insert(run.clone(), Known { standing, group: self.group });
+        let known = Known { standing, group: self.group };
+        match self.known.get_mut(run) {
+            Some(before) => *before = known,
+            None => drop(self.known.insert(run.clone(), known)),
+        }
     }
 
     /// The group is complete: what comes now belongs to the next one.
@@ -149,10 +153,29 @@ fn is_over(tree: &sled::Tree, run: &RunId, blobs: &BlobStore, last: (&[u8], &[u8
     Ok(matches!(event.kind, RunCompleted { .. } | RunFailed { .. } | RunCancelled))
 }
 
+/// What to do about a page that is damaged.
+const ADVICE: &str = "it is not what was written; `longhaul check` says what is lost, `longhaul export --all` saves what \
+                      can be read, and a backup brings back the rest (`longhaul restore`)";
+
 /// An error of sled while reading.
 pub(crate) fn unreadable(error: &sled::Error) -> StoreError {
     match error {
         sled::Error::Io(error) => StoreError::Io { doing: "reading the log".into(), reason: error.to_string() },
-        _ => StoreError::Damaged { record: "page of the log".into(), reason: error.to_string() },
+        sled::Error::Corruption { .. } => {
+            let record = format!("{} of log/db in the data directory", page(error));
+            StoreError::Damaged { record, reason: ADVICE.into() }
+        }
+        _ => StoreError::Damaged { record: "page of log/db in the data directory".into(), reason: error.to_string() },
     }
+}
+
+/// Which page of the file an error is about.
+pub(crate) fn page(error: &sled::Error) -> String {
+    let at = match error {
+        sled::Error::Corruption { at: Some(at), .. } => format!("{at:?}"),
+        _ => String::new(),
+    };
+    // The type of the place has no other way to say its number.
+    let digits: String = at.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    if digits.is_empty() { "a page".to_owned() } else { format!("the page at byte {digits}") }
 }

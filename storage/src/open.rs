@@ -2,7 +2,6 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,8 +9,9 @@ use chrono::Utc;
 use longhaul_engine::StoreError;
 
 use crate::blob::Source;
-use crate::flaw::{io, words_of};
-use crate::ledger::unreadable;
+use crate::flaw::io;
+use crate::ledger::{page, unreadable};
+use crate::quiet::caught;
 use crate::wire::{pack, v1};
 use crate::witness::{self, Witness};
 use crate::{files, key, record};
@@ -118,19 +118,27 @@ fn remove_half_written_snapshots(log: &Path) -> Result<(), StoreError> {
 fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
     let config = sled::Config::new().path(path).flush_every_ms(None).mode(sled::Mode::LowSpace).cache_capacity(CACHE);
     let damaged = |reason: String| {
-        let path = path.display();
-        StoreError::Unusable(format!("the log in {path} cannot be opened: {reason}; restore it from a backup"))
+        let path = path.join("db");
+        let (path, reason) = (path.display(), reason.lines().next().unwrap_or_default());
+        StoreError::Unusable(format!(
+            "the log is damaged: {path} cannot be opened: {reason}; restore it from a backup (`longhaul restore FILE \
+             --data-dir NEW`)"
+        ))
     };
     let begun = Instant::now();
     loop {
-        let opened = catch_unwind(AssertUnwindSafe(|| config.open()));
-        match opened.map_err(|panic| damaged(format!("sled panicked: {}", words_of(&*panic))))? {
+        let opened = caught(|| config.open());
+        match opened.map_err(|panic| damaged(format!("sled panicked: {panic}")))? {
             Ok(db) => return Ok(db),
             // We hold the lock, so this is a thread of a store that this process has just closed.
             Err(sled::Error::Io(error)) if is_busy(&error) && begun.elapsed() < PATIENCE => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             Err(sled::Error::Io(error)) => return Err(io("opening the log", path, &error)),
+            Err(error @ sled::Error::Corruption { .. }) => {
+                let reason = format!("{} is not what was written, or the file was cut", page(&error));
+                return Err(damaged(reason));
+            }
             Err(error) => return Err(damaged(error.to_string())),
         }
     }

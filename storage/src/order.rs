@@ -69,7 +69,7 @@ pub(crate) struct Letter {
 pub(crate) type Answer = oneshot::Receiver<Result<Committed, StoreError>>;
 
 impl Order {
-    pub(crate) fn empty(run: RunId) -> (Self, Answer) {
+    pub(crate) fn empty(run: RunId) -> (Box<Self>, Answer) {
         let (reply, answer) = oneshot::channel();
         let order = Self {
             run,
@@ -84,11 +84,11 @@ impl Order {
             bytes: 0,
             reply,
         };
-        (order, answer)
+        (Box::new(order), answer)
     }
 
     /// Encodes a commit.
-    pub(crate) fn of(commit: &Commit, packer: &mut Packer) -> Result<(Self, Answer), StoreError> {
+    pub(crate) fn of(commit: &Commit, packer: &mut Packer) -> Result<(Box<Self>, Answer), StoreError> {
         let run = &commit.run;
         let (mut order, answer) = Self::empty(run.clone());
         check(commit)?;
@@ -127,7 +127,7 @@ impl Order {
     }
 
     /// Encodes a delivery from outside.
-    pub(crate) fn delivering(delivery: &Delivery, packer: &mut Packer) -> Result<(Self, Answer), StoreError> {
+    pub(crate) fn delivering(delivery: &Delivery, packer: &mut Packer) -> Result<(Box<Self>, Answer), StoreError> {
         let (mut order, answer) = Self::empty(delivery.to.clone());
         order.must = Must::Exist;
         order.deliveries.push(letter(delivery, packer)?);

@@ -1,7 +1,6 @@
 //! The event log on disk.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -12,12 +11,13 @@ use longhaul_engine::{Event, EventStore, Message, Payload, Position, RunId, Stor
 
 use crate::blob::{BlobStore, NewBlob};
 use crate::committer::Committer;
-use crate::flaw::{Flaw, words_of};
+use crate::flaw::Flaw;
 use crate::group::Writer;
 use crate::ledger::Ledger;
 use crate::open::{self, Opened};
 use crate::order::{Answer, Order};
 use crate::poison::Poison;
+use crate::quiet::caught;
 use crate::read::{Effort, Reader};
 use crate::space::{self, Probe, Watch};
 use crate::statistics::{Counters, Statistics};
@@ -82,9 +82,8 @@ impl SledStore {
 
     #[doc(hidden)]
     pub fn open_with(directory: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let opened = catch_unwind(AssertUnwindSafe(|| open::open(directory)));
-        let opened = opened.unwrap_or_else(|panic| {
-            let reason = words_of(&*panic);
+        let opened = caught(|| open::open(directory));
+        let opened = opened.unwrap_or_else(|reason| {
             let directory = directory.display();
             Err(StoreError::Unusable(format!("the log in {directory} is damaged: {reason}; restore it from a backup")))
         });
@@ -146,7 +145,12 @@ impl SledStore {
     }
 
     /// Sends an order, after its blobs are durable, and waits for the answer.
-    pub(crate) async fn order(&self, order: Order, packer: Packer, answer: Answer) -> Result<Committed, StoreError> {
+    pub(crate) async fn order(
+        &self,
+        order: Box<Order>,
+        packer: Packer,
+        answer: Answer,
+    ) -> Result<Committed, StoreError> {
         self.shared.poison.check()?;
         let mut _in_use = None;
         if !packer.blobs.is_empty() {
@@ -179,7 +183,7 @@ pub(crate) fn unnamed(flaw: Flaw) -> StoreError {
 
 /// sled panics on some damage; to us that is one more way of being damaged.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Flaw>) -> Result<T, Flaw> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(Flaw::Damaged(words_of(&*panic))))
+    caught(read).unwrap_or_else(|panic| Err(Flaw::Damaged(panic)))
 }
 
 /// Runs work that may wait for the disk where it holds up nobody.

@@ -4,6 +4,7 @@
 //! and decoded afterwards, while the log goes on.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use longhaul_engine::{RunId, StoreError};
@@ -13,8 +14,9 @@ use tokio::sync::OwnedRwLockReadGuard;
 use crate::blob::{BlobStore, Source};
 use crate::carried::{self, Carried};
 use crate::flaw::Flaw;
+use crate::gap::{self, Gap};
 use crate::key;
-use crate::read::{broken, decode};
+use crate::read::decode;
 use crate::sled_store::{Shared, SledStore, blocking, guarded, unnamed};
 use crate::wire::unpack::{self, Unpacker};
 
@@ -68,11 +70,14 @@ pub(crate) struct Records {
 /// Runs as they were at one moment. While it is kept, no blob is removed.
 #[derive(Debug)]
 pub struct Snapshot {
+    directory: PathBuf,
     blobs: Arc<BlobStore>,
     epoch: u64,
     pub(crate) runs: BTreeMap<RunId, Records>,
     /// Keys that name no run.
     pub(crate) strays: Vec<IVec>,
+    /// What could not be read.
+    pub(crate) gaps: Vec<Gap>,
     kept: Option<OwnedRwLockReadGuard<()>>,
 }
 
@@ -81,24 +86,29 @@ impl SledStore {
     pub async fn snapshot(&self, scope: Scope) -> Result<Snapshot, StoreError> {
         let kept = Arc::clone(&self.shared.pictures).read_owned().await;
         let shared = Arc::clone(&self.shared);
-        let mut snapshot = blocking(move || guarded(|| take(&shared, &scope)).map_err(unnamed)).await?;
+        let mut snapshot = blocking(move || Ok(take(&shared, &scope))).await?;
         snapshot.kept = Some(kept);
         Ok(snapshot)
     }
 }
 
-pub(crate) fn take(shared: &Shared, scope: &Scope) -> Result<Snapshot, Flaw> {
+/// What lies on a damaged page is left out, and the gap is noted.
+pub(crate) fn take(shared: &Shared, scope: &Scope) -> Snapshot {
     let _still = shared.still.lock().unwrap_or_else(PoisonError::into_inner);
     let blobs = Arc::clone(&shared.reader.blobs);
-    let mut snapshot = Snapshot { blobs, epoch: shared.epoch, runs: BTreeMap::new(), strays: Vec::new(), kept: None };
+    let (directory, epoch) = (shared.directory.clone(), shared.epoch);
+    let (runs, strays, gaps) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let mut snapshot = Snapshot { directory, blobs, epoch, runs, strays, gaps, kept: None };
     for kind in [key::EVENT, key::MESSAGE, key::PUBLISHED, key::SUMMARY] {
         for prefix in scope.prefixes(kind) {
-            for entry in shared.reader.db.scan_prefix(prefix) {
-                snapshot.add(kind, entry.map_err(broken)?);
+            let (entries, gap) = gap::entries(&shared.reader.db, kind, &prefix);
+            for entry in entries {
+                snapshot.add(kind, entry);
             }
+            snapshot.gaps.extend(gap);
         }
     }
-    Ok(snapshot)
+    snapshot
 }
 
 impl Snapshot {
@@ -134,9 +144,32 @@ impl Snapshot {
     /// The runs in the order of their ids, each decoded when it is asked for. One that is damaged is an error that names
     /// the record, and does not end the list.
     pub fn iter(&self) -> impl Iterator<Item = (&RunId, Result<Carried, StoreError>)> {
-        self.runs
-            .iter()
-            .map(|(run, records)| (run, guarded(|| records.carried(run, Source::Store(&self.blobs))).map_err(unnamed)))
+        self.runs.iter().map(|(run, records)| (run, guarded(|| self.carried(run, records)).map_err(unnamed)))
+    }
+
+    /// What could not be read because a page of the log is damaged, for people.
+    pub fn unreadable(&self) -> Vec<String> {
+        self.gaps.iter().map(|gap| gap.text(&self.directory)).collect()
+    }
+
+    fn carried(&self, run: &RunId, records: &Records) -> Result<Carried, Flaw> {
+        let mut carried = records.carried(run, Source::Store(&self.blobs));
+        let is_end = |carried: &Carried| carried.events.last().is_some_and(|event| event.kind.outcome().is_some());
+        for gap in self.gaps.iter().filter(|gap| gap.cuts(run)) {
+            let last = records.events.last().is_some_and(|(key, _)| gap.comes_after(key));
+            // Behind the end of a run there is nothing that could be missing.
+            if !(last && carried.as_ref().is_ok_and(is_end)) {
+                let reason = "a part of its events lies on a damaged page".to_owned();
+                return Err(Flaw::Store(StoreError::Damaged { record: format!("history of run {run}"), reason }));
+            }
+        }
+        if let Ok(carried) = &mut carried
+            && self.gaps.iter().any(|gap| gap.hides_published(run))
+            && carried.events.first().is_some_and(|event| event.position == 0)
+        {
+            carried.published = carried::published_by(&carried.events);
+        }
+        carried
     }
 }
 

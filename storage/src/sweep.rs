@@ -35,7 +35,7 @@ impl SledStore {
         blocking(move || {
             let blobs = &shared.reader.blobs;
             let there = blobs.all()?;
-            let named = guarded(|| named(&take(&shared, &Scope::All)?, blobs)).map_err(unnamed)?;
+            let named = guarded(|| named(&take(&shared, &Scope::All), blobs)).map_err(unnamed)?;
             let mut swept = Swept::default();
             for (hash, path) in there.iter().filter(|(hash, _)| !named.contains(hash)) {
                 swept.bytes += blobs.remove(hash, path)?;
@@ -49,6 +49,9 @@ impl SledStore {
 
 /// The blobs that records name. Payloads are not read for that.
 fn named(snapshot: &Snapshot, store: &crate::blob::BlobStore) -> Result<Names, Flaw> {
+    if let Some(unreadable) = snapshot.unreadable().into_iter().next() {
+        return Err(Flaw::Damaged(unreadable));
+    }
     let names = RefCell::new(Names::new());
     let source = Source::Noting { store, names: &names, payloads: false };
     for records in snapshot.runs.values() {

@@ -3,6 +3,7 @@
 mod doctor;
 mod fuzz;
 mod hurt;
+mod pages;
 mod pruned;
 mod replay;
 mod world;

@@ -95,7 +95,7 @@ impl World {
         let git = git::GitHandlers::new(&home);
         let checks = checks::ChecksHandler::new(&home, supervisor.clone(), git.clone());
         git.register(Handlers::new())
-            .with::<LoadBacklog>(files::ProjectReader)
+            .with::<LoadBacklog>(files::ProjectReader::new(git.clone()))
             .with::<RunSetup>(checks.clone())
             .with::<RunChecks>(checks)
             .with::<RunSession>(session::SessionHandler::new(&home, supervisor, git))

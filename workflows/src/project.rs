@@ -33,6 +33,8 @@ pub mod signal {
     pub const RELOAD: &str = "reload";
     /// Start no further feature; content: [`Request`](longhaul_engine::Request).
     pub const HALT: &str = "halt";
+    /// The project is at another place from now on; content: its new root.
+    pub const MOVED: &str = "moved";
     /// Settings that count instead of those of `longhaul.toml` from the next sync on; content:
     /// [`Overrides`](crate::batch::Overrides).
     pub const OVERRIDE: &str = "override";
@@ -105,6 +107,10 @@ impl Memory {
                 signal::RELOAD => self.sync(context, payload.read()?, Then::Stay).await,
                 signal::HALT => {
                     self.halt(payload.read()?);
+                    Ok(())
+                }
+                signal::MOVED => {
+                    self.project.root = payload.read()?;
                     Ok(())
                 }
                 signal::OVERRIDE => {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use longhaul_engine::Failure;
 
-use crate::git::Git;
+use crate::git::{Git, clear_left};
 
 /// What git prints in a work tree. A check may have left anything there, so no failure is for good.
 pub(crate) async fn git(worktree: &Path, args: &[&str]) -> Result<String, Failure> {
@@ -28,7 +28,8 @@ impl<'a> Place<'a> {
 
     /// Tracked files are as in the commit, other files are gone, ignored ones stay.
     pub(super) async fn reset(&self) -> Result<(), Failure> {
-        self.remove_left_lock().await?;
+        // Left by a git that a check started, or by one of ours: what killed us can have killed it.
+        clear_left(self.worktree).await?;
         // A check may have switched to another branch: that one must not be moved.
         if branch(self.worktree).await? != self.branch {
             if self.branch == "HEAD" {
@@ -40,18 +41,6 @@ impl<'a> Place<'a> {
         git(self.worktree, &["reset", "--quiet", "--hard", self.commit, "--"]).await?;
         // Twice forced: a repository that a check made goes too.
         git(self.worktree, &["clean", "--quiet", "-ffd"]).await.map(drop)
-    }
-
-    /// A git that a check started and that was killed leaves its lock. Nobody else uses the index of this work tree.
-    async fn remove_left_lock(&self) -> Result<(), Failure> {
-        let lock = git(self.worktree, &["rev-parse", "--git-path", "index.lock"]).await?;
-        let lock = self.worktree.join(lock);
-        match std::fs::remove_file(&lock) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Failure::retryable(format!("{} cannot be removed: {error}", lock.display())))
-            }
-            _ => Ok(()),
-        }
     }
 }
 

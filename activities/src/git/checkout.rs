@@ -7,6 +7,7 @@ use longhaul_engine::Failure;
 
 use super::command::{Git, is_contention};
 use super::files;
+use super::left::foreign_lock;
 use super::names::head_ref;
 use super::refs::Repository;
 use super::repository::{git_dir, operation_in};
@@ -72,6 +73,9 @@ impl Repository {
         }
         match self.checkouts_of(step.branch).await?.as_slice() {
             [] => {
+                if let Some(lock) = foreign_lock(step.branch, &self.common, None).await? {
+                    return Ok(Moved::Blocked(lock));
+                }
                 self.move_ref(&head_ref(step.branch), Some(step.from), step.to).await?;
                 Ok(Moved::Yes)
             }
@@ -93,6 +97,9 @@ impl Repository {
         // A list that is written again while it is aside would be in git's way.
         let turn = crate::files::turn_of(checkout);
         let _turn = turn.lock().await;
+        if let Some(lock) = foreign_lock(step.branch, &self.common, Some(checkout)).await? {
+            return Ok(Moved::Blocked(lock));
+        }
         if let Some(reason) = self.in_the_way(checkout, step).await? {
             return Ok(Moved::Blocked(reason));
         }
@@ -102,7 +109,7 @@ impl Repository {
         for file in &changes.own {
             saves.push(self.put_aside(checkout, file).await?);
         }
-        let outcome = follow(checkout, step).await;
+        let outcome = self.take_along(checkout, step).await;
         for save in saves {
             save.put_back()?;
         }
@@ -169,36 +176,38 @@ impl Repository {
         }
         Ok(())
     }
-}
 
-async fn follow(checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let args: &[&str] = if step.back {
-            &["reset", "--keep", "--quiet", step.to]
-        } else {
-            &["merge", "--ff-only", "--no-autostash", "--quiet", step.to]
-        };
-        if step.back {
-            // A file that was only written again with the same bytes would count as changed.
-            Git::at(checkout).args(["update-index", "-q", "--refresh"]).uninterrupted().finish().await?;
+    /// Has git move a checkout, and the branch with it.
+    async fn take_along(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let args: &[&str] = if step.back {
+                &["reset", "--keep", "--quiet", step.to]
+            } else {
+                &["merge", "--ff-only", "--no-autostash", "--quiet", step.to]
+            };
+            if step.back {
+                // A file that was only written again with the same bytes would count as changed.
+                Git::at(checkout).args(["update-index", "-q", "--refresh"]).uninterrupted().finish().await?;
+            }
+            let merged = Git::at(checkout).args(args).uninterrupted().finish().await?;
+            if merged.code() == Some(0) {
+                return Ok(Moved::Yes);
+            }
+            let said = merged.error_text().to_owned();
+            let dir = checkout.display();
+            if !is_contention(&said) {
+                return Ok(Moved::Blocked(refusal(checkout, &said)));
+            }
+            if tries == TRIES {
+                let lock = foreign_lock(step.branch, &self.common, Some(checkout)).await?;
+                return Ok(Moved::Blocked(
+                    lock.unwrap_or_else(|| format!("another git is at work in {dir}; wait for it")),
+                ));
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
         }
-        let merged = Git::at(checkout).args(args).uninterrupted().finish().await?;
-        if merged.code() == Some(0) {
-            return Ok(Moved::Yes);
-        }
-        let said = merged.error_text().to_owned();
-        let dir = checkout.display();
-        if !is_contention(&said) {
-            return Ok(Moved::Blocked(refusal(checkout, &said)));
-        }
-        if tries == TRIES {
-            return Ok(Moved::Blocked(format!(
-                "another git process is at work in {dir}; wait for it, or remove its index.lock if there is none"
-            )));
-        }
-        tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 

@@ -14,10 +14,12 @@ mod files;
 mod found;
 mod head;
 mod land;
+mod left;
 mod list;
 mod locks;
 mod merge;
 mod message;
+mod moved;
 mod names;
 mod notes;
 mod open;
@@ -50,7 +52,9 @@ pub use back::TakeBack;
 pub use checkpoint::{Keep, Kept};
 pub(crate) use command::Git;
 pub use found::{commit_files, has_commit, make_repository};
+pub(crate) use left::clear_left;
 pub use locks::{LockFile, lock_files};
+pub use moved::carries_id;
 use refs::Repository;
 pub(crate) use remake::Wanted;
 pub use repository::{Checkout, branch_of, check_git, exclude_own_files, known_project_id, project_id};
@@ -61,12 +65,14 @@ pub use rollback::WayBack;
 pub struct GitHandlers {
     data_dir: PathBuf,
     locks: Arc<std::sync::Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>>,
+    /// Where projects are, by their ids.
+    places: Arc<std::sync::Mutex<HashMap<String, PathBuf>>>,
 }
 
 impl GitHandlers {
     /// Handlers that keep their work trees under `data_dir`.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
-        Self { data_dir: data_dir.into(), locks: Arc::default() }
+        Self { data_dir: data_dir.into(), locks: Arc::default(), places: Arc::default() }
     }
 
     /// Adds all of them to an engine's handlers.
@@ -98,7 +104,7 @@ impl GitHandlers {
         std::fs::create_dir_all(&self.data_dir)
             .map_err(|error| files::failed("make the directory", &self.data_dir, &error))?;
         let data_dir = files::canonical(&self.data_dir)?;
-        let root = PathBuf::from(&project.root);
+        let root = self.root_of(project);
         let common = repository::common_dir(&root).await?;
         let lock = {
             let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,7 @@
 //! The names of everything that Longhaul makes in a repository: branches, refs, directories.
 
+use std::path::Path;
+
 use longhaul_engine::{RunId, Slot};
 use longhaul_workflows::backlog::FeatureId;
 
@@ -25,6 +27,12 @@ pub(super) fn branch(feature: &FeatureId) -> String {
         return "longhaul/%next".to_owned();
     }
     format!("longhaul/{}", feature.as_str())
+}
+
+/// The branch of the feature that a work tree of ours is for; `None` for that of the merges.
+pub(super) fn branch_of_tree(tree: &Path) -> Option<String> {
+    let name = tree.file_name()?.to_str()?;
+    FeatureId::new(name).ok().map(|feature| branch(&feature))
 }
 
 /// The ref that keeps what was uncommitted before this call changed something.

@@ -1,17 +1,13 @@
 //! Commits and refs: reading them, and moving them only from where they were seen.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use longhaul_engine::Failure;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::command::Git;
-use super::files;
-
-/// A lock file of git that is younger than this may still be somebody's.
-const FRESH: Duration = Duration::from_secs(2);
+use super::left::{clear_lock, clear_lock_of_packed};
 
 /// One repository, as the handlers see it.
 #[derive(Debug, Clone)]
@@ -78,7 +74,7 @@ impl Repository {
     /// Deletes a ref, if it still is where it was seen.
     pub(super) async fn delete_ref(&self, name: &str, from: &str) -> Result<(), Failure> {
         self.clear_lock_of(name).await?;
-        self.clear_lock_of_packed().await?;
+        clear_lock_of_packed(&self.common).await?;
         self.git().args(["update-ref", "-d", name, from]).uninterrupted().run().await.map(drop)
     }
 
@@ -105,31 +101,8 @@ impl Repository {
     /// A killed git leaves the lock of the ref that it was writing; in our own namespaces nobody else would remove it.
     async fn clear_lock_of(&self, name: &str) -> Result<(), Failure> {
         if name.starts_with("refs/heads/longhaul/") || name.starts_with("refs/longhaul/") {
-            clear_lock(&self.common.join(format!("{name}.lock"))).await?;
+            clear_lock(&self.common.join(format!("{name}.lock")), None).await?;
         }
         Ok(())
-    }
-
-    /// Every command that deletes a ref takes this lock, `git commit` too, and an agent's may have been killed. It is
-    /// empty and taken for an instant then; one with content is of somebody who packs refs, which is to be left alone.
-    pub(super) async fn clear_lock_of_packed(&self) -> Result<(), Failure> {
-        let lock = self.common.join("packed-refs.lock");
-        let is_empty = std::fs::symlink_metadata(&lock).is_ok_and(|metadata| metadata.len() == 0);
-        if is_empty { clear_lock(&lock).await } else { Ok(()) }
-    }
-}
-
-/// Removes a lock file that a killed git left. Only for places that no one but Longhaul writes to, and
-/// for locks that are held for an instant.
-pub(super) async fn clear_lock(lock: &Path) -> Result<(), Failure> {
-    loop {
-        let Ok(metadata) = std::fs::symlink_metadata(lock) else { return Ok(()) };
-        let age = metadata.modified().ok().and_then(|written| SystemTime::now().duration_since(written).ok());
-        // A time in the future says nothing; such a lock counts as old.
-        if age.is_none_or(|age| age >= FRESH) {
-            tracing::warn!(lock = %lock.display(), "removing a lock that a killed git left");
-            return files::remove(lock);
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

@@ -7,6 +7,7 @@ use longhaul_engine::Failure;
 
 use super::command::Git;
 use super::files;
+use super::left::foreign_lock_at;
 use super::names::{OWN_DIR, PROGRESS_FILE};
 
 /// The oldest git that has `merge-tree --write-tree`.
@@ -100,6 +101,9 @@ pub async fn project_id(root: &Path) -> Result<String, Failure> {
     // From the path, so that two commands that do this at once come to the same id.
     let digest = blake3::hash(common.as_os_str().as_encoded_bytes()).to_hex();
     let id = format!("{}-{}", slug(root), &digest[..6]);
+    if let Some(lock) = foreign_lock_at(&common.join("config.lock"), Some(root)).await {
+        return Err(Failure::terminal(format!("the settings of {} cannot be written: {lock}", root.display())));
+    }
     Git::at(root).args(["config", "--local", "longhaul.id", &id]).run().await?;
     Ok(id)
 }

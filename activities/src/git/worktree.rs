@@ -6,8 +6,9 @@ use longhaul_engine::Failure;
 
 use super::command::Git;
 use super::files;
+use super::left::clear_left_in;
 use super::names::head_ref;
-use super::refs::{Repository, clear_lock};
+use super::refs::Repository;
 use super::remake::is_of;
 use super::trees::index_entries;
 
@@ -107,8 +108,7 @@ impl Repository {
         }
         let tree = Tree { path: path.to_owned(), admin };
         self.mend_link(&tree)?;
-        self.clear_tree_locks(&tree).await?;
-        self.clear_lock_of_packed().await?;
+        clear_left_in(&tree.path, &tree.admin, &self.common).await?;
         let answer = Git::at(path).args(["rev-parse", "--absolute-git-dir"]).finish().await?;
         let works = answer.code() == Some(0) && files::canonical(Path::new(&answer.text()))? == tree.admin;
         Ok(works.then_some(tree))
@@ -209,13 +209,6 @@ impl Repository {
             .and_then(|()| std::fs::rename(dir, &kept))
             .map_err(|error| files::failed("set aside", dir, &error))?;
         tracing::warn!(dir = %dir.display(), kept = %kept.display(), "set a repository inside of a work tree aside");
-        Ok(())
-    }
-
-    async fn clear_tree_locks(&self, tree: &Tree) -> Result<(), Failure> {
-        for name in ["index.lock", "HEAD.lock", "ORIG_HEAD.lock", "MERGE_HEAD.lock", "config.worktree.lock"] {
-            clear_lock(&tree.admin.join(name)).await?;
-        }
         Ok(())
     }
 }

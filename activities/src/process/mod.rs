@@ -8,6 +8,7 @@
 mod background;
 mod environment;
 mod follow;
+mod holder;
 mod output;
 mod places;
 mod refusal;
@@ -20,11 +21,12 @@ mod verdict;
 
 pub use background::start_in_background;
 pub use environment::Environment;
+pub use holder::{Holder, holder_of};
 pub use places::{owner_id, run_folder_name};
 pub use run::{Finished, Runner};
 pub use spec::{Limits, Spec, Supervisor};
 pub use supervise::supervise_main;
-pub use sweep::{Swept, owned, sweep};
+pub use sweep::{Swept, hurry, owned, sweep};
 
 pub(crate) use output::readable_end;
 pub(crate) use places::{make_folder_durably, write_durably};

@@ -117,7 +117,7 @@ async fn supervise(order: &Order) -> io::Result<Verdict> {
     }
     program.reap();
     let stopped = program.ending.is_none();
-    let left = end_tree(&mut program, &mut children, order.grace).await;
+    let left = end_tree(&mut program, &mut children, &mut stop, order.grace).await;
     let ending = program.ending.unwrap_or(Ending::Signalled { signal: Signal::SIGKILL as i32 });
     Ok(Verdict { ending, stopped, left })
 }
@@ -146,13 +146,23 @@ impl Stop {
     }
 
     async fn asked(&mut self) {
-        let [terminate, interrupt, hangup] = &mut self.signals;
         tokio::select! {
             _ = self.control.read_u8() => {}
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            _ = hangup.recv() => {}
+            () = signalled(&mut self.signals) => {}
         }
+    }
+
+    /// Once it stops, a signal means that there is no time for grace.
+    async fn urged(&mut self) {
+        signalled(&mut self.signals).await;
+    }
+}
+
+async fn signalled([terminate, interrupt, hangup]: &mut [SignalStream; 3]) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        _ = hangup.recv() => {}
     }
 }
 
@@ -183,9 +193,9 @@ impl Program {
 }
 
 /// Ends all that the program left, and the program. Returns what could not be ended.
-async fn end_tree(program: &mut Program, children: &mut SignalStream, grace: Duration) -> Vec<i32> {
+async fn end_tree(program: &mut Program, children: &mut SignalStream, stop: &mut Stop, grace: Duration) -> Vec<i32> {
     let own = std::process::id().cast_signed();
-    let kill_at = Instant::now() + grace;
+    let mut kill_at = Instant::now() + grace;
     let give_up_at = kill_at + LAST_RESORT;
     let mut told = HashSet::new();
     loop {
@@ -205,7 +215,11 @@ async fn end_tree(program: &mut Program, children: &mut SignalStream, grace: Dur
                 let _ = signal::kill(Pid::from_raw(pid), Signal::SIGCONT);
             }
         }
-        let _ = tokio::time::timeout(LOOK_AGAIN, children.recv()).await;
+        tokio::select! {
+            _ = children.recv() => {}
+            () = stop.urged() => kill_at = Instant::now(),
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+        }
     }
 }
 

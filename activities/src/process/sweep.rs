@@ -34,6 +34,14 @@ pub fn owned(data_dir: &Path) -> Vec<Swept> {
     left.map(|process| Swept { pid: process.pid.cast_unsigned(), command: process.command }).collect()
 }
 
+/// Has what the owner of this data directory is ending be killed at once: supervisors that were told to stop and are told
+/// again give no more grace.
+pub fn hurry(data_dir: &Path) {
+    for process in marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))]) {
+        let _ = signal::kill(Pid::from_raw(process.pid), Signal::SIGTERM);
+    }
+}
+
 /// Ends all processes of one call.
 pub(super) fn end_call(owner: &str, key: &str) -> Vec<Swept> {
     end_marked(&[mark(OWNER_VARIABLE, owner), mark(CALL_VARIABLE, key)])

@@ -4,6 +4,7 @@ mod files;
 mod progress_file;
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Probe};
@@ -82,8 +83,9 @@ impl Handler<RunSession> for SessionHandler {
             ))
         };
         files.prepare(&input, &prompt).map_err(unwritable)?;
-        progress_file::bring(&input).await?;
-        let spec = spec(&input, attempt, &files)?;
+        let root = self.git.root_of(&input.project);
+        progress_file::bring(&input, &root).await?;
+        let spec = spec(&input, &root, attempt, &files)?;
         let finished = self.runner.run(&spec, attempt).await?;
         let report = report(&finished, files.notes());
         files.keep(&report).map_err(unwritable)?;
@@ -99,20 +101,17 @@ impl Handler<RunSession> for SessionHandler {
     }
 }
 
-fn spec(input: &SessionInput, attempt: &Attempt, files: &SessionFiles) -> Result<Spec, Failure> {
+fn spec(input: &SessionInput, root: &Path, attempt: &Attempt, files: &SessionFiles) -> Result<Spec, Failure> {
     let agent = &input.agent;
     let Some((program, args)) = agent.command.split_first().filter(|(program, _)| !program.is_empty()) else {
-        let root = &input.project.root;
+        let root = root.display();
         return Err(Failure::terminal(format!(
             "no agent is configured in {root}/longhaul.toml: set `[agent] command` to a program and its arguments, for \
              example command = [\"./agent.sh\"]"
         )));
     };
-    let program = if program.contains('/') {
-        std::path::Path::new(&input.project.root).join(program.trim_start_matches("./")).into()
-    } else {
-        program.into()
-    };
+    let program =
+        if program.contains('/') { root.join(program.trim_start_matches("./")).into() } else { program.into() };
     let env = Environment::chosen(&agent.pass_env)
         .with_all(&agent.env)
         .with("LONGHAUL_PROMPT_FILE", files.prompt())

@@ -11,8 +11,8 @@ use crate::checks::git;
 const NAME: &str = "claude-progress.txt";
 
 /// Copies the file, unless git tracks one in the work tree: then the branch has its own.
-pub(super) async fn bring(input: &SessionInput) -> Result<(), Failure> {
-    let from = Path::new(&input.project.root).join(NAME);
+pub(super) async fn bring(input: &SessionInput, root: &Path) -> Result<(), Failure> {
+    let from = root.join(NAME);
     let worktree = Path::new(&input.worktree);
     if !from.is_file() || git(worktree, &["ls-files", "--error-unmatch", "--", NAME]).await.is_ok() {
         return Ok(());

@@ -126,8 +126,12 @@ async fn a_staged_list_is_in_the_way_only_if_it_says_something_of_its_own() {
 
 #[tokio::test]
 async fn a_git_process_at_work_makes_the_work_wait() {
-    let change = |world: &World| world.write(".git/index.lock", "");
-    let reason = "another git process is at work in ROOT; wait for it, or remove its index.lock if there is none";
+    let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(24);
+    let change = |world: &World| {
+        std::fs::File::create(world.root.join(".git/index.lock")).unwrap().set_modified(at).unwrap();
+    };
+    let reason = "ROOT/.git/index.lock is there since 1970-01-02 00:00:00 UTC, and no git that is at work holds it; \
+                  remove it: rm 'ROOT/.git/index.lock'";
     let world = check_waits(change, reason).await;
     assert!(world.root.join(".git/index.lock").exists(), "it is the user's");
 }

@@ -1,6 +1,7 @@
 //! A project's first use: where it is, what is wrong with it, and Longhaul's marks in it.
 
 use std::path::Path;
+use std::time::Duration;
 
 use longhaul_activities::git::{Checkout, branch_of, check_git, exclude_own_files, project_id};
 use longhaul_engine::RunId;
@@ -82,4 +83,25 @@ async fn a_progress_file_that_is_tracked_is_not_excluded() {
     world.commit("Progress");
     exclude_own_files(&world.root).await.unwrap();
     assert!(!world.read(".git/info/exclude").contains("claude-progress"));
+}
+
+#[tokio::test]
+async fn a_list_that_is_just_being_written_is_not_a_wrong_one() {
+    let world = World::new();
+    let list = world.root.join("feature_list.json");
+    std::fs::write(world.root.join("longhaul.toml"), "[agent]\ncommand = [\"true\"]\n").unwrap();
+    std::fs::write(&list, "").unwrap();
+    let write = async {
+        // Longer than a wrong list may stay the same, and never the same for so long.
+        for part in 1..20 {
+            tokio::time::sleep(Duration::from_millis(40)).await;
+            std::fs::write(&list, "[".repeat(part)).unwrap();
+        }
+        std::fs::write(&list, r#"[{"id": "one", "description": "One"}]"#).unwrap();
+    };
+    let (loaded, ()) = tokio::join!(longhaul_activities::project::load(&world.root), write);
+    assert_eq!(loaded.unwrap().features.len(), 1);
+    std::fs::write(&list, "[[").unwrap();
+    let failure = longhaul_activities::project::load(&world.root).await.unwrap_err();
+    assert!(failure.message.contains("feature_list.json: the feature list is not JSON"), "{failure}");
 }

@@ -142,7 +142,7 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Res
     let documents = tokio::select! {
         documents = work => documents.map(Some),
         () = interrupted() => {
-            term::say("stopping: agents that are at work are ended");
+            stop_on_request(data_dir, &desk).await;
             Ok(None)
         }
     };
@@ -239,6 +239,22 @@ fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Stops because somebody wants that; who wants it once more has no time for the grace that agents are given.
+pub(super) async fn stop_on_request(data_dir: &Path, desk: &Desk) {
+    term::say("stopping: agents that are at work are ended; once more, and they are killed");
+    let hurry = async {
+        loop {
+            interrupted().await;
+            term::say("killing the agents that are at work");
+            longhaul_activities::process::hurry(data_dir);
+        }
+    };
+    tokio::select! {
+        () = desk.stop() => {}
+        () = hurry => {}
+    }
 }
 
 /// Resolves when somebody wants this process to end.

@@ -82,6 +82,7 @@ impl Waiting {
 /// What a run has cost so far, as far as it is recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Cost {
+    /// How many were started; one that was cut and begun afresh counts twice.
     pub(crate) sessions: usize,
     /// How long agents worked in sessions that are over.
     pub(crate) session_seconds: f64,
@@ -152,7 +153,7 @@ impl View<'_> {
 fn cost(sessions: &[Session]) -> Cost {
     let dollars: Vec<f64> = sessions.iter().filter_map(|session| session.cost_usd).collect();
     Cost {
-        sessions: sessions.len(),
+        sessions: sessions.iter().map(|session| session.attempts as usize).sum(),
         session_seconds: sessions.iter().filter_map(|session| session.seconds).fold(0.0, |sum, seconds| sum + seconds),
         usd: (!dollars.is_empty()).then(|| dollars.iter().sum()),
     }

@@ -27,6 +27,17 @@ pub(crate) enum Again {
     Checkpoints { target: RunId },
 }
 
+impl Again {
+    /// The run or the project that it is about.
+    fn about(&self) -> &str {
+        match self {
+            Self::Fork { run, .. } | Self::Checkpoint { run, .. } => run.as_str(),
+            Self::Rollback { project, .. } => project.as_str(),
+            Self::Checkpoints { target } => target.as_str(),
+        }
+    }
+}
+
 /// A step of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -104,6 +115,9 @@ pub(crate) struct Row {
 impl Desk {
     /// Answers.
     pub(super) async fn again(&self, again: Again) -> Result<Answer, StoreError> {
+        if self.engine.is_none() {
+            self.find_project(again.about()).await?;
+        }
         match again {
             Again::Fork { run, from, note, set, request } => {
                 let fork = fork::Fork { run, from, note, set, request };
@@ -117,6 +131,16 @@ impl Desk {
 }
 
 impl Desk {
+    /// Histories of a project that was moved name the place where it was.
+    async fn find_project(&self, run: &str) -> Result<(), StoreError> {
+        let id = run.split('/').next().unwrap_or_default();
+        let Ok(project) = RunId::new(id) else { return Ok(()) };
+        if let Some(root) = crate::status::known_root(&*self.store, &project).await? {
+            self.git.is_at(&ProjectRef { id: id.to_owned(), root });
+        }
+        Ok(())
+    }
+
     /// Ends what a fork had begun that was killed: its feature is put back to where it was, if there is no run.
     pub(super) async fn settle_forks(&self, project: &ProjectRef) -> Result<(), StoreError> {
         let _taking_back = self.taking_back.lock().await;

@@ -30,6 +30,8 @@ pub(crate) enum Errand {
     Prune { scope: Scope, ended_before: DateTime<Utc>, statuses: Vec<String>, dry_run: bool },
     /// List the runs that are not over.
     Unfinished,
+    /// Read every page of the log.
+    Pages,
 }
 
 /// What an errand came to.
@@ -37,7 +39,7 @@ pub(crate) enum Errand {
 #[serde(tag = "done", rename_all = "snake_case")]
 pub(crate) enum Carried {
     /// How much was written, and what could not be read.
-    Exported { runs: u64, events: u64, damaged: Vec<(RunId, String)> },
+    Exported { runs: u64, events: u64, damaged: Vec<(RunId, String)>, unreadable: Vec<String> },
     /// What was, or would be, taken in.
     Imported(Imported),
     /// What was found.
@@ -46,6 +48,8 @@ pub(crate) enum Carried {
     Pruned { runs: Vec<PrunedRun>, files: u64, bytes: u64, problem: Option<String> },
     /// The runs that are not over.
     Unfinished { runs: Vec<RunId> },
+    /// What lies on pages that cannot be read.
+    Pages { unreadable: Vec<String> },
 }
 
 /// What a file means for a log.
@@ -89,6 +93,7 @@ pub(super) async fn answer(desk: &Arc<Desk>, errand: Errand) -> Result<Answer, S
         Errand::Prune { scope, ended_before, statuses, dry_run } => {
             prune::run(desk, &scope, ended_before, &statuses, dry_run).await?
         }
+        Errand::Pages => Carried::Pages { unreadable: desk.log.snapshot(Scope::All).await?.unreadable() },
         Errand::Unfinished => {
             let runs = desk.store.runs("").await?;
             let going = runs.into_iter().filter(|(_, summary)| !summary.status.is_terminal());

@@ -2,11 +2,11 @@
 //! for a command that opened a log at rest.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::Utc;
-use longhaul_activities::git::GitHandlers;
+use longhaul_activities::git::{self, GitHandlers};
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, Started, StoreError};
 use longhaul_storage::SledStore;
@@ -215,8 +215,19 @@ impl Desk {
             Ok(run) => run,
             Err(error) => return Ok(Answer::Refused { reason: error.to_string() }),
         };
-        if let Some(reason) = self.is_elsewhere(&run, &project).await? {
-            return Ok(Answer::Refused { reason });
+        let known = status::known_root(&*self.store, &run).await?;
+        let moved_from = known.filter(|root| *root != project.root);
+        if let Some(root) = &moved_from
+            && git::carries_id(Path::new(root), run.as_str()).await
+        {
+            return Ok(Answer::Refused { reason: is_copy(&project, root) });
+        }
+        self.git.is_at(&project);
+        if let Some(root) = &moved_from {
+            tracing::info!(project = %run, from = %root, to = %project.root, "the project was moved");
+            if let Err(failure) = self.git.follow_move(&project).await {
+                return Ok(Answer::Failed { reason: failure.message });
+            }
         }
         self.settle_forks(&project).await?;
         engine.adopt(run.as_str()).await?;
@@ -229,23 +240,13 @@ impl Desk {
         if !terms.overrides.is_empty() {
             engine.signal(&run, signal::OVERRIDE, Payload::of(&terms.overrides)).await?;
         }
+        if moved_from.is_some() {
+            engine.signal(&run, signal::MOVED, Payload::of(&project.root)).await?;
+        }
         let sync = uuid::Uuid::now_v7().to_string();
         engine.signal(&run, signal::SYNC, Payload::of(&sync)).await?;
         engaged::engage(self, run, PathBuf::from(project.root)).await;
         Ok(Answer::Begun { sync })
-    }
-
-    /// Whether the same id belongs to another directory that still exists: a copied checkout.
-    async fn is_elsewhere(&self, run: &RunId, project: &ProjectRef) -> Result<Option<String>, StoreError> {
-        let Some(root) = status::known_root(&*self.store, run).await? else { return Ok(None) };
-        let is_copy = root != project.root && std::path::Path::new(&root).join(".git").exists();
-        Ok(is_copy.then(|| {
-            format!(
-                "{} carries the project id `{run}`, which belongs to {root}: it seems to be a copy; give it an id of its \
-                 own with `git -C {} config --unset longhaul.id`",
-                project.root, project.root
-            )
-        }))
     }
 
     async fn signal(&self, run: RunId, body: MessageBody) -> Result<Answer, StoreError> {
@@ -279,4 +280,13 @@ impl Desk {
         let delivery = Delivery { to: to.clone(), at: Utc::now(), body };
         Ok(self.store.deliver(delivery).await?.is_some())
     }
+}
+
+/// The same id belongs to another directory that still exists.
+pub(crate) fn is_copy(project: &ProjectRef, root: &str) -> String {
+    format!(
+        "{} carries the project id `{}`, which belongs to {root}: it seems to be a copy; give it an id of its own with \
+         `git -C {} config --unset longhaul.id`",
+        project.root, project.id, project.root
+    )
 }

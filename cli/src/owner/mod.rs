@@ -29,7 +29,7 @@ use crate::exit::usage;
 pub(crate) use again::{Again, From, Report, Row};
 pub(crate) use batches::BatchStanding;
 pub(crate) use carry::{Carried, Errand, Imported, PrunedRun};
-pub(crate) use desk::{Answer, Ask, Desk};
+pub(crate) use desk::{Answer, Ask, Desk, is_copy};
 pub(crate) use order::Order;
 pub(crate) use select::{Filter, without_covered};
 pub(crate) use serve::Server;
@@ -155,7 +155,7 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
     let checks = checks::ChecksHandler::new(data_dir, supervisor.clone(), git.clone());
     Ok(git
         .register(Handlers::new())
-        .with::<contracts::LoadBacklog>(project::ProjectReader)
+        .with::<contracts::LoadBacklog>(project::ProjectReader::new(git.clone()))
         .with::<contracts::RunSetup>(checks.clone())
         .with::<contracts::RunChecks>(checks)
         .with::<contracts::RunSession>(session::SessionHandler::new(data_dir, supervisor, git.clone())))

@@ -74,6 +74,15 @@ impl Desk {
         Ok(last.unwrap_or(false))
     }
 
+    /// Whether it is paused, or will be as soon as it looks.
+    async fn is_held_by_pause(&self, run: &RunId) -> Result<bool, StoreError> {
+        let summary = self.store.summary(run).await?;
+        let is_paused = summary.is_some_and(|summary| matches!(summary.status, Status::Paused(_)));
+        let told = self.store.mailbox(run).await?;
+        let is_resumed = || told.iter().any(|message| matches!(message.body, MessageBody::Resume(_)));
+        Ok(self.is_to_pause(run).await? || is_paused && !is_resumed())
+    }
+
     /// Whether nobody runs it now: what it is told waits.
     pub(super) fn waits(&self, run: &RunId) -> bool {
         let is_open_batch = self.batches.count(run) > 0;
@@ -124,8 +133,12 @@ impl Desk {
         if is_project && let Some((name, payload)) = told_to_project(order, request) {
             let body = MessageBody::Signal { name: name.into(), payload, from: None };
             let told = self.deliver(run, body).await?;
-            // A cancelled project stays, and can be run again; only the runs of its features end.
+            // A cancelled project stays, and can be run again; only the runs of its features end. While it is paused it
+            // would not hear of that.
             if *order != Order::Resume {
+                if self.is_held_by_pause(run).await? {
+                    self.deliver(run, MessageBody::Resume(request.clone())).await?;
+                }
                 return Ok(told);
             }
         }

@@ -1,5 +1,6 @@
 //! Performing activities: attempts, retries, limits, and what to do when nobody knows how one ended.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -25,8 +26,10 @@ use super::pools::{Place, Pools};
 
 /// What a piece of work on one call came to.
 enum Piece {
-    /// A slot of the pool is free, for a guarded attempt whose start has to be recorded first.
+    /// An attempt may begin: a slot of the pool is free.
     Entered(Option<Place>),
+    /// It was called back while it waited for a slot.
+    CalledBack,
     /// An attempt ended.
     Ended(Result<Payload, Failure>),
     /// The world was asked.
@@ -41,6 +44,8 @@ struct Round<'a> {
     states: Vec<CallState>,
     /// Set while something runs for the call.
     cancels: Vec<Option<watch::Sender<bool>>>,
+    /// The calls that wait for a slot: nothing of theirs has begun.
+    entering: BTreeSet<usize>,
     pieces: FuturesUnordered<BoxFuture<'static, (usize, Piece)>>,
     cancelling: bool,
 }
@@ -60,6 +65,7 @@ impl Life {
             calls,
             states: states.unwrap_or_else(|| vec![CallState::default(); calls.len()]),
             cancels: calls.iter().map(|_| None).collect(),
+            entering: BTreeSet::new(),
             pieces: FuturesUnordered::new(),
             cancelling: false,
         };
@@ -71,13 +77,20 @@ impl Life {
             }
             self.inbox.look();
             self.answer_orders(&mut round).await?;
-            self.begin_due(&mut round)?;
             if let Some(results) = round.results() {
                 return Ok(results);
             }
-            let due = round.next_due();
             if round.pieces.is_empty() {
+                // Before anything begins: a paused run starts no attempt, not even one that is due again.
                 self.follow_orders(number, command).await?;
+            }
+            let is_to_pause = self.inbox.is_to_pause();
+            if is_to_pause {
+                round.call_back();
+            }
+            self.begin_due(&mut round, is_to_pause)?;
+            let due = if is_to_pause { None } else { round.next_due() };
+            if round.pieces.is_empty() {
                 self.wait(due).await;
                 continue;
             }
@@ -102,14 +115,14 @@ impl Life {
         self.commit(vec![EventKind::ActivityProgressed { slot, details }], |_| ()).await
     }
 
-    /// Starts what can start now.
-    fn begin_due(&mut self, round: &mut Round<'_>) -> Result<(), Stop> {
-        let now = self.shared.clock.now();
+    /// Starts what can start now. While a pause waits for what runs, nothing else begins; the world can be asked.
+    fn begin_due(&mut self, round: &mut Round<'_>, is_to_pause: bool) -> Result<(), Stop> {
         for index in 0..round.calls.len() {
             let state = &round.states[index];
             let idle = round.cancels[index].is_none() && state.result.is_none();
-            if !idle || (state.unknown && self.parked) || round.cancelling || state.retry_at.is_some_and(|at| at > now)
-            {
+            let is_held = is_to_pause && !state.unknown;
+            let must_wait = || is_held || state.retry_at.is_some_and(|at| at > self.shared.clock.now());
+            if !idle || (state.unknown && self.parked) || round.cancelling || must_wait() {
                 continue;
             }
             self.begin_piece(round, index)?;
@@ -129,18 +142,13 @@ impl Life {
         let piece: BoxFuture<'static, (usize, Piece)> = if round.states[index].unknown {
             let attempt = self.attempt(round, index, round.states[index].attempts, listen);
             Box::pin(async move { (index, Piece::Probed(attempt::probe(handler, input, attempt).await)) })
-        } else if call.policy.effect == Effect::Guarded {
-            Box::pin(async move { (index, Piece::Entered(enter(&pools, pool, &run, listen).await.ok().flatten())) })
+        } else if pool.is_some() || call.policy.effect == Effect::Guarded {
+            round.entering.insert(index);
+            Box::pin(async move { (index, enter(&pools, pool, &run, listen).await) })
         } else {
-            let attempt = self.attempt(round, index, round.states[index].attempts + 1, listen.clone());
+            let attempt = self.attempt(round, index, round.states[index].attempts + 1, listen);
             let (policy, cancel) = (call.policy.clone(), cancel.clone());
-            Box::pin(async move {
-                let _place = match enter(&pools, pool, &run, listen).await {
-                    Ok(place) => place,
-                    Err(cancelled) => return (index, Piece::Ended(Err(cancelled))),
-                };
-                (index, Piece::Ended(attempt::run(handler, input, attempt, policy, cancel).await))
-            })
+            Box::pin(async move { (index, Piece::Ended(attempt::run(handler, input, attempt, policy, cancel).await)) })
         };
         round.cancels[index] = Some(cancel);
         round.pieces.push(piece);
@@ -166,7 +174,15 @@ impl Life {
             return Ok(());
         }
         match piece {
-            Piece::Entered(place) => self.start_guarded(round, index, place).await,
+            Piece::Entered(place) if !round.is_called_back(index) && !self.inbox.is_to_pause() => {
+                round.entering.remove(&index);
+                self.start(round, index, place).await
+            }
+            Piece::Entered(_) | Piece::CalledBack => {
+                round.entering.remove(&index);
+                round.cancels[index] = None;
+                Ok(())
+            }
             Piece::Ended(result) => {
                 round.cancels[index] = None;
                 let attempt = round.states[index].attempts.max(1);
@@ -191,18 +207,18 @@ impl Life {
         }
     }
 
-    async fn start_guarded(&mut self, round: &mut Round<'_>, index: usize, place: Option<Place>) -> Result<(), Stop> {
-        if round.cancelling {
-            round.cancels[index] = None;
-            return Ok(());
-        }
+    /// Begins an attempt; the start of a guarded one is recorded first.
+    async fn start(&mut self, round: &mut Round<'_>, index: usize, place: Option<Place>) -> Result<(), Stop> {
         let call = &round.calls[index];
         let number = round.states[index].attempts + 1;
         let (slot, input) = (round.slot(index), call.input.clone());
-        let kind = EventKind::ActivityStarted { slot, name: call.name.into(), input: input.clone(), attempt: number };
-        self.commit(vec![kind], |_| ()).await?;
-        round.states[index].attempts = number;
-        round.states[index].retry_at = None;
+        if call.policy.effect == Effect::Guarded {
+            let (name, input) = (call.name.into(), input.clone());
+            let kind = EventKind::ActivityStarted { slot, name, input, attempt: number };
+            self.commit(vec![kind], |_| ()).await?;
+            round.states[index].attempts = number;
+            round.states[index].retry_at = None;
+        }
         let Some(cancel) = round.cancels[index].clone() else { return Ok(()) };
         let attempt = self.attempt(round, index, number, cancel.subscribe());
         let policy = call.policy.clone();
@@ -259,7 +275,7 @@ impl Life {
         self.commit(vec![EventKind::RunParked { slot: round.slot(index), reason }], |_| ()).await
     }
 
-    /// Cancels, or settles an unknown outcome, as the mailbox says. A pause waits for the end of the command.
+    /// Cancels, or settles an unknown outcome, as the mailbox says. A pause waits for the end of what runs.
     async fn answer_orders(&mut self, round: &mut Round<'_>) -> Result<(), Stop> {
         if let Some(message) = self.inbox.first_reconcile()
             && let MessageBody::Reconcile { landed, output, request } = message.body
@@ -320,6 +336,17 @@ impl Round<'_> {
         }
     }
 
+    /// Has what waits for a slot come back: nothing of it has begun.
+    fn call_back(&self) {
+        for cancel in self.entering.iter().filter_map(|index| self.cancels[*index].as_ref()) {
+            cancel.send_replace(true);
+        }
+    }
+
+    fn is_called_back(&self, index: usize) -> bool {
+        self.cancelling || self.cancels[index].as_ref().is_some_and(|cancel| *cancel.borrow())
+    }
+
     fn results(&self) -> Option<Vec<Result<Payload, Failure>>> {
         if self.cancelling && self.cancels.iter().any(Option::is_some) {
             return None;
@@ -335,17 +362,12 @@ impl Round<'_> {
     }
 }
 
-/// Waits for a place, unless the call is cancelled first.
-async fn enter(
-    pools: &Pools,
-    pool: Option<&str>,
-    run: &RunId,
-    mut cancel: watch::Receiver<bool>,
-) -> Result<Option<Place>, Failure> {
+/// Waits for a place, unless it is called back first.
+async fn enter(pools: &Pools, pool: Option<&str>, run: &RunId, mut cancel: watch::Receiver<bool>) -> Piece {
     tokio::select! {
         biased;
-        Ok(_) = cancel.wait_for(|cancelled| *cancelled) => Err(Failure::cancelled()),
-        place = pools.enter(pool, run) => Ok(place),
+        Ok(_) = cancel.wait_for(|cancelled| *cancelled) => Piece::CalledBack,
+        place = pools.enter(pool, run) => Piece::Entered(place),
     }
 }
 

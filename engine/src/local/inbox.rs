@@ -60,6 +60,14 @@ impl Inbox {
         self.first(|body| matches!(body, MessageBody::Cancel(_)))
     }
 
+    /// Whether it ends with a pause that was not followed yet.
+    pub(crate) fn is_to_pause(&self) -> bool {
+        let state = self.state();
+        let mut bodies = state.waiting.values().rev().map(|message| &message.body);
+        let last = bodies.find(|body| matches!(body, MessageBody::Pause(_) | MessageBody::Resume(_)));
+        last.is_some_and(|body| matches!(body, MessageBody::Pause(_)))
+    }
+
     /// The oldest request to end now; it stays until [`Inbox::take`].
     pub(crate) fn first_terminate(&self) -> Option<Message> {
         self.first(|body| body.as_terminate().is_some())

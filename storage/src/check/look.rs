@@ -1,5 +1,6 @@
 //! Finding what is wrong: each record by itself, then what is derived from the history against the history.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::{Event, EventKind, Position, RunId, Summary};
@@ -8,12 +9,17 @@ use sled::IVec;
 use super::{Finding, Findings, Remedy};
 use crate::blob::Source;
 use crate::carried;
-use crate::flaw::{Flaw, words_of};
+use crate::flaw::Flaw;
+use crate::gap::Gap;
 use crate::key;
+use crate::quiet::caught;
 use crate::read::decode;
 use crate::snapshot::{Records, name_of};
 use crate::sweep::Names;
 use crate::wire::unpack::Unpacker;
+
+/// How many runs are named of which events may be lost.
+const NAMED: usize = 5;
 
 /// What is wrong with one record.
 fn what(flaw: Flaw) -> String {
@@ -25,8 +31,7 @@ fn what(flaw: Flaw) -> String {
 
 /// The value of a record, or what is wrong with it; a panic is one more way of being damaged.
 fn sound<T>(read: impl FnOnce() -> Result<T, Flaw>) -> Result<T, String> {
-    let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
-    read.unwrap_or_else(|panic| Err(Flaw::Damaged(words_of(&*panic)))).map_err(what)
+    caught(read).unwrap_or_else(|panic| Err(Flaw::Damaged(panic))).map_err(what)
 }
 
 impl Findings {
@@ -35,9 +40,8 @@ impl Findings {
     }
 
     pub(super) fn look_at(&mut self, run: &RunId, records: &Records, source: Source<'_>) {
-        let Records { events, mail, published, summary } = records;
-        self.report.runs += 1;
-        self.report.records += (events.len() + mail.len() + published.len() + usize::from(summary.is_some())) as u64;
+        self.count(records);
+        let Records { mail, summary, .. } = records;
         for (key, value) in mail {
             let seq = key::number_of(key).unwrap_or_default();
             if let Err(what) = sound(|| decode(key, value, source, |unpacker, message| unpacker.message(seq, message)))
@@ -149,12 +153,39 @@ impl Findings {
         }
     }
 
+    /// What cannot be read at all.
+    pub(super) fn gaps(&mut self, directory: &Path, gaps: &[Gap], runs: &BTreeMap<RunId, Records>) {
+        for gap in gaps {
+            let record = format!("page of {}", directory.join("log/db").display());
+            let cut: Vec<&str> = runs.keys().filter(|run| gap.cuts(run)).map(RunId::as_str).collect();
+            let named = cut.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+            let runs = match cut.len() {
+                0 => String::new(),
+                1..=NAMED => format!("; events of {named} may be lost"),
+                number => format!("; events of {number} runs may be lost: {named}, …"),
+            };
+            let what = format!("{}{runs}", gap.text(directory));
+            self.found.push(Finding { record, what, remedy: Remedy::Restore });
+        }
+    }
+
+    /// A run of which a part cannot be read: what is there is counted, and nothing is said against it.
+    pub(super) fn count(&mut self, records: &Records) {
+        let Records { events, mail, published, summary } = records;
+        self.report.runs += 1;
+        self.report.records += (events.len() + mail.len() + published.len() + usize::from(summary.is_some())) as u64;
+    }
+
     pub(super) fn files(&mut self, directory: &Path, blobs: Vec<([u8; 32], PathBuf)>, named: &Names) {
         for (hash, path) in blobs.into_iter().filter(|(hash, _)| !named.contains(hash)) {
             let record = format!("blob {}", path.display());
             let what = "no record names it".into();
             self.found.push(Finding { record, what, remedy: Remedy::RemoveBlob(hash, path) });
         }
+        self.half_made(directory);
+    }
+
+    pub(super) fn half_made(&mut self, directory: &Path) {
         let half = directory.join("log.new");
         if half.exists() {
             let record = format!("directory {}", half.display());

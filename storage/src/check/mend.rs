@@ -35,7 +35,7 @@ impl SledStore {
         quarantined: &mut Vec<PathBuf>,
     ) -> Result<bool, StoreError> {
         match remedy {
-            Remedy::Leave => return Ok(false),
+            Remedy::Leave | Remedy::Restore => return Ok(false),
             Remedy::RemoveBlob(hash, path) => drop(self.shared.reader.blobs.remove(hash, path)?),
             Remedy::RemoveDirectory(path) => {
                 std::fs::remove_dir_all(path).map_err(|error| io("removing", path, &error))?;
@@ -72,7 +72,7 @@ impl SledStore {
     /// Takes records out of the log, once they are in a file.
     async fn move_out(
         &self,
-        (mut order, answer): (Order, Answer),
+        (mut order, answer): (Box<Order>, Answer),
         events: &[Event],
         entries: &[Entry],
     ) -> Result<PathBuf, StoreError> {
@@ -87,7 +87,7 @@ impl SledStore {
 }
 
 /// An order that is refused if the run has gone on meanwhile: what is mended follows from the history that was read.
-fn on_what_was_seen(run: &RunId, records: &BTreeMap<RunId, Records>) -> (Order, Answer) {
+fn on_what_was_seen(run: &RunId, records: &BTreeMap<RunId, Records>) -> (Box<Order>, Answer) {
     let (mut order, answer) = Order::empty(run.clone());
     order.must = Must::EndAt(end(run, records));
     (order, answer)

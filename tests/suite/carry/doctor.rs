@@ -61,11 +61,11 @@ fn what_a_killed_owner_left_is_found_and_put_right() {
     }
     assert!(left.0.try_wait().unwrap().is_some(), "it was ended");
     assert!(!home.join("owner.sock").exists() && !lock.exists());
-    assert!(own.exists(), "what may be the user's is left alone");
+    assert!(!own.exists(), "it is old, and it can be seen that nobody holds it");
     assert_eq!(fs::metadata(home).unwrap().permissions().mode() & 0o777, 0o700);
     let again = world.longhaul.call(&["doctor", &world.root, "-o", "json"]).exits(0).json();
     let bad = again["findings"].as_array().unwrap().iter().filter(|finding| finding["state"] != "ok");
-    assert_eq!(bad.count(), 1, "{again:#}");
+    assert_eq!(bad.count(), 0, "{again:#}");
 }
 
 /// A process that is killed with its test.

@@ -67,7 +67,7 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, asked: &Asked, changes: &mut
     let done = tokio::select! {
         done = work => done.map(Some),
         () = run::interrupted() => {
-            term::say("stopping: agents that are at work are ended");
+            run::stop_on_request(data_dir, &desk).await;
             Ok(None)
         }
     };

@@ -67,13 +67,20 @@ async fn write_to(
     shown: &str,
 ) -> Result<Exit> {
     let errand = Errand::Export { scope, file: file.to_owned(), compress, backup };
-    let Carried::Exported { runs, events, damaged } = send(access, errand).await? else {
+    let Carried::Exported { runs, events, damaged, unreadable } = send(access, errand).await? else {
         return Err(unasked());
     };
+    for reason in &unreadable {
+        term::say(format!("longhaul: {reason}"));
+    }
     for (run, reason) in &damaged {
         term::say(format!("longhaul: run {run} is left out: {reason}; see `longhaul check`"));
     }
     term::say(format!("wrote {}, {} to {shown}", counted(runs, "run"), counted(events, "event")));
+    if !unreadable.is_empty() {
+        term::say("this is what can be read; a backup that is whole brings back the rest: `longhaul restore`");
+        return Ok(Exit::Operational);
+    }
     match (damaged.is_empty(), runs) {
         (true, _) => Ok(Exit::Ok),
         (false, 0) => Ok(Exit::Operational),

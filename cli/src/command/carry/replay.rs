@@ -131,7 +131,7 @@ async fn of_log(data_dir: &Path, access: Access, scope: Scope, workflows: &Workf
     let scratch = Scratch::in_dir(data_dir);
     let file = scratch.path().to_owned();
     let errand = Errand::Export { scope, file, compress: false, backup: false };
-    let Carried::Exported { damaged, .. } = send(&access, errand).await? else { return Err(unasked()) };
+    let Carried::Exported { damaged, unreadable, .. } = send(&access, errand).await? else { return Err(unasked()) };
     drop(access);
     let mut lines = of_file(scratch.path(), workflows);
     for line in &mut lines {
@@ -143,6 +143,9 @@ async fn of_log(data_dir: &Path, access: Access, scope: Scope, workflows: &Workf
         events: 0,
         verdict: Verdict::Unreadable { reason },
     }));
+    let verdict = |reason| Verdict::Unreadable { reason };
+    let of_log = |reason| Line { run: None, file: Some("the log".into()), events: 0, verdict: verdict(reason) };
+    lines.extend(unreadable.into_iter().map(of_log));
     lines.sort_by(|one, other| one.run.cmp(&other.run));
     Ok(lines)
 }

@@ -19,7 +19,8 @@ pub(super) async fn run(
     backup: bool,
 ) -> Result<Carried, StoreError> {
     let snapshot = desk.log.snapshot(scope.clone()).await?;
-    if let (true, Scope::Run(run) | Scope::Below(run)) = (snapshot.is_empty(), scope) {
+    let is_unknown = snapshot.is_empty() && snapshot.unreadable().is_empty();
+    if let (true, Scope::Run(run) | Scope::Below(run)) = (is_unknown, scope) {
         return Err(StoreError::UnknownRun(run));
     }
     let backup = backup.then(|| Backup { epoch: snapshot.epoch(), at: Utc::now() });
@@ -66,7 +67,8 @@ fn write_to<W: Write>(snapshot: &Snapshot, out: W, header: Header) -> Result<(W,
             Err(reason) => damaged.push((run.clone(), reason)),
         }
     }
-    Ok((writer.finish()?, Carried::Exported { runs, events, damaged }))
+    let unreadable = snapshot.unreadable();
+    Ok((writer.finish()?, Carried::Exported { runs, events, damaged, unreadable }))
 }
 
 /// A file on its way; it goes when it is not kept.

@@ -4,24 +4,49 @@ use std::path::Path;
 use std::time::Duration;
 
 use longhaul_activities::git::{self, LockFile};
+use longhaul_activities::process::Holder;
 
 use super::Finding;
 use crate::command::run::can_be_found;
-use crate::owner::Standing;
+use crate::owner::{Access, Answer, Ask, Standing, is_copy};
 use crate::place::Project;
 
 /// A lock that is younger may be of a git that works.
 const FRESH: Duration = Duration::from_mins(2);
+/// A git that works does not need a lock for longer than this, mostly.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding> {
     let project = match Project::at(dir).await {
         Ok(project) => project,
         Err(error) => return vec![Finding::ok("project", format!("none was looked at: {error:#}"))],
     };
-    let mut findings = vec![Finding::ok("project", format!("{} at {}", project.id, project.root.display()))];
+    let mut findings = vec![place(data_dir, &project).await];
     findings.push(settings(&project.root).await);
     findings.extend(locks(data_dir, &project.root, fix).await);
     findings
+}
+
+/// Where it is, and whether the log knows it there.
+async fn place(data_dir: &Path, project: &Project) -> Finding {
+    let what = format!("{} at {}", project.id, project.root.display());
+    let Some(known) = known_root(data_dir, project).await.filter(|known| Path::new(known) != project.root) else {
+        return Finding::ok("project", what);
+    };
+    if git::carries_id(Path::new(&known), project.id.as_str()).await {
+        let advice = "do that; if the other one is the copy, do it there";
+        return Finding::problem("project", is_copy(&project.reference(), &known), advice);
+    }
+    Finding::ok("project", format!("{what}; it was moved there from {known}, and the next run goes on where it is now"))
+}
+
+/// Where the log says that it is; `None` if that cannot be had, which is told elsewhere.
+async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
+    let access = Access::reach(data_dir).await.ok()??;
+    match access.ask(Ask::Status { project: project.id.clone() }).await {
+        Ok(Answer::Status { status }) if !status.root.is_empty() => Some(status.root),
+        _ => None,
+    }
 }
 
 async fn settings(root: &Path) -> Finding {
@@ -40,27 +65,51 @@ async fn settings(root: &Path) -> Finding {
 }
 
 async fn locks(data_dir: &Path, root: &Path, fix: bool) -> Vec<Finding> {
-    let locks = match git::lock_files(root).await {
+    let locks = match left(root).await {
         Ok(locks) => locks,
         Err(failure) => return vec![Finding::problem("git locks", failure.message, "see what git says there")],
     };
-    let is_old = |lock: &LockFile| lock.age.is_none_or(|age| age > FRESH);
-    let mut old = locks.into_iter().filter(is_old).peekable();
-    if old.peek().is_none() {
+    if locks.is_empty() {
         return vec![Finding::ok("git locks", "none was left")];
     }
     let standing = Standing::of(data_dir).await;
     let is_at_rest = matches!(standing, Ok(Standing::AtRest { .. } | Standing::Nothing));
-    let ours = data_dir.join("worktrees");
-    old.map(|lock| {
+    let ours = std::fs::canonicalize(data_dir).unwrap_or_else(|_| data_dir.to_owned()).join("worktrees");
+    let finding = |lock: LockFile| {
         let shown = lock.path.display();
-        let minutes =
-            lock.age.map_or_else(|| "an unknown time".to_owned(), |age| format!("{} min", age.as_secs() / 60));
-        let what = format!("{shown} has been there for {minutes}: git refuses what it guards");
+        let age = lock.age.map_or_else(|| "an unknown time".to_owned(), |age| human(age.as_secs()));
+        let what = format!("{shown} has been there for {age}: git refuses what it guards");
+        if let Holder::Process(pid) = lock.holder {
+            let advice = format!("wait for process {pid}, which holds it or is a git at work there");
+            return Finding::warning("git locks", what, advice);
+        }
         let finding = Finding::warning("git locks", what, format!("if no git is at work there: rm {shown}"));
         // In our own work trees nobody works while nobody runs the log; elsewhere it may be the user, in an editor.
-        let is_ours = lock.worktree.as_ref().is_some_and(|tree| tree.starts_with(&ours));
-        if is_ours && is_at_rest { finding.or_fix(fix, || std::fs::remove_file(&lock.path)) } else { finding }
-    })
-    .collect()
+        let is_in_ours = lock.worktree.as_ref().is_some_and(|tree| tree.starts_with(&ours));
+        let is_ours = is_at_rest && (is_in_ours || lock.is_own_ref);
+        let is_forgotten = is_old(&lock) && lock.holder == Holder::Nobody;
+        if is_ours || is_forgotten { finding.or_fix(fix, || std::fs::remove_file(&lock.path)) } else { finding }
+    };
+    locks.into_iter().map(finding).collect()
+}
+
+fn is_old(lock: &LockFile) -> bool {
+    lock.age.is_none_or(|age| age > FRESH)
+}
+
+/// The locks that stay: old ones, and those of which it can be seen that nobody holds them. A git that works has its locks
+/// for an instant, so it is looked twice.
+async fn left(root: &Path) -> Result<Vec<LockFile>, longhaul_engine::Failure> {
+    let is_left = |lock: &LockFile| is_old(lock) || lock.holder == Holder::Nobody;
+    let first: Vec<_> = git::lock_files(root).await?.into_iter().filter(is_left).collect();
+    if first.iter().all(is_old) {
+        return Ok(first);
+    }
+    tokio::time::sleep(LOOK_AGAIN).await;
+    let again = git::lock_files(root).await?.into_iter();
+    Ok(again.filter(|lock| is_left(lock) && first.iter().any(|before| before.path == lock.path)).collect())
+}
+
+fn human(seconds: u64) -> String {
+    if seconds < 120 { format!("{seconds} s") } else { format!("{} min", seconds / 60) }
 }

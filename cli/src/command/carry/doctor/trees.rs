@@ -16,8 +16,10 @@ pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
             return vec![Finding::problem("log", format!("{error:#}"), advice)];
         }
     };
-    let mut findings =
-        vec![Finding::ok("log", format!("can be read; {} not over", counted(unfinished.len() as u64, "run")))];
+    let mut findings = pages(data_dir).await;
+    if findings.is_empty() {
+        findings.push(Finding::ok("log", format!("can be read; {} not over", counted(unfinished.len() as u64, "run"))));
+    }
     for (owner, tree) in trees {
         // The run of a feature is `project/feature/number`.
         let needed = unfinished.iter().any(|run| *run == owner || run.starts_with(&format!("{owner}/")));
@@ -52,6 +54,14 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
     }
     found.sort_unstable();
     found
+}
+
+/// What cannot be read because a page of the log is damaged.
+async fn pages(data_dir: &Path) -> Vec<Finding> {
+    let Ok(Some(access)) = Access::reach(data_dir).await else { return Vec::new() };
+    let Ok(Carried::Pages { unreadable }) = send(&access, Errand::Pages).await else { return Vec::new() };
+    let advice = "save what can be read: longhaul export --all; then restore a backup: longhaul restore";
+    unreadable.into_iter().map(|what| Finding::problem("log", what, advice)).collect()
 }
 
 async fn unfinished(data_dir: &Path) -> anyhow::Result<BTreeSet<String>> {

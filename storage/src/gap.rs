@@ -1,0 +1,100 @@
+//! A part of the log that cannot be read, because a page of its file is damaged.
+
+use std::path::Path;
+
+use longhaul_engine::RunId;
+
+use crate::flaw::Flaw;
+use crate::key;
+use crate::ledger::page;
+use crate::sled_store::{guarded, unnamed};
+use crate::snapshot::Entry;
+
+/// Keys between two that can be read.
+#[derive(Debug, Clone)]
+pub(crate) struct Gap {
+    kind: u8,
+    after: Option<Vec<u8>>,
+    before: Option<Vec<u8>>,
+    why: String,
+}
+
+impl Gap {
+    /// Whether records of a run may lie in it.
+    pub(crate) fn touches(&self, run: &RunId) -> bool {
+        let first = key::of_run(self.kind, run);
+        let last = [first.as_slice(), &[u8::MAX; key::LONGEST_NAME]].concat();
+        self.before.as_ref().is_none_or(|before| first < *before)
+            && self.after.as_ref().is_none_or(|after| last > *after)
+    }
+
+    /// Whether events of a run may lie in it. The first event behind it may be the first of its run.
+    pub(crate) fn cuts(&self, run: &RunId) -> bool {
+        let begins = |key: &Vec<u8>| key::run_of(key).as_ref() == Some(run) && key::number_of(key) == Some(0);
+        self.kind == key::EVENT && self.touches(run) && !self.before.as_ref().is_some_and(begins)
+    }
+
+    /// Whether the last event before it is this one.
+    pub(crate) fn comes_after(&self, key: &[u8]) -> bool {
+        self.after.as_deref() == Some(key)
+    }
+
+    pub(crate) fn hides_published(&self, run: &RunId) -> bool {
+        self.kind == key::PUBLISHED && self.touches(run)
+    }
+
+    /// For people.
+    pub(crate) fn text(&self, directory: &Path) -> String {
+        let what = match self.kind {
+            key::EVENT => "events",
+            key::MESSAGE => "messages",
+            key::PUBLISHED => "published values",
+            _ => "summaries",
+        };
+        let shown = |key: &Option<Vec<u8>>| key.as_ref().map(|key| key::describe(key));
+        let place = match (shown(&self.after), shown(&self.before)) {
+            (Some(after), Some(before)) => format!("{what} behind {after} and before {before}"),
+            (Some(after), None) => format!("{what} behind {after}"),
+            (None, Some(before)) => format!("{what} before {before}"),
+            (None, None) => format!("all {what}"),
+        };
+        format!("{place} cannot be read from {}: {}", directory.join("log/db").display(), self.why)
+    }
+}
+
+/// All entries below a prefix that can be read; the damaged part is gone around, from the end.
+pub(crate) fn entries(tree: &sled::Tree, kind: u8, prefix: &[u8]) -> (Vec<Entry>, Option<Gap>) {
+    let mut entries = Vec::new();
+    let Err(flaw) = walk(tree.scan_prefix(prefix), &mut entries) else { return (entries, None) };
+    let mut behind = Vec::new();
+    let is_whole = walk(tree.scan_prefix(prefix).rev(), &mut behind).is_ok();
+    behind.reverse();
+    if is_whole {
+        return (behind, None);
+    }
+    let after = entries.last().map(|(key, _)| key.to_vec());
+    behind.retain(|(key, _)| after.as_ref().is_none_or(|after| key[..] > after[..]));
+    let before = behind.first().map(|(key, _)| key.to_vec());
+    entries.extend(behind);
+    let why = match flaw {
+        Flaw::Damaged(why) => why,
+        flaw => unnamed(flaw).to_string(),
+    };
+    (entries, Some(Gap { kind, after, before, why }))
+}
+
+fn walk(entries: impl Iterator<Item = sled::Result<Entry>>, into: &mut Vec<Entry>) -> Result<(), Flaw> {
+    guarded(|| {
+        for entry in entries {
+            into.push(entry.map_err(|error| Flaw::Damaged(damage(&error)))?);
+        }
+        Ok(())
+    })
+}
+
+fn damage(error: &sled::Error) -> String {
+    match error {
+        sled::Error::Corruption { .. } => format!("{} is not what was written", page(error)),
+        error => error.to_string(),
+    }
+}

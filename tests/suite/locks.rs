@@ -1,0 +1,87 @@
+//! Locks that a killed git left: none of them keeps a feature from coming to its end.
+
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
+use longhaul_tests::project::plain;
+
+use crate::world::World;
+
+/// A lock that nobody holds, as old as that.
+fn lock(world: &World, name: &str, age: Duration) -> std::path::PathBuf {
+    let path = world.project.root().join(".git").join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    File::create(&path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+    path
+}
+
+#[test]
+fn locks_in_our_work_trees_and_refs_block_nothing() {
+    let world = World::new(&[plain("parser", &[], 50)], 0.1);
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    assert!(run.kill());
+    let names = [
+        "worktrees/parser/HEAD.lock",
+        "worktrees/parser/index.lock",
+        "worktrees/parser/ORIG_HEAD.lock",
+        "refs/heads/longhaul/parser.lock",
+        "refs/longhaul/features.lock",
+        "packed-refs.lock",
+        "packed-refs.new",
+    ];
+    for name in names {
+        lock(&world, name, Duration::ZERO);
+    }
+    world.project.write("plan/parser", "steps=3\n");
+    world.project.commit("Less to do");
+    world.run().exits(0);
+    assert_eq!(world.project.landed("main"), ["parser"]);
+}
+
+#[test]
+fn a_lock_that_a_check_leaves_in_the_work_tree_is_cleared_before_the_next_one() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    let list = world.project.read("feature_list.json");
+    let leave = "touch $(git rev-parse --git-dir)/HEAD.lock; grep -q finished parser.txt";
+    world.project.write("feature_list.json", &list.replace("grep -q finished parser.txt", leave));
+    world.project.commit("A check that leaves a lock");
+    world.run().exits(0);
+}
+
+#[test]
+fn a_lock_of_the_users_makes_finished_work_wait_and_says_which() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    // Longhaul's own writing to the list must not be in the way either.
+    let list = world.project.read("feature_list.json");
+    world.project.write("feature_list.json", &list.replace("Make parser.", "Make a parser."));
+    let held = lock(&world, "index.lock", Duration::from_hours(2));
+    world.run().exits(3).says(".git/index.lock is there since").says("rm '");
+    let status = world.longhaul.status(&world.project.root());
+    assert_eq!(status["counts"]["passing"], 1, "{status:#}");
+    assert!(held.exists());
+    assert!(world.project.landed("main").is_empty());
+
+    let fresh = lock(&world, "HEAD.lock", Duration::from_secs(1));
+    let said = world.longhaul.call(&["doctor", &world.root]);
+    said.exits(0).says("index.lock has been there for 120 min").says("HEAD.lock has been there for");
+    world.longhaul.call(&["doctor", &world.root, "--fix"]).exits(0);
+    assert!(!held.exists(), "old, and nobody holds it");
+    assert!(fresh.exists(), "a fresh one may still be somebody's");
+    fs::remove_file(fresh).unwrap();
+    world.run().exits(0);
+    assert_eq!(world.project.landed("main"), ["parser"]);
+}
+
+#[test]
+fn a_lock_of_the_target_branch_makes_finished_work_wait() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    world.project.git(&["checkout", "--quiet", "-b", "elsewhere"]);
+    let settings = world.project.read("longhaul.toml");
+    world.project.write("longhaul.toml", &settings.replace("[project]\n", "[project]\ntarget = \"main\"\n"));
+    let held = lock(&world, "refs/heads/main.lock", Duration::from_hours(2));
+    world.run().exits(3).says("refs/heads/main.lock is there since");
+    fs::remove_file(held).unwrap();
+    world.run().exits(0);
+    assert_eq!(world.project.landed("main"), ["parser"]);
+}

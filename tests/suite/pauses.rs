@@ -1,0 +1,128 @@
+//! A pause holds back every attempt that has not begun in this life, and lets one that runs come to its end.
+
+use std::sync::Arc;
+
+use longhaul_engine::{
+    ContextExt, Engine, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Probe, Request, Status, Workflows,
+};
+use longhaul_storage::MemoryStore;
+use longhaul_tests::clock::HeldClock;
+use longhaul_tests::script::{Counts, Deed, Hands, Step, done, engine_with, id, new_run, script, until};
+use tokio::sync::Notify;
+
+async fn engine(memory: &MemoryStore, handlers: Handlers, clock: &HeldClock) -> Engine {
+    let deed = script(|context, input| Box::pin(async move { done(context.call::<Deed>(input.read()?).await?) }));
+    let step = script(|context, input| Box::pin(async move { done(context.call::<Step>(input.read()?).await?) }));
+    let workflows = Workflows::new().with("deed", deed).with("step", step);
+    let options = Options { pools: vec![("deeds".into(), 1)], ..Options::default() };
+    engine_with(memory.clone(), workflows, handlers, clock.clone(), options).await
+}
+
+async fn status_is(memory: &MemoryStore, run: &str, wanted: fn(&Status) -> bool) {
+    until("the status changes", async || {
+        memory.summary(&id(run)).await.unwrap().is_some_and(|summary| wanted(&summary.status))
+    })
+    .await;
+}
+
+fn is_paused(status: &Status) -> bool {
+    matches!(status, Status::Paused(_))
+}
+
+async fn ends_well(engine: &Engine, run: &str) {
+    engine.deliver(&id(run), MessageBody::Resume(Request::default())).await.unwrap();
+    assert!(matches!(engine.outcome(&id(run)).await.unwrap(), Outcome::Completed(_)));
+    engine.stop().await;
+}
+
+fn answers(counts: &Counts) -> Handlers {
+    let deed = Hands::<Deed>::new(counts, |input, _| async move { Ok(input) });
+    Handlers::new().with::<Deed>(deed.probed(|_| Probe::NotLanded))
+}
+
+#[tokio::test]
+async fn a_deed_that_was_cut_is_not_begun_again_by_a_run_that_is_to_pause() {
+    let (memory, clock) = (MemoryStore::new(), HeldClock::default());
+    let begun = Arc::new(Notify::new());
+    let started = Arc::clone(&begun);
+    let hanging = Hands::<Deed>::new(&Counts::default(), move |_, attempt| {
+        started.notify_one();
+        async move {
+            attempt.cancelled().await;
+            Err(Failure::cancelled())
+        }
+    });
+    let first = engine(&memory, Handlers::new().with::<Deed>(hanging), &clock).await;
+    first.start(new_run("r", "deed", "r")).await.unwrap();
+    begun.notified().await;
+    first.stop().await;
+
+    let delivery = longhaul_engine::store::Delivery {
+        to: id("r"),
+        at: chrono::DateTime::UNIX_EPOCH,
+        body: MessageBody::Pause(Request::default()),
+    };
+    memory.deliver(delivery).await.unwrap();
+    let counts = Counts::default();
+    let second = engine(&memory, answers(&counts), &clock).await;
+    status_is(&memory, "r", is_paused).await;
+    second.stop().await;
+    // Nor by one that is paused already.
+    let third = engine(&memory, answers(&counts), &clock).await;
+    third.signal(&id("r"), "note", longhaul_engine::Payload::null()).await.unwrap();
+    until("it came into memory", async || third.lives() == 1).await;
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    assert_eq!(counts.of("r"), 0);
+    ends_well(&third, "r").await;
+    assert_eq!(counts.of("r"), 1);
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_due_again_waits_for_the_end_of_the_pause() {
+    let (memory, clock) = (MemoryStore::new(), HeldClock::default());
+    let counts = Counts::default();
+    let handler = Hands::<Step>::new(&counts, |input, attempt| async move {
+        if attempt.number < 2 { Err(Failure::retryable("no")) } else { Ok(input) }
+    });
+    let engine = engine(&memory, Handlers::new().with::<Step>(handler), &clock).await;
+    engine.start(new_run("r", "step", "r")).await.unwrap();
+    status_is(&memory, "r", |status| matches!(status, Status::Waiting { .. })).await;
+    engine.deliver(&id("r"), MessageBody::Pause(Request::default())).await.unwrap();
+    status_is(&memory, "r", is_paused).await;
+    clock.advance(5);
+    tokio::task::yield_now().await;
+    assert_eq!(counts.of("r"), 1);
+    ends_well(&engine, "r").await;
+    assert_eq!(counts.of("r"), 2);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_place_is_called_back_and_what_runs_ends() {
+    let (memory, clock) = (MemoryStore::new(), HeldClock::default());
+    let counts = Counts::default();
+    let (begun, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (started, wait) = (Arc::clone(&begun), Arc::clone(&go));
+    let handler = Hands::<Deed>::new(&counts, move |input, _| {
+        let (started, wait) = (Arc::clone(&started), Arc::clone(&wait));
+        async move {
+            started.notify_one();
+            wait.notified().await;
+            Ok(input)
+        }
+    });
+    let engine = engine(&memory, Handlers::new().with::<Deed>(handler), &clock).await;
+    engine.start(new_run("first", "deed", "first")).await.unwrap();
+    begun.notified().await;
+    engine.start(new_run("second", "deed", "second")).await.unwrap();
+    until("both are in memory", async || engine.lives() == 2).await;
+    for run in ["first", "second"] {
+        engine.deliver(&id(run), MessageBody::Pause(Request::default())).await.unwrap();
+    }
+    status_is(&memory, "second", is_paused).await;
+    assert!(!is_paused(&memory.summary(&id("first")).await.unwrap().unwrap().status));
+    go.notify_one();
+    assert!(matches!(engine.outcome(&id("first")).await.unwrap(), Outcome::Completed(_)), "nothing comes after it");
+    assert_eq!(counts.of("second"), 0);
+    go.notify_one();
+    ends_well(&engine, "second").await;
+}

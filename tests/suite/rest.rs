@@ -1,0 +1,72 @@
+//! What is told to runs at rest, and what a second wish to stop does: on the real program.
+
+use std::time::{Duration, Instant};
+
+use longhaul_tests::project::plain;
+use longhaul_tests::wait::until;
+
+use crate::world::World;
+
+/// A project whose agent was at work on `parser` when the process that ran it was told to end.
+fn cut(steps: u32) -> World {
+    let world = World::new(&[plain("parser", &[], steps)], 0.1);
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    run.terminate();
+    run.exits(3);
+    world
+}
+
+#[test]
+fn a_pause_at_rest_starts_no_agent() {
+    for told in ["pause parser", "pause ."] {
+        let world = cut(300);
+        let sessions = world.project.marks().len();
+        world.call(told).exits(0).says("when it is run again");
+        world.run().exits(3);
+        assert_eq!(world.project.marks().len(), sessions, "{told}: no agent is started");
+        // Nor when it is run once more.
+        world.run().exits(3);
+        assert_eq!(world.project.marks().len(), sessions, "{told}: no agent is started");
+        let listed = world.json("list --feature parser");
+        assert_eq!(listed["runs"][0]["status"], "paused", "{listed:#}");
+        world.project.write("plan/parser", "steps=3\n");
+        world.project.commit("Less to do");
+        world.call(&told.replace("pause", "resume")).exits(0);
+        world.run().exits(0);
+        assert_eq!(world.json("describe parser")["cost"]["sessions"], 2, "{told}: both attempts were paid for");
+    }
+}
+
+#[test]
+fn a_paused_project_can_be_cancelled_and_terminated_at_rest() {
+    for verb in ["cancel", "terminate"] {
+        let world = cut(300);
+        world.call("pause .").exits(0);
+        world.run().exits(3);
+        world.call(&format!("{verb} .")).exits(0).says("when it is run again");
+        world.project.write("plan/parser", "steps=3\n");
+        world.project.commit("Less to do");
+        world.run().exits(0);
+        let first = world.json(&format!("describe {}/parser/1", world.project_id()));
+        assert_eq!(first["status"], "cancelled", "{verb}: {first:#}");
+    }
+}
+
+#[test]
+fn who_wants_it_to_stop_twice_does_not_wait_for_agents() {
+    let world = World::new(&[plain("parser", &[], 300)], 0.1);
+    let plan = world.project.read("plan/parser");
+    world.project.write("plan/parser", &format!("trap '' TERM INT HUP\n{plan}"));
+    world.project.commit("An agent that does not want to end");
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    let begun = Instant::now();
+    run.terminate();
+    until("it says that it stops", || run.said().contains("once more, and they are killed"));
+    std::thread::sleep(Duration::from_millis(300));
+    run.terminate();
+    run.exits(3);
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    until("its agent is gone", || world.longhaul.left_over().is_empty());
+}
