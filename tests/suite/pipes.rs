@@ -30,7 +30,7 @@ fn a_verb_at_the_end_of_a_pipe_lets_the_others_have_the_log() {
 fn nobody_waits_for_an_answer_of_a_person() {
     let world = finished();
     let filter = format!("project={}", world.project_id());
-    let all = ["--filter", &filter, "--filter", "status=completed"];
+    let all = ["--filter", &filter, "--filter", "status=passed"];
     let mut asked = world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "1"]].concat(), 80);
     asked.until_shows("signal 2 runs? [y/N]");
     world.call("list").exits(0);
