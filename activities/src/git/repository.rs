@@ -99,6 +99,9 @@ pub async fn known_project_id(root: &Path) -> Result<Option<String>, Failure> {
     Git::at(root).args(["config", "--local", "--get", "longhaul.id"]).find().await
 }
 
+/// How often the id is written before its lock counts as one that stays.
+const TRIES_TO_NAME: u32 = 40;
+
 /// The id of the project in this repository, from its own configuration; made the first time.
 pub async fn project_id(root: &Path) -> Result<String, Failure> {
     if let Some(id) = known_project_id(root).await? {
@@ -111,8 +114,19 @@ pub async fn project_id(root: &Path) -> Result<String, Failure> {
     if let Some(lock) = foreign_lock_at(&common.join("config.lock"), Some(root)).await {
         return Err(Failure::terminal(format!("the settings of {} cannot be written: {lock}", root.display())));
     }
-    Git::at(root).args(["config", "--local", "longhaul.id", &id]).run().await?;
-    Ok(id)
+    let mut written = Git::at(root).args(["config", "--local", "longhaul.id", &id]).run().await;
+    for _ in 0..TRIES_TO_NAME {
+        if written.is_ok() {
+            break;
+        }
+        // Another command that does this at once has the lock for a moment, and writes the same.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        if let Some(id) = known_project_id(root).await? {
+            return Ok(id);
+        }
+        written = Git::at(root).args(["config", "--local", "longhaul.id", &id]).run().await;
+    }
+    written.map(|_| id)
 }
 
 /// New bytes on their way to the place of a file; a killed process leaves them.

@@ -86,6 +86,19 @@ async fn a_progress_file_that_is_tracked_is_not_excluded() {
 }
 
 #[tokio::test]
+async fn several_who_name_a_project_at_once_come_to_one_id() {
+    let world = World::new();
+    let mut naming = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let root = world.root.clone();
+        naming.spawn(async move { project_id(&root).await });
+    }
+    let ids = naming.join_all().await;
+    let named = world.run(&["config", "--get-all", "longhaul.id"]);
+    assert!(ids.iter().all(|id| id.as_ref().is_ok_and(|id| *id == named)), "{ids:?}, not {named}");
+}
+
+#[tokio::test]
 async fn a_list_that_is_just_being_written_is_not_a_wrong_one() {
     let world = World::new();
     let list = world.root.join("feature_list.json");
