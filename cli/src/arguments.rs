@@ -5,6 +5,7 @@ mod backlog;
 mod batch;
 mod carry;
 pub(crate) mod look;
+mod shared;
 mod steer;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ pub(crate) use again::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, Shown};
 pub(crate) use carry::{Backup, Check, Doctor, Ended, Export, Import, Prune, Replay, Restore};
+pub(crate) use shared::{Asked, OneRun, Within};
 pub(crate) use steer::{Answer, Signal, Steer, Tell, Text};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
@@ -244,9 +246,8 @@ pub(crate) struct Reconcile {
     /// The run that is parked: its id, or a part that only one has; or a feature of the project: its last run
     #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
-    /// The project in which a feature is looked for by its id
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) within: Within,
     /// The effect happened
     #[arg(long)]
     pub(crate) landed: bool,
@@ -256,12 +257,8 @@ pub(crate) struct Reconcile {
     /// What the effect gave, as JSON
     #[arg(long, value_name = "JSON", requires = "landed")]
     pub(crate) result: Option<String>,
-    /// Why you think so; kept in the history
-    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
-    pub(crate) why: String,
-    /// Who says so [default: the user]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod command;
+pub mod dice;
 pub mod dying;
 pub mod history;
 pub mod plain;

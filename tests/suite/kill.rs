@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use longhaul_storage::SledStore;
 use longhaul_tests::command::{Longhaul, Running};
+use longhaul_tests::dice::Dice;
 use longhaul_tests::history::{Counts, Histories};
 use longhaul_tests::project::{Habit, Plan, Project, plain};
 
@@ -24,22 +25,10 @@ const PLANS: [Plan; 6] = [
 /// How many kills are enough, if nothing else is asked for.
 const KILLS: u32 = 100;
 
-/// Numbers that look random and are the same for the same seed: xorshift.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-
-    /// Until the next kill: sometimes while the log is being opened, sometimes after a few steps. Once there were enough
-    /// kills, more each time, so that a machine on which little is done in so short a time gets through as well.
-    fn time(&mut self, surplus: u32) -> Duration {
-        Duration::from_millis(20 + self.below(680 + 20 * u64::from(surplus)))
-    }
+/// Until the next kill: sometimes while the log is being opened, sometimes after a few steps. Once there were enough kills,
+/// more each time, so that a machine on which little is done in so short a time gets through as well.
+fn time(dice: &mut Dice, surplus: u32) -> Duration {
+    Duration::from_millis(20 + dice.roll(680 + 20 * surplus as usize) as u64)
 }
 
 fn asked(name: &str) -> Option<u64> {
@@ -47,13 +36,13 @@ fn asked(name: &str) -> Option<u64> {
 }
 
 /// Lives of one project, to its end; how often it was killed.
-fn kill_through(project: &Project, longhaul: &Longhaul, chance: &mut Chance, wanted: u32) -> u32 {
+fn kill_through(project: &Project, longhaul: &Longhaul, dice: &mut Dice, wanted: u32) -> u32 {
     let said = project.place().join("said");
     let root = project.root();
     let mut kills: u32 = 0;
     loop {
         let mut life = longhaul.begin(&["run", &root.to_string_lossy()], &said);
-        if let Some(status) = life.wait_for(chance.time(kills.saturating_sub(wanted))) {
+        if let Some(status) = life.wait_for(time(dice, kills.saturating_sub(wanted))) {
             assert_eq!(status.code(), Some(0), "life {}:\n{}", kills + 1, end_of(&life));
             return kills;
         }
@@ -124,13 +113,13 @@ fn wait_until_nothing_is_left(longhaul: &Longhaul) {
 fn kill_minus_9_at_any_moment_loses_nothing_and_repeats_nothing() {
     let wanted = asked("LONGHAUL_TEST_KILLS").and_then(|kills| kills.try_into().ok()).unwrap_or(KILLS);
     // A seed of zero would give nothing but zeros.
-    let mut chance = Chance(asked("LONGHAUL_TEST_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15).max(1));
+    let mut dice = Dice(asked("LONGHAUL_TEST_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15).max(1));
     let (mut kills, mut lives) = (0, 0);
     while kills < wanted {
         let begun = Instant::now();
         let project = Project::with_settings(&PLANS, 0.25, "[project]\nparallel = 2\n");
         let longhaul = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), project.home());
-        let killed = kill_through(&project, &longhaul, &mut chance, wanted - kills);
+        let killed = kill_through(&project, &longhaul, &mut dice, wanted - kills);
         wait_until_nothing_is_left(&longhaul);
         let counts = check(&project, &longhaul);
         kills += killed;

@@ -4,16 +4,15 @@ use std::path::PathBuf;
 
 use crate::owner::From;
 
-use super::Output;
+use super::{Asked, Output, Within};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fork {
     /// A run of a feature that is over: its id, or a part that only one has; or a feature of the project: its last run
     #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
-    /// The project in which a feature is looked for by its id
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) within: Within,
     /// The step: `start`, `session:N`, `checkpoint:N`, or a position in the history; `longhaul checkpoints RUN` lists them
     #[arg(long, value_name = "STEP", visible_alias = "event-id")]
     pub(crate) from: From,
@@ -23,12 +22,8 @@ pub(crate) struct Fork {
     /// Change what the run is given: a dotted path below `settings` or `feature`, and a value; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) set: Vec<(String, String)>,
-    /// Why; kept in the history
-    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
-    pub(crate) why: String,
-    /// Who says so [default: the user]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -39,15 +34,10 @@ pub(crate) struct Restart {
     /// A run of a feature that is over: its id, or a part that only one has; or a feature of the project: its last run
     #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
-    /// The project in which a feature is looked for by its id
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
-    /// Why; kept in the history
-    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
-    pub(crate) why: String,
-    /// Who says so [default: the user]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) within: Within,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -60,12 +50,8 @@ pub(crate) struct Rollback {
     /// A commit of the target branch, or a feature: to where it landed
     #[arg(long, value_name = "COMMIT|FEATURE")]
     pub(crate) to: String,
-    /// Why; kept in the history
-    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
-    pub(crate) why: String,
-    /// Who says so [default: the user]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -76,18 +62,13 @@ pub(crate) struct Checkpoint {
     /// A run of a feature: its id, or a part that only one has; or a feature of the project: its last run
     #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
-    /// The project in which a feature is looked for by its id
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) within: Within,
     /// What it is, for the list
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(crate) note: String,
-    /// Why; kept beside it
-    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
-    pub(crate) why: String,
-    /// Who says so [default: the user]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -99,9 +80,8 @@ pub(crate) struct Checkpoints {
     /// here]
     #[arg(value_name = "RUN|FEATURE|DIR")]
     pub(crate) target: Option<String>,
-    /// The project in which a feature is looked for by its id
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) within: Within,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use chrono::TimeDelta;
 use clap::ValueEnum;
 
-use super::Output;
+use super::{Output, Within};
 
 /// Which runs of the log.
 #[derive(Debug, clap::Args)]
@@ -33,9 +33,8 @@ pub(crate) struct Replay {
     /// Every run of the log
     #[arg(long)]
     pub(crate) all: bool,
-    /// The project in which a feature is looked for by its id
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) within: Within,
     /// How the verdicts are written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -45,9 +44,8 @@ pub(crate) struct Replay {
 pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) which: Which,
-    /// The project in which a feature is looked for by its id
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) within: Within,
     /// Write to this file instead of standard output; compressed if its name ends in .zst
     #[arg(short = 'O', long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use clap::builder::PossibleValuesParser;
 use clap::{Subcommand, ValueEnum};
 
-use super::Output;
+use super::{OneRun, Output, Within};
 use crate::command::schema;
 use crate::look::{KINDS, STATES};
 
@@ -83,12 +83,8 @@ pub(crate) enum Listed {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Named {
-    /// The run: its id, or a part that only one has; or a feature of the project: its last run
-    #[arg(value_name = "RUN|FEATURE")]
-    pub(crate) run: String,
-    /// The project of the feature
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) one: OneRun,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -96,12 +92,8 @@ pub(crate) struct Named {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct History {
-    /// The run: its id, or a part that only one has; or a feature of the project: its last run
-    #[arg(value_name = "RUN|FEATURE")]
-    pub(crate) run: String,
-    /// The project of the feature
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) one: OneRun,
     /// With all that was given and what came back
     #[arg(long)]
     pub(crate) full: bool,
@@ -115,12 +107,8 @@ pub(crate) struct History {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Logs {
-    /// The run: its id, or a part that only one has; or a feature of the project: its last run
-    #[arg(value_name = "RUN|FEATURE")]
-    pub(crate) run: String,
-    /// The project of the feature
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) one: OneRun,
     /// Which session, from 1 [default: the latest]
     #[arg(long, value_name = "N")]
     pub(crate) session: Option<u32>,
@@ -134,9 +122,8 @@ pub(crate) struct Tree {
     /// A run or a feature, or the directory of a project [default: the project here]
     #[arg(value_name = "RUN|FEATURE|DIR")]
     pub(crate) target: Option<String>,
-    /// The project in which a feature is looked for by its id
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) within: Within,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

@@ -1,20 +1,14 @@
 //! What can be written behind the verbs that tell runs something.
 
-use std::path::PathBuf;
-
 use crate::owner::Filter;
 
-use super::Output;
+use super::{Asked, Output, Within};
 
 /// What all of them take.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tell {
-    /// Why; kept in the history
-    #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
-    pub(crate) why: String,
-    /// Who says so [default: the user]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
     /// All runs that fit: project=, status=, kind=, feature=, label.NAME=; may be repeated, all must hold
     #[arg(long = "filter", value_name = "KEY=VALUE")]
     pub(crate) filters: Vec<Filter>,
@@ -27,9 +21,8 @@ pub(crate) struct Tell {
     /// Do not ask whether so many runs are meant
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// The project in which features are looked for by their ids
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) within: Within,
     /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

@@ -22,8 +22,8 @@ pub(super) use documents::{CheckpointDocument, CheckpointsDocument, ForkDocument
 
 pub(super) async fn fork(data_dir: &Path, arguments: Fork) -> Result<Exit> {
     let access = super::reach(data_dir).await?;
-    let run = named::run(&access, &arguments.run, &arguments.dir).await?;
-    let request = super::requested_by(arguments.by.as_deref(), &arguments.why);
+    let run = named::run(&access, &arguments.run, &arguments.within.dir).await?;
+    let request = arguments.asked.request();
     let Fork { from, note, set, output, .. } = arguments;
     let again = Again::Fork { run, from, note, set, request: request.clone() };
     ask(&access, again, &request, output).await
@@ -31,15 +31,15 @@ pub(super) async fn fork(data_dir: &Path, arguments: Fork) -> Result<Exit> {
 
 pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit> {
     let access = super::reach(data_dir).await?;
-    let run = named::run(&access, &arguments.run, &arguments.dir).await?;
-    let request = super::requested_by(arguments.by.as_deref(), &arguments.why);
+    let run = named::run(&access, &arguments.run, &arguments.within.dir).await?;
+    let request = arguments.asked.request();
     let again = Again::Fork { run, from: From::Start, note: None, set: Vec::new(), request: request.clone() };
     ask(&access, again, &request, arguments.output).await
 }
 
 pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exit> {
     let project = Project::at(&arguments.dir).await?.id;
-    let request = super::requested_by(arguments.by.as_deref(), &arguments.why);
+    let request = arguments.asked.request();
     let again = Again::Rollback { project, to: arguments.to, request: request.clone() };
     let desk = loop {
         if let access @ Access::Remote(_) = super::reach(data_dir).await? {
@@ -61,16 +61,16 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
 
 pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result<Exit> {
     let access = super::reach(data_dir).await?;
-    let run = named::run(&access, &arguments.run, &arguments.dir).await?;
-    let request = super::requested_by(arguments.by.as_deref(), &arguments.why);
+    let run = named::run(&access, &arguments.run, &arguments.within.dir).await?;
+    let request = arguments.asked.request();
     let again = Again::Checkpoint { run, note: arguments.note, request: request.clone() };
     ask(&access, again, &request, arguments.output).await
 }
 
 pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Result<Exit> {
     let access = super::reach(data_dir).await?;
-    let target = arguments.target.clone().unwrap_or_else(|| arguments.dir.to_string_lossy().into_owned());
-    let target = named::run_or_dir(&access, &target, &arguments.dir).await?;
+    let target = arguments.target.clone().unwrap_or_else(|| arguments.within.dir.to_string_lossy().into_owned());
+    let target = named::run_or_dir(&access, &target, &arguments.within.dir).await?;
     let target = target.map_err(|unknown| named::refusal(&unknown))?;
     let answer = super::ask(&access, Ask::Again { again: Again::Checkpoints { target } }).await?;
     let Answer::Again { report: Report::Checkpoints { rows } } = answer else { return Ok(Exit::Ok) };

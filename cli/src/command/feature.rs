@@ -210,6 +210,6 @@ fn known<'a>(id: &str, features: &'a [Feature]) -> Result<&'a Feature> {
 async fn signal_project(data_dir: &Path, project: &Project, name: &str, payload: Value) -> Result<()> {
     let never = || usage(format!("project {} has never run: edit its list instead", project.id));
     let access = Access::reach(data_dir).await?.ok_or_else(never)?;
-    let request = super::requested("");
+    let request = arguments::Asked::default().request();
     super::ask(&access, Ask::Signal { run: project.id.clone(), name: name.into(), payload, request }).await.map(drop)
 }

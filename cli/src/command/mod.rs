@@ -20,7 +20,6 @@ mod steer;
 use std::path::Path;
 
 use anyhow::Result;
-use longhaul_engine::Request;
 
 use crate::arguments::look::Look;
 use crate::arguments::{Arguments, Command};
@@ -84,20 +83,6 @@ fn no_log(data_dir: &Path) -> anyhow::Error {
 /// An answer to another question: whoever runs the log is perhaps another version.
 fn unasked() -> anyhow::Error {
     anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")
-}
-
-/// Who gives this command.
-fn requested(why: &str) -> Request {
-    requested_by(None, why)
-}
-
-/// Who gives this command, by their own word or that of the system.
-fn requested_by(by: Option<&str>, why: &str) -> Request {
-    if let Some(by) = by {
-        return Request { by: by.to_owned(), why: why.to_owned() };
-    }
-    let by = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody".into());
-    Request { by, why: why.to_owned() }
 }
 
 /// Asks, and makes an error of every answer that is a no.

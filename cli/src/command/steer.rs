@@ -20,14 +20,14 @@ use targets::Target;
 pub(super) async fn projects(data_dir: &Path, steer: Steer, order: Order) -> Result<Exit> {
     let mut targets = steer.targets;
     if targets.is_empty() && steer.tell.filters.is_empty() {
-        targets.push(steer.tell.dir.to_string_lossy().into_owned());
+        targets.push(steer.tell.within.dir.to_string_lossy().into_owned());
     }
     tell(data_dir, &targets, &steer.tell, &order).await
 }
 
 /// Answers features that wait for approval.
 pub(super) async fn answer(data_dir: &Path, answer: arguments::Answer, order: Order) -> Result<Exit> {
-    if order == Order::Deny && answer.tell.why.trim().is_empty() {
+    if order == Order::Deny && answer.tell.asked.why.trim().is_empty() {
         return Err(usage("say what is to be done about it: `longhaul deny FEATURE --why TEXT`"));
     }
     tell(data_dir, &answer.targets, &answer.tell, &order).await
@@ -76,7 +76,7 @@ async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> 
         targets::confirm(found.len(), order)?;
         access = super::reach(data_dir).await?;
     }
-    let request = super::requested_by(tell.by.as_deref(), &tell.why);
+    let request = tell.asked.request();
     let mut lines = Vec::new();
     for target in found {
         lines.extend(tell_one(&access, target, tell.dry_run, order, &request).await?);

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
 
-use crate::activity::{Attempt, Call, Probe};
+use crate::activity::{Attempt, Call, ErasedHandler, Probe};
 use crate::context::Stop;
 use crate::describe::describe;
 use crate::event::{EventKind, MessageBody};
@@ -147,8 +147,7 @@ impl Life {
             Box::pin(async move { (index, enter(&pools, pool, &run, listen).await) })
         } else {
             let attempt = self.attempt(round, index, round.states[index].attempts + 1, listen);
-            let (policy, cancel) = (call.policy.clone(), cancel.clone());
-            Box::pin(async move { (index, Piece::Ended(attempt::run(handler, input, attempt, policy, cancel).await)) })
+            to_its_end(index, call, handler, attempt, cancel.clone(), None)
         };
         round.cancels[index] = Some(cancel);
         round.pieces.push(piece);
@@ -211,9 +210,8 @@ impl Life {
     async fn start(&mut self, round: &mut Round<'_>, index: usize, place: Option<Place>) -> Result<(), Stop> {
         let call = &round.calls[index];
         let number = round.states[index].attempts + 1;
-        let (slot, input) = (round.slot(index), call.input.clone());
         if call.policy.effect == Effect::Guarded {
-            let (name, input) = (call.name.into(), input.clone());
+            let (slot, name, input) = (round.slot(index), call.name.into(), call.input.clone());
             let kind = EventKind::ActivityStarted { slot, name, input, attempt: number };
             self.commit(vec![kind], |_| ()).await?;
             round.states[index].attempts = number;
@@ -221,12 +219,8 @@ impl Life {
         }
         let Some(cancel) = round.cancels[index].clone() else { return Ok(()) };
         let attempt = self.attempt(round, index, number, cancel.subscribe());
-        let policy = call.policy.clone();
         let Some(handler) = self.shared.handlers.find(call.name).cloned() else { return Ok(()) };
-        round.pieces.push(Box::pin(async move {
-            let _place = place;
-            (index, Piece::Ended(attempt::run(handler, input, attempt, policy, cancel).await))
-        }));
+        round.pieces.push(to_its_end(index, call, handler, attempt, cancel, place));
         Ok(())
     }
 
@@ -360,6 +354,22 @@ impl Round<'_> {
             self.states.iter().zip(&self.cancels).filter(|(state, cancel)| state.result.is_none() && cancel.is_none());
         waiting.filter_map(|(state, _)| state.retry_at).min()
     }
+}
+
+/// An attempt, which keeps its place until it has ended.
+fn to_its_end(
+    index: usize,
+    call: &Call,
+    handler: Arc<dyn ErasedHandler>,
+    attempt: Attempt,
+    cancel: watch::Sender<bool>,
+    place: Option<Place>,
+) -> BoxFuture<'static, (usize, Piece)> {
+    let (input, policy) = (call.input.clone(), call.policy.clone());
+    Box::pin(async move {
+        let _place = place;
+        (index, Piece::Ended(attempt::run(handler, input, attempt, policy, cancel).await))
+    })
 }
 
 /// Waits for a place, unless it is called back first.

@@ -8,19 +8,8 @@ use std::time::{Duration, Instant};
 
 use longhaul_storage::bundle::{Reader, Writer};
 use longhaul_storage::{Carried, history_file};
+use longhaul_tests::dice::Dice;
 use longhaul_workflows::backlog::{Backlog, FeatureList, import, read_tasks};
-
-/// Marsaglia's xorshift: enough to choose places.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % (sides.max(1) as u64)).unwrap_or(0)
-    }
-}
 
 /// Things that matter to the formats.
 const WORDS: [&str; 24] = [

@@ -14,7 +14,7 @@ use crate::look::{DescribeDocument, Document, Evidence, Question, Session, Waiti
 use crate::term;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
-    let name = super::name(&arguments.run, &arguments.dir).await?;
+    let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
     let document = match super::ask_log(data_dir, Question::Describe(name)).await? {
         Document::Describe(document) => document,
         other => return Err(super::unexpected(&other)),

@@ -19,7 +19,7 @@ use crate::term;
 const AGAIN: Duration = Duration::from_millis(300);
 
 pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
-    let mut name = super::name(&arguments.run, &arguments.dir).await?;
+    let mut name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
     let page = Page::here();
     let mut from = 0;
     loop {

@@ -17,7 +17,7 @@ use crate::{pruned, term};
 const AGAIN: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
-    let mut name = super::name(&arguments.run, &arguments.dir).await?;
+    let mut name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
     let mut last_shown = 0;
     loop {
         let document = describe(data_dir, &name).await?;

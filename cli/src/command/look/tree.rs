@@ -16,14 +16,14 @@ use crate::place::Project;
 use crate::term;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
-    let dir = arguments.target.as_deref().map_or(arguments.dir.as_path(), Path::new);
+    let dir = arguments.target.as_deref().map_or(arguments.within.dir.as_path(), Path::new);
     let name = if dir.is_dir() {
         let never = || usage(format!("no project in {} has ever run", dir.display()));
         git::Checkout::containing(dir).await.map_err(usage)?;
         let project = Project::known_at(dir).await.ok_or_else(never)?;
         Name { text: project.id.to_string(), project: None, whole: false }
     } else {
-        super::name(&dir.to_string_lossy(), &arguments.dir).await?
+        super::name(&dir.to_string_lossy(), &arguments.within.dir).await?
     };
     let document = match super::ask_log(data_dir, Question::Tree(name)).await? {
         Document::Tree(document) => document,

@@ -29,7 +29,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
 
 /// By the log; a feature that no log knows yet by its list.
 async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
-    let name = super::name(&arguments.run, &arguments.dir).await?;
+    let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
     let list = listed(arguments).await.map(|(_, features)| features);
     let question = Question::Why { name, list };
     let (error, has_run) = match Access::reach(data_dir).await? {
@@ -48,14 +48,14 @@ async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
 
 /// The list as it is now.
 async fn listed(arguments: &Named) -> Option<(PathBuf, Vec<Feature>)> {
-    let root = git::Checkout::containing(&arguments.dir).await.ok()?.top;
+    let root = git::Checkout::containing(&arguments.one.within.dir).await.ok()?.top;
     let loaded = project::load(&root).await.ok()?;
     Some((root, loaded.features))
 }
 
 async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
     let (root, features) = listed(arguments).await?;
-    let feature = features.iter().find(|feature| feature.id.as_str() == arguments.run)?;
+    let feature = features.iter().find(|feature| feature.id.as_str() == arguments.one.run)?;
     let project = Project::at(&root).await.ok()?;
     let graph = graph::of_list(&project.id, &features);
     let node = graph.features.iter().find(|node| node.id == feature.id.as_str())?;

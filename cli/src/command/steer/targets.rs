@@ -43,7 +43,7 @@ pub(super) async fn find(access: &Access, names: &[String], tell: &Tell, order: 
     }
     let mut targets = Vec::new();
     for name in names {
-        targets.push(target(access, name, &tell.dir).await?);
+        targets.push(target(access, name, &tell.within.dir).await?);
     }
     Ok(targets)
 }
