@@ -3,28 +3,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use longhaul_engine::{EventStore, Payload, RunId, Signal, StoreError};
+use longhaul_engine::{EventStore, Message, Payload, RunId, Signal, StoreError};
 use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::project::{BacklogView, FeatureView, Forked, Unblock, signal};
 
-/// The features by their ids, and whether a word that was not taken yet changes one.
+/// What a project has published, the features by their ids, and whether a word that was not taken yet changes one.
 #[derive(Debug, Default)]
 pub(crate) struct Features {
+    pub(crate) published: BTreeMap<String, Payload>,
     pub(crate) views: BTreeMap<String, FeatureView>,
     pub(crate) is_changed: bool,
 }
 
 impl Features {
-    /// Those of a project, which has published these values.
-    pub(crate) async fn of(
-        store: &dyn EventStore,
-        project: &RunId,
-        published: &BTreeMap<String, Payload>,
-    ) -> Result<Self, StoreError> {
-        let mut features = Self { views: said(published), is_changed: false };
+    /// Those of a project.
+    pub(crate) async fn of(store: &dyn EventStore, project: &RunId) -> Result<Self, StoreError> {
+        let (published, mail) = at_once(store, project).await?;
         let listed = published.get(BacklogView::KEY).and_then(|view| view.read::<BacklogView>().ok());
         let listed = listed.map(|backlog| backlog.features).unwrap_or_default();
-        for message in store.mailbox(project).await? {
+        let mut features = Self { views: said(&published), published, is_changed: false };
+        for message in &mail {
             if let Some(signal) = message.body.as_signal() {
                 features.hear(project, &listed, &signal);
             }
@@ -89,6 +87,22 @@ impl Features {
             }
             open.extend(new);
         }
+    }
+}
+
+/// What a project has published and what lies in its mailbox, of one moment: between the two reads it may have taken a word.
+async fn at_once(
+    store: &dyn EventStore,
+    project: &RunId,
+) -> Result<(BTreeMap<String, Payload>, Vec<Message>), StoreError> {
+    let mut mail = store.mailbox(project).await?;
+    loop {
+        let published = store.published(project).await?;
+        let after = store.mailbox(project).await?;
+        if after == mail {
+            return Ok((published, mail));
+        }
+        mail = after;
     }
 }
 

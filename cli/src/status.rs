@@ -135,10 +135,9 @@ pub(crate) async fn of_project(
     is_running: bool,
 ) -> Result<StatusDocument, StoreError> {
     let summary = store.summary(project).await?.ok_or_else(|| StoreError::UnknownRun(project.clone()))?;
-    let published = store.published(project).await?;
+    let Features { published, views, is_changed } = Features::of(store, project).await?;
     let view = published.get(ProjectView::KEY).and_then(|view| view.read::<ProjectView>().ok());
     let backlog = published.get(BacklogView::KEY).and_then(|view| view.read::<BacklogView>().ok());
-    let Features { views, is_changed } = Features::of(store, project, &published).await?;
     let standing = standing(store, project, &summary, stuck, is_running).await?;
     let mut document = StatusDocument {
         project: project.to_string(),

@@ -19,8 +19,8 @@ pub struct Commit {
     pub events: Vec<Event>,
     /// The summary after them, if they changed it.
     pub summary: Option<Summary>,
-    /// The message that they took from the run's mailbox.
-    pub consumed: Option<MessageSeq>,
+    /// The messages that they took from the run's mailbox.
+    pub consumed: Vec<MessageSeq>,
     /// Values that the run publishes: `None` removes one.
     pub published: Vec<(String, Option<Payload>)>,
     /// Messages to other runs. A message to a run that does not exist or is over is dropped.
@@ -36,7 +36,7 @@ impl Commit {
             run,
             events,
             summary: None,
-            consumed: None,
+            consumed: Vec::new(),
             published: Vec::new(),
             deliveries: Vec::new(),
             births: Vec::new(),

@@ -96,8 +96,8 @@ impl Content {
         if let Some(summary) = &commit.summary {
             own.summary = Some(summary_as_read(summary));
         }
-        if let Some(seq) = commit.consumed {
-            own.mailbox.remove(&seq);
+        for seq in &commit.consumed {
+            own.mailbox.remove(seq);
         }
         for (name, value) in commit.published {
             match value {

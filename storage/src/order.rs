@@ -113,8 +113,8 @@ impl Order {
                 None => order.writes.push((key.into(), None)),
             }
         }
-        if let Some(seq) = commit.consumed {
-            order.writes.push((key::numbered(key::MESSAGE, run, seq).into(), None));
+        for seq in &commit.consumed {
+            order.writes.push((key::numbered(key::MESSAGE, run, *seq).into(), None));
         }
         for birth in &commit.births {
             order.births.push(new_run(birth, packer)?);

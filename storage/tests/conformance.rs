@@ -61,7 +61,7 @@ async fn a_refused_commit_leaves_nothing_behind(log: Log) {
     let message = log.deliver(signal("a", "stay")).await.unwrap().unwrap();
     let stale = Commit {
         summary: Some(summary_of(&[started(), completed(1)])),
-        consumed: Some(message.seq),
+        consumed: vec![message.seq],
         published: vec![("key".into(), Some(Payload::null()))],
         deliveries: vec![signal("a", "no")],
         births: vec![birth("b")],
@@ -143,7 +143,7 @@ async fn a_consumed_message_is_gone(log: Log) {
     log.deliver(signal("b", "other")).await.unwrap().unwrap();
     assert_eq!(log.mailbox(&run("a")).await.unwrap(), [first.clone(), second.clone()]);
     assert_eq!(log.runs_with_mail().await.unwrap(), [run("a"), run("b")]);
-    let taking = |seq, at| Commit { consumed: Some(seq), ..append("a", at, &Payload::null()) };
+    let taking = |seq, at| Commit { consumed: vec![seq], ..append("a", at, &Payload::null()) };
     log.commit(taking(first.seq, 1)).await.unwrap();
     assert_eq!(log.mailbox(&run("a")).await.unwrap(), std::slice::from_ref(&second));
     log.commit(taking(second.seq, 2)).await.unwrap();
@@ -158,7 +158,7 @@ async fn messages_are_numbered_upwards(log: Log) {
         let message = log.deliver(signal("a", "x")).await.unwrap().unwrap();
         assert!(message.seq > last, "also when the mailbox was empty");
         last = message.seq;
-        let taking = Commit { consumed: Some(last), ..append("a", round + 1, &Payload::null()) };
+        let taking = Commit { consumed: vec![last], ..append("a", round + 1, &Payload::null()) };
         log.commit(taking).await.unwrap();
     }
     for name in ["one", "two", "three"] {

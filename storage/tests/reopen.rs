@@ -99,7 +99,7 @@ async fn sled_moves_nothing_out_of_its_log() {
         let message = store.deliver(delivery).await.unwrap().unwrap();
         let name = format!("{:0512}", (number * 7919) % 300);
         let published = vec![(name, Some(Payload::of(&"v".repeat(4000))))];
-        let consumed = (number % 8 != 0).then_some(message.seq);
+        let consumed = (number % 8 != 0).then_some(message.seq).into_iter().collect();
         store.commit(Commit { published, consumed, ..Commit::of(run(&id), Vec::new()) }).await.unwrap();
     }
     let count = |path: &str| std::fs::read_dir(directory.path().join(path)).unwrap().count();

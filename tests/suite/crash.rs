@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use longhaul_engine::{Child, ContextExt, Handlers, Outcome, Payload, Probe, Received, Workflows};
+use longhaul_engine::store::Delivery;
+use longhaul_engine::{
+    Child, ContextExt, EventStore as _, Handlers, MessageBody, Outcome, Payload, Probe, Received, RunId, Workflows,
+};
 use longhaul_storage::MemoryStore;
 use longhaul_tests::dying::{DyingStore, Side};
 use longhaul_tests::script::{Counts, Deed, Hands, Step, capitals, done, engine, id, new_run, script, shape, until};
@@ -59,7 +62,7 @@ async fn live(dies_at: Option<(u32, Side)>) -> (u32, String, Vec<Vec<String>>) {
     let first = engine(store.clone(), workflows(), handlers(&counts, &world)).await;
     let started = first.start(new_run("parent", "parent", "")).await;
     if started.is_ok() {
-        until("the first life ends", async || store.is_dead() || first.outcome_is_known().await).await;
+        until("the first life ends", async || store.is_dead() || first.outcome_is_known(&id("parent")).await).await;
     }
     first.stop().await;
 
@@ -78,12 +81,12 @@ async fn live(dies_at: Option<(u32, Side)>) -> (u32, String, Vec<Vec<String>>) {
 }
 
 trait OutcomeIsKnown {
-    async fn outcome_is_known(&self) -> bool;
+    async fn outcome_is_known(&self, run: &RunId) -> bool;
 }
 
 impl OutcomeIsKnown for longhaul_engine::Engine {
-    async fn outcome_is_known(&self) -> bool {
-        let summary = self.store().summary(&id("parent")).await;
+    async fn outcome_is_known(&self, run: &RunId) -> bool {
+        let summary = self.store().summary(run).await;
         summary.is_ok_and(|summary| summary.is_some_and(|summary| summary.status.is_terminal()))
     }
 }
@@ -103,7 +106,7 @@ fn essence(shapes: &[Vec<String>]) -> Vec<Vec<String>> {
 async fn dying_at_every_append_changes_nothing() {
     let (appends, output, shapes) = live(None).await;
     assert_eq!(output, "A B C D hello now CHILD true");
-    assert!(appends > 15, "the run is long enough to be worth it: {appends} appends");
+    assert!(appends > 12, "the run is long enough to be worth it: {appends} appends");
     for number in 1..=appends {
         for side in [Side::Before, Side::After] {
             let (_, again, other) = live(Some((number, side))).await;
@@ -111,4 +114,49 @@ async fn dying_at_every_append_changes_nothing() {
             assert_eq!(essence(&other), essence(&shapes), "dying at append {number}, {side:?}");
         }
     }
+}
+
+/// Counts its messages under two keys, and writes something else each time.
+fn tally() -> Workflows {
+    let tally = script(|context, _| {
+        Box::pin(async move {
+            for count in 1..=3_u32 {
+                context.receive(None).await?;
+                context.set("left", &count).await?;
+                context.set("right", &count).await?;
+                context.uuid().await?;
+            }
+            done("counted")
+        })
+    });
+    Workflows::new().with("tally", tally)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_is_taken_when_what_it_changed_can_be_seen() {
+    let mut waiting = Vec::new();
+    for number in 1.. {
+        let memory = MemoryStore::new();
+        let first = engine(memory.clone(), tally(), Handlers::new()).await;
+        first.start(new_run("tally", "tally", "")).await.unwrap();
+        first.stop().await;
+        for _ in 0..3 {
+            let body = MessageBody::Signal { name: "one".into(), payload: Payload::null(), from: None };
+            let delivery = Delivery { to: id("tally"), at: chrono::Utc::now(), body };
+            memory.deliver(delivery).await.unwrap().expect("it is heard");
+        }
+        let store = DyingStore::new(Arc::new(memory.clone()), Some((number, Side::After)));
+        let second = engine(store.clone(), tally(), Handlers::new()).await;
+        until("it is dead or counted", async || store.is_dead() || second.outcome_is_known(&id("tally")).await).await;
+        second.stop().await;
+        if !store.is_dead() {
+            break;
+        }
+        let left = memory.mailbox(&id("tally")).await.unwrap().len();
+        let published = memory.published(&id("tally")).await.unwrap();
+        let count = |key: &str| published.get(key).map_or(0, |value| value.read::<usize>().unwrap());
+        assert_eq!((count("left"), count("right")), (3 - left, 3 - left), "after append {number}");
+        waiting.push(left);
+    }
+    assert!(waiting.len() > 2, "it dies between its messages: {waiting:?}");
 }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{View, published};
+use crate::heard::Features;
 
 /// The features, in the order of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,9 +58,8 @@ impl View<'_> {
         if self.store.summary(project).await?.is_none() {
             return Err(StoreError::UnknownRun(project.clone()));
         }
-        let values = self.store.published(project).await?;
+        let Features { published: values, views, .. } = Features::of(self.store, project).await?;
         let listed = published::<BacklogView>(&values, BacklogView::KEY).map(|backlog| backlog.features);
-        let views = self.features(project, &values).await?;
         let mut graph = of_list(project, &listed.unwrap_or_default());
         for node in &mut graph.features {
             if let Some(view) = views.get(&node.id) {

@@ -22,10 +22,9 @@ use std::collections::BTreeMap;
 
 use longhaul_engine::{EventStore, Payload, RunId, Stop, StoreError};
 use longhaul_workflows::backlog::Feature;
-use longhaul_workflows::project::FeatureView;
 use serde::{Deserialize, Serialize};
 
-use crate::heard::{Features, said};
+use crate::heard::said;
 
 pub(crate) use describe::{DescribeDocument, Waiting};
 pub(crate) use facts::{Evidence, Session};
@@ -140,15 +139,6 @@ impl View<'_> {
                 Err(unknown) => Document::Unknown(unknown),
             },
         })
-    }
-
-    /// Where the features of a project stand, by their ids.
-    async fn features(
-        &self,
-        project: &RunId,
-        published: &BTreeMap<String, Payload>,
-    ) -> Result<BTreeMap<String, FeatureView>, StoreError> {
-        Ok(Features::of(self.store, project, published).await?.views)
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::near::nearest;
 use super::{Nameless, Unknown, View, published, said};
+use crate::heard::Features;
 
 /// The states that runs are shown in: those of the engine, and for a feature what its run came to.
 pub(crate) const STATES: [&str; 9] =
@@ -54,8 +55,7 @@ impl View<'_> {
             Ok(Found::Run(run)) => return Ok(Ok(run)),
             Err(unknown) => return Ok(Err(unknown)),
         };
-        let values = self.store.published(&project).await?;
-        let run = self.features(&project, &values).await?.remove(feature.as_str()).and_then(|view| view.run);
+        let run = Features::of(self.store, &project).await?.views.remove(feature.as_str()).and_then(|view| view.run);
         let unknown = || Unknown { name: name.text.clone(), why: Nameless::NoRun, meant: vec![feature.to_string()] };
         Ok(run.ok_or_else(unknown))
     }

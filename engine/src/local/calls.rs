@@ -59,6 +59,7 @@ impl Life {
         states: Option<Vec<CallState>>,
     ) -> Result<Vec<Result<Payload, Failure>>, Stop> {
         let Command::Call(calls) = command else { return Ok(Vec::new()) };
+        self.write_all().await?;
         let mut round = Round {
             number,
             command,

@@ -24,6 +24,7 @@ use crate::workflow::Ending;
 
 use super::attempt::later;
 use super::inbox::Inbox;
+use super::write::Unwritten;
 
 /// Why a life ends before its run does.
 #[derive(Debug, Clone)]
@@ -43,7 +44,9 @@ pub(crate) struct Life {
     pub(super) inbox: Arc<Inbox>,
     pub(super) replay: Replay,
     pub(super) summary: Summary,
-    next: Position,
+    pub(super) next: Position,
+    /// What goes with the next commit.
+    pub(super) unwritten: Unwritten,
     pub(super) paused: bool,
     /// Whether this life has found out that an outcome is unknown, and waits for a person.
     pub(super) parked: bool,
@@ -98,9 +101,21 @@ impl Life {
         let paused = matches!(summary.status, Status::Paused(_));
         let replay = Replay::new(events);
         let (records, progress) = mpsc::unbounded_channel();
-        let (parked, broken) = (false, None);
-        let life =
-            Self { run, shared, inbox, replay, summary, next, paused, parked, broken, retire, records, progress };
+        let life = Self {
+            run,
+            shared,
+            inbox,
+            replay,
+            summary,
+            next,
+            unwritten: Unwritten::default(),
+            paused,
+            parked: false,
+            broken: None,
+            retire,
+            records,
+            progress,
+        };
         Ok((life, input))
     }
 
@@ -160,33 +175,6 @@ impl Life {
 
     fn child_ended(&self, parent: RunId, run: RunId, outcome: Outcome) -> Delivery {
         Delivery { to: parent, at: self.shared.clock.now(), body: MessageBody::ChildEnded { run, outcome } }
-    }
-
-    /// Appends events. When this returns, they are durable; if it fails, this life is over.
-    pub(super) async fn commit(
-        &mut self,
-        kinds: Vec<EventKind>,
-        rest: impl FnOnce(&mut Commit) + Send,
-    ) -> Result<(), Stop> {
-        let at = self.shared.clock.now();
-        let mut changed = false;
-        let mut events = Vec::with_capacity(kinds.len());
-        for (offset, kind) in kinds.into_iter().enumerate() {
-            let event = Event { position: self.next + offset as u64, at, kind };
-            changed |= self.summary.apply(&event);
-            events.push(event);
-        }
-        let count = events.len() as u64;
-        let mut commit = Commit::of(self.run.clone(), events);
-        commit.summary = changed.then(|| self.summary.clone());
-        rest(&mut commit);
-        match self.shared.record(commit).await {
-            Ok(_) => {
-                self.next += count;
-                Ok(())
-            }
-            Err(error) => Err(self.broken_by(error.into())),
-        }
     }
 
     pub(super) fn broken_by(&mut self, stop: Stop) -> Stop {
@@ -252,13 +240,6 @@ impl Life {
         }
     }
 
-    /// Appends events that take a message out of the mailbox.
-    pub(super) async fn commit_taking(&mut self, seq: u64, kinds: Vec<EventKind>) -> Result<(), Stop> {
-        self.commit(kinds, |commit| commit.consumed = Some(seq)).await?;
-        self.inbox.take(seq);
-        Ok(())
-    }
-
     /// A command that is done as soon as it is recorded.
     async fn simple(
         &mut self,
@@ -277,8 +258,7 @@ impl Life {
 
     async fn take_message(&mut self, number: u32) -> Result<Option<Received>, Stop> {
         let Some(message) = self.inbox.first_message() else { return Ok(None) };
-        let kind = EventKind::MessageReceived { command: number, message: Some(message.clone()) };
-        self.commit_taking(message.seq, vec![kind]).await?;
+        self.write_taken(number, message.clone()).await?;
         Ok(Received::from_message(message))
     }
 }
@@ -414,7 +394,8 @@ impl Context for Life {
             Step::Recorded(_) => Ok(DateTime::default()),
             Step::Perform(number, _) => {
                 let mut at = self.shared.clock.now();
-                self.commit(vec![EventKind::TimeRead { command: number }], |commit| at = commit.events[0].at).await?;
+                let take = |commit: &mut Commit| at = commit.events.last().map_or(at, |event| event.at);
+                self.commit(vec![EventKind::TimeRead { command: number }], take).await?;
                 Ok(at)
             }
         }
@@ -441,10 +422,9 @@ impl Context for Life {
 
     async fn publish(&mut self, key: &str, value: Payload) -> Result<(), Stop> {
         let command = Command::Publish { key: key.into(), value: value.clone() };
-        let kept = (value != Payload::null()).then(|| value.clone());
-        let published = (key.to_owned(), kept);
-        let event = |command, _| EventKind::StatusPublished { command, key: published.0.clone(), value };
-        let entry = published.clone();
-        self.simple(command, event, |commit| commit.published.push(entry)).await.map(drop)
+        match self.enter(&command).await? {
+            Step::Recorded(_) => Ok(()),
+            Step::Perform(number, _) => self.write_published(number, key, value).await,
+        }
     }
 }

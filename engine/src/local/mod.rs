@@ -7,6 +7,7 @@ mod life;
 mod pools;
 mod terminate;
 mod wait;
+mod write;
 
 pub(crate) use inbox::Inbox;
 pub(crate) use life::{Life, Retirement};

@@ -23,7 +23,7 @@ impl Life {
         let request = message.body.as_terminate().unwrap_or_default();
         let told = self.told_parent(Outcome::Cancelled);
         self.commit(vec![EventKind::RunPaused(request), EventKind::RunCancelled], |commit| {
-            commit.consumed = Some(message.seq);
+            commit.consumed.push(message.seq);
             commit.deliveries.extend(told);
         })
         .await?;

@@ -7,6 +7,7 @@ use super::life::{Life, Retirement};
 impl Life {
     /// Returns when something arrived in the mailbox or the time has come. A long wait ends this life.
     pub(super) async fn wait(&self, until: Option<DateTime<Utc>>) {
+        debug_assert!(self.unwritten.is_empty(), "nobody waits before what was decided is durable");
         let Some(_place) = self.shared.place_to_wait() else { self.retire(Retirement::Suspended(until)).await };
         let clock = &self.shared.clock;
         let time = async {

@@ -10,6 +10,7 @@ use super::super::graph::State;
 use super::super::{View, published, report};
 use super::outcome::{given_up, sentence};
 use super::{Kind, Reason, WhyDocument};
+use crate::heard::Features;
 
 /// What a project says of its features.
 struct Standing {
@@ -24,10 +25,10 @@ impl View<'_> {
         feature: &FeatureId,
         list: Option<Vec<Feature>>,
     ) -> Result<WhyDocument, StoreError> {
-        let values = self.store.published(project).await?;
+        let Features { published: values, views, .. } = Features::of(self.store, project).await?;
         let known = || published::<BacklogView>(&values, BacklogView::KEY).map(|backlog| backlog.features);
         let listed = list.or_else(known).unwrap_or_default();
-        let standing = Standing { listed, views: self.features(project, &values).await? };
+        let standing = Standing { listed, views };
         let state = standing.state(feature.as_str());
         let run = standing.views.get(feature.as_str()).and_then(|view| view.run.clone());
         let reasons = match state {

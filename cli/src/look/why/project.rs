@@ -9,6 +9,7 @@ use longhaul_workflows::project::{FeatureView, Phase, ProjectView, signal};
 use super::super::lane::Lane;
 use super::super::{View, published};
 use super::{Kind, Reason};
+use crate::heard::Features;
 
 impl View<'_> {
     pub(super) async fn lane(&self, project: &RunId) -> Result<Lane, StoreError> {
@@ -18,7 +19,7 @@ impl View<'_> {
 
     /// What is wrong with a project as a whole.
     pub(super) async fn project_reasons(&self, project: &RunId) -> Result<Vec<Reason>, StoreError> {
-        let values = self.store.published(project).await?;
+        let Features { published: values, views, .. } = Features::of(self.store, project).await?;
         let Some(view) = published::<ProjectView>(&values, ProjectView::KEY) else { return Ok(Vec::new()) };
         let halted = self.halted(project, view.halted.clone()).await?;
         let mut reasons: Vec<Reason> = halted.iter().map(Reason::halted).collect();
@@ -31,7 +32,7 @@ impl View<'_> {
             reasons.push(Reason::of(Kind::Checkout, text));
         }
         if halted.is_none() {
-            reasons.push(stands(&view, &self.features(project, &values).await?));
+            reasons.push(stands(&view, &views));
         }
         Ok(reasons)
     }
