@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub(crate) use again::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, Shown};
-pub(crate) use carry::{Backup, Check, Doctor, Ended, Export, Import, Prune, Replay, Restore};
+pub(crate) use carry::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
 pub(crate) use shared::{Asked, OneRun, Within};
 pub(crate) use steer::{Answer, Signal, Steer, Tell, Text};
 
@@ -229,15 +229,16 @@ pub(crate) struct FeatureName {
 pub(crate) struct FeatureBlock {
     /// The id of the feature
     pub(crate) id: String,
-    /// Why
-    #[arg(long, default_value = "blocked by a person")]
-    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FeatureUnblock {
     /// The id of the feature
     pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
 }
 
 #[derive(Debug, clap::Args)]

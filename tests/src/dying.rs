@@ -55,17 +55,34 @@ impl DyingStore {
     }
 
     fn alive(&self) -> Result<(), StoreError> {
-        if self.is_dead() { Err(StoreError::Poisoned("the test has killed this store".into())) } else { Ok(()) }
+        if self.is_dead() { Err(killed()) } else { Ok(()) }
     }
 
-    /// Counts an append; the side on which to die, if its time has come.
-    fn append(&self) -> Result<Option<Side>, StoreError> {
+    /// Counts an append; whether the store dies after it.
+    fn append(&self) -> Result<bool, StoreError> {
         self.alive()?;
         let number = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
-        let Some((_, side)) = self.dies_at.filter(|(at, _)| *at == number) else { return Ok(None) };
-        self.kill();
-        if side == Side::Before { self.alive().map(|()| None) } else { Ok(Some(side)) }
+        let Some((at, side)) = self.dies_at.filter(|(at, _)| number >= *at) else { return Ok(false) };
+        if number == at && side == Side::After {
+            return Ok(true);
+        }
+        if number == at {
+            self.kill();
+        }
+        Err(killed())
     }
+
+    /// Hands on what an append gave, unless the store dies after it.
+    fn answer<T>(&self, dies: bool, given: T) -> Result<T, StoreError> {
+        if dies {
+            self.kill();
+        }
+        self.alive().map(|()| given)
+    }
+}
+
+fn killed() -> StoreError {
+    StoreError::Poisoned("the test has killed this store".into())
 }
 
 #[async_trait]
@@ -73,19 +90,13 @@ impl EventStore for DyingStore {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let dies = self.append()?;
         let committed = self.inner.commit(commit).await?;
-        if dies.is_some() {
-            self.alive()?;
-        }
-        Ok(committed)
+        self.answer(dies, committed)
     }
 
     async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError> {
         let dies = self.append()?;
         let delivered = self.inner.deliver(delivery).await?;
-        if dies.is_some() {
-            self.alive()?;
-        }
-        Ok(delivered)
+        self.answer(dies, delivered)
     }
 
     async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError> {

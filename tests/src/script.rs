@@ -11,7 +11,7 @@ use longhaul_engine::{
     Activity, Attempt, Context, Delays, Effect, Ending, Engine, Failure, Handler, Handlers, NewRun, Options, Parts,
     Payload, Policy, Probe, RunId, Stop, SystemClock, Workflow, Workflows,
 };
-use longhaul_engine::{Clock, EventStore};
+use longhaul_engine::{Clock, EventStore, StoreError};
 
 /// A workflow as a closure.
 pub struct Script<F>(pub F);
@@ -158,6 +158,12 @@ pub async fn engine_with(
 ) -> Engine {
     let parts = Parts { store: Arc::new(store), workflows, handlers, clock: Arc::new(clock), options };
     Engine::open(parts).await.expect("the store of a test opens")
+}
+
+/// An engine on a store that may fail.
+pub async fn opened(store: impl EventStore, workflows: Workflows, handlers: Handlers) -> Result<Engine, StoreError> {
+    let (clock, options) = (Arc::new(SystemClock), Options::default());
+    Engine::open(Parts { store: Arc::new(store), workflows, handlers, clock, options }).await
 }
 
 /// The id of a run.

@@ -8,7 +8,9 @@ use longhaul_engine::{
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::dying::{DyingStore, Side};
-use longhaul_tests::script::{Counts, Deed, Hands, Step, capitals, done, engine, id, new_run, script, shape, until};
+use longhaul_tests::script::{
+    Counts, Deed, Hands, Step, capitals, done, engine, id, new_run, opened, script, shape, until,
+};
 
 /// A bit of everything: activities of both kinds, several at once, a child, a signal, a status, an id.
 fn workflows() -> Workflows {
@@ -146,9 +148,12 @@ async fn a_message_is_taken_when_what_it_changed_can_be_seen() {
             memory.deliver(delivery).await.unwrap().expect("it is heard");
         }
         let store = DyingStore::new(Arc::new(memory.clone()), Some((number, Side::After)));
-        let second = engine(store.clone(), tally(), Handlers::new()).await;
-        until("it is dead or counted", async || store.is_dead() || second.outcome_is_known(&id("tally")).await).await;
-        second.stop().await;
+        // It may be dead before it is open.
+        if let Ok(second) = opened(store.clone(), tally(), Handlers::new()).await {
+            let is_counted = async || second.outcome_is_known(&id("tally")).await;
+            until("it is dead or counted", async || store.is_dead() || is_counted().await).await;
+            second.stop().await;
+        }
         if !store.is_dead() {
             break;
         }

@@ -106,8 +106,9 @@ pub(crate) struct Prune {
     /// Only runs that ended so long ago: 90m, 12h, 30d, 4w
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) older_than: TimeDelta,
-    /// Only runs that ended so
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Ended::Completed, Ended::Failed, Ended::Cancelled])]
+    /// Only runs that ended so, as `list` shows it; may be several, with commas [default: all that ended]
+    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true,
+        default_values_t = Ended::value_variants().to_vec())]
     pub(crate) status: Vec<Ended>,
     /// Only runs of this project (its id or its directory)
     #[arg(long, value_name = "DIR|ID")]
@@ -123,12 +124,29 @@ pub(crate) struct Prune {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ended {
-    /// With a result
+    /// A feature that passes its gates
+    Passed,
+    /// A feature that needs a person
+    Blocked,
+    /// Anything else, with a result
     Completed,
-    /// Without one
+    /// Without a result
     Failed,
     /// As asked
     Cancelled,
+}
+
+impl Ended {
+    /// The word for it that runs are shown with.
+    pub(crate) fn state(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Blocked => "blocked",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]

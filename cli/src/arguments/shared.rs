@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use longhaul_engine::Request;
 
 /// Who asks for something, and why.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Asked {
     /// Why; kept in the history
     #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]

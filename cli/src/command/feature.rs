@@ -14,7 +14,7 @@ use longhaul_workflows::backlog::{Backlog, BacklogError, Check, Feature, Feature
 use longhaul_workflows::project::signal;
 use serde_json::{Value, json};
 
-use crate::arguments::{self, FeatureAdd, FeatureBlock, FeatureCommand, FeatureName, FeatureUnblock, Output};
+use crate::arguments::{self, Asked, FeatureAdd, FeatureBlock, FeatureCommand, FeatureName, FeatureUnblock, Output};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Ask};
@@ -178,7 +178,9 @@ fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog>
 
 async fn block_feature(data_dir: &Path, dir: &Path, arguments: &FeatureBlock) -> Result<Exit> {
     let (project, id) = in_list(dir, &arguments.id).await?;
-    signal_project(data_dir, &project, signal::BLOCK, json!([id, arguments.reason])).await?;
+    let asked = &arguments.asked;
+    let reason = if asked.why.is_empty() { "blocked by a person" } else { &asked.why };
+    signal_project(data_dir, &project, signal::BLOCK, json!([id, reason]), asked).await?;
     term::say(format!("{id}: blocked"));
     Ok(Exit::Ok)
 }
@@ -190,7 +192,7 @@ async fn unblock_feature(data_dir: &Path, dir: &Path, arguments: &FeatureUnblock
     if let Some(line) = line.filter(|line| known.phase != ShownPhase::New && line.status != FeatureStatus::Blocked) {
         return Err(usage(format!("{id} is not blocked: it stands at `{}`", status::state(line))));
     }
-    signal_project(data_dir, &project, signal::UNBLOCK, json!(id)).await?;
+    signal_project(data_dir, &project, signal::UNBLOCK, json!(id), &arguments.asked).await?;
     term::say(format!("{id}: unblocked; `longhaul run` tries it again if nothing runs this project now"));
     Ok(Exit::Ok)
 }
@@ -207,9 +209,9 @@ fn known<'a>(id: &str, features: &'a [Feature]) -> Result<&'a Feature> {
     features.iter().find(|feature| feature.id.as_str() == id).ok_or_else(unknown)
 }
 
-async fn signal_project(data_dir: &Path, project: &Project, name: &str, payload: Value) -> Result<()> {
+async fn signal_project(data_dir: &Path, project: &Project, name: &str, payload: Value, asked: &Asked) -> Result<()> {
     let never = || usage(format!("project {} has never run: edit its list instead", project.id));
     let access = Access::reach(data_dir).await?.ok_or_else(never)?;
-    let request = arguments::Asked::default().request();
+    let request = asked.request();
     super::ask(&access, Ask::Signal { run: project.id.clone(), name: name.into(), payload, request }).await.map(drop)
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{below, counted, send};
-use crate::arguments::{Ended, Output, Prune};
+use crate::arguments::{Output, Prune};
 use crate::command::{page, reach, unasked};
 use crate::document;
 use crate::exit::Exit;
@@ -35,11 +35,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
         Some(project) => below(&access, project).await?,
         None => Scope::All,
     };
-    let statuses = arguments.status.iter().map(|status| match status {
-        Ended::Completed => "completed".to_owned(),
-        Ended::Failed => "failed".to_owned(),
-        Ended::Cancelled => "cancelled".to_owned(),
-    });
+    let statuses = arguments.status.iter().map(|status| status.state().to_owned());
     let ended_before = Utc::now().checked_sub_signed(arguments.older_than).unwrap_or_default();
     let dry_run = arguments.dry_run;
     let errand = Errand::Prune { scope, ended_before, statuses: statuses.collect(), dry_run };

@@ -10,6 +10,7 @@ use longhaul_storage::{Archive, PRUNED_LABEL, Scope};
 use longhaul_workflows::project::ProjectWorkflow;
 
 use super::{Carried, Desk, PrunedRun};
+use crate::look::Outcomes;
 
 pub(super) async fn run(
     desk: &Arc<Desk>,
@@ -19,21 +20,22 @@ pub(super) async fn run(
     dry_run: bool,
 ) -> Result<Carried, StoreError> {
     let is_meant = |run: &RunId, summary: &Summary| {
-        let old = summary.ended_at.is_some_and(|ended| ended <= ended_before);
-        let ended_so = summary.status.is_terminal() && statuses.iter().any(|status| status == summary.status.name());
+        let old = summary.status.is_terminal() && summary.ended_at.is_some_and(|ended| ended <= ended_before);
         let is_project = summary.workflow == ProjectWorkflow::NAME;
-        scope.has(run) && old && ended_so && !is_project && !summary.labels.contains_key(PRUNED_LABEL)
+        scope.has(run) && old && !is_project && !summary.labels.contains_key(PRUNED_LABEL)
     };
     let all = desk.store.runs("").await?;
-    let meant = all.into_iter().filter(|(run, summary)| is_meant(run, summary));
-    let mut runs = Vec::new();
-    for (run, summary) in meant {
+    let (mut runs, mut outcomes) = (Vec::new(), Outcomes::default());
+    for (run, summary) in all.into_iter().filter(|(run, summary)| is_meant(run, summary)) {
+        let status = outcomes.state(&*desk.store, &run, &summary).await?.to_owned();
+        if !statuses.contains(&status) {
+            continue;
+        }
         let mut events = None;
         if !dry_run {
             events = Some(desk.log.prune(&run, Utc::now()).await?);
             remove_files(desk.log.directory(), &run);
         }
-        let status = summary.status.name().to_owned();
         runs.push(PrunedRun { run, status, ended_at: summary.ended_at, events });
     }
     if dry_run {
