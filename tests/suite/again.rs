@@ -108,6 +108,21 @@ fn a_blocked_feature_passes_with_a_note() {
 }
 
 #[test]
+fn a_note_is_heard_although_the_limit_was_reached() {
+    let plans = [Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Obeys }];
+    let world = World::new(&plans, 0.0, "[limits]\nfailed_gates = 2\n");
+    world.run().exits(1);
+    let last = ["fork", &world.id("parser", 1), "--from", "session:2"];
+    world.call(&last).exits(0);
+    world.run().exits(1).says("the gates failed 2 times");
+    assert_eq!(world.sessions(&world.id("parser", 2)), 0, "nobody said anything new");
+    world.call(&[&last[..], &["--note", "finish it"]].concat()).exits(0);
+    world.run().exits(0).says("1 of 1 features pass");
+    assert_eq!(world.sessions(&world.id("parser", 3)), 1);
+    world.histories();
+}
+
+#[test]
 fn settings_can_be_changed_where_they_were_not_used_yet() {
     let never = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Repairs };
     let world = World::new(&[never], 0.0, "[limits]\nfailed_gates = 1\n");

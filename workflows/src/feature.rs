@@ -68,10 +68,14 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     }
 
     loop {
-        if let Some(reason) = work.exhausted(context).await? {
-            return Ok(work.blocked(reason));
+        match work.exhausted(context).await? {
+            None => work.hear(context).await?,
+            Some(reason) => {
+                if !work.is_told_more(context).await? {
+                    return Ok(work.blocked(reason));
+                }
+            }
         }
-        work.hear(context).await?;
         work.begin_session(context).await?;
         let session = context.call::<RunSession>(work.session()).await?;
         let sealed = context.call::<Seal>(work.seal(&session)).await?;

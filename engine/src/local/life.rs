@@ -356,7 +356,7 @@ impl Context for Life {
         if let Some(received) = self.take_message(number).await? {
             return Ok(Some(received));
         }
-        self.commit(vec![EventKind::MessageReceived { command: number, message: None }], |_| ()).await?;
+        self.write_later(EventKind::MessageReceived { command: number, message: None }).await?;
         Ok(None)
     }
 

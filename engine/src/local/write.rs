@@ -84,7 +84,8 @@ impl Life {
         self.write_later(EventKind::StatusPublished { command: number, key: key.into(), value }).await
     }
 
-    async fn write_later(&mut self, kind: EventKind) -> Result<(), Stop> {
+    /// The event goes with the next commit.
+    pub(super) async fn write_later(&mut self, kind: EventKind) -> Result<(), Stop> {
         self.unwritten.events.push((self.shared.clock.now(), kind));
         if self.unwritten.events.len() >= UNWRITTEN_MAX { self.write_all().await } else { Ok(()) }
     }

@@ -10,6 +10,7 @@ use longhaul_storage::{MemoryStore, history_file};
 use longhaul_tests::history::workflows;
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::contracts::{ProjectRef, RunSession};
+use longhaul_workflows::feature::Note;
 use longhaul_workflows::project::{Phase, ProjectInput, ProjectView, ProjectWorkflow, signal};
 
 use super::batch;
@@ -27,6 +28,8 @@ enum Then {
     Nothing,
     /// The run of the feature is cancelled in its session.
     Cancelled,
+    /// Somebody says something in the last session that it may have.
+    Told,
     /// An hour passes.
     AnHour,
     /// It is none of a project, but of a batch of some.
@@ -57,7 +60,7 @@ const fn login(name: &'static str, plans: &'static [Plan; 1], then: Then, tells:
 }
 
 /// All of them.
-pub(super) const STORIES: [Story; 11] = [
+pub(super) const STORIES: [Story; 12] = [
     login("feature-passes-at-once", &[plan("login", &[], Habit::Plain)], Then::Nothing, &[r#"{"outcome":"passed""#]),
     login(
         "feature-gate-repaired",
@@ -92,6 +95,12 @@ pub(super) const STORIES: [Story; 11] = [
             "session 3 (gates failed)",
             r#"{"outcome":"blocked","reason":"the gates failed 2 times."#,
         ],
+    ),
+    login(
+        "feature-told-at-last",
+        &[plan("login", &[], Habit::Persuaded)],
+        Then::Told,
+        &["session 2 (gates failed)", "last words", "mind the brackets", "session 3", r#"{"outcome":"passed""#],
     ),
     login(
         "feature-rate-limited",
@@ -193,6 +202,13 @@ async fn happen(then: Then, engine: &Engine, world: &World) {
             until("the session runs", async || is_in_session(engine).await).await;
             let request = Request { by: "ann".into(), why: "we buy it instead".into() };
             engine.deliver(&id(LOGIN), MessageBody::Cancel(request)).await.unwrap();
+        }
+        Then::Told => {
+            let second = |kind: &EventKind| matches!(kind, EventKind::StatusPublished { value, .. } if value.preview(200).contains("session 2"));
+            until("the second session runs", async || holds(engine, LOGIN, second).await).await;
+            let note = Note::Signed { text: "mind the brackets".into(), by: "ann".into(), why: String::new() };
+            engine.signal(&id(LOGIN), Note::SIGNAL, Payload::of(&note)).await.unwrap();
+            world.let_go.send_replace(true);
         }
         Then::AnHour => {
             let limited = |kind: &EventKind| matches!(kind, EventKind::ActivityFailed { retry_at: Some(_), .. });

@@ -34,6 +34,8 @@ pub(super) enum Habit {
     Limited,
     /// The session goes on until it is let go or cancelled.
     Lasts,
+    /// The gates fail until the third session; the second goes on until it is let go.
+    Persuaded,
 }
 
 /// A feature and how the work on it goes.
@@ -79,7 +81,7 @@ impl Handler<RunSession> for World {
             let until = self.clock.now() + chrono::Duration::hours(1);
             return Err(Failure::rate_limited(until, "the provider's limit is reached"));
         }
-        if habit == Habit::Lasts {
+        if habit == Habit::Lasts || (habit == Habit::Persuaded && input.number == 2) {
             let mut let_go = self.let_go.subscribe();
             tokio::select! {
                 biased;
@@ -173,6 +175,7 @@ impl World {
         let fails = match self.habit(id) {
             Habit::FailsGate | Habit::Tampers => *commit == sealed_by(id, 1),
             Habit::NeverPasses => *commit != self.tip(),
+            Habit::Persuaded => [1, 2].map(|session| sealed_by(id, session)).contains(commit),
             _ => false,
         };
         let mut report = ChecksReport { evidence: Vec::new() };

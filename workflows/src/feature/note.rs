@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Work;
 
+/// The change since which a note that nobody has heard yet keeps a feature from being given up.
+pub(super) const LAST_WORDS: &str = "last words";
+
 /// The signal `note`: a text alone, or with who says it and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -41,6 +44,21 @@ impl Work {
             self.take_note(received);
         }
         Ok(())
+    }
+
+    /// Whether people said something that no session has heard, now that the feature would be given up. Then its failures
+    /// are counted anew; the limit of sessions holds.
+    pub(super) async fn is_told_more(&mut self, context: &mut dyn Context) -> Result<bool, Stop> {
+        if self.has_used_its_sessions() || context.version(LAST_WORDS, 1).await? == 0 {
+            return Ok(false);
+        }
+        let known = self.feedback.guidance.len();
+        self.hear(context).await?;
+        let is_told_more = self.feedback.guidance.len() > known;
+        if is_told_more {
+            self.forgiven = self.progress.clone();
+        }
+        Ok(is_told_more)
     }
 
     /// Takes a note in; what is none, or is not written as one, is passed over: a slip of the pen must not end the work.

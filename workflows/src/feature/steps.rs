@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{Land, Landed, OpenWorktree, RunSession, Seal, SealInput, Sealed, SessionInput, Worktree};
 
+use super::note::LAST_WORDS;
 use super::work::PLAIN_REASONS;
 use super::{Ready, Turn};
 
@@ -134,9 +135,12 @@ fn before_an_unsealed_session(segment: &[Event], events: &[Event], position: Pos
 
 /// The command before which a fork must end because it would else have to give up, whatever it is given.
 fn before_giving_up(events: &[Event]) -> Option<u32> {
-    let last = &events.last()?.kind;
-    let gives_up = matches!(last, EventKind::VersionMarked { change, .. } if change == PLAIN_REASONS);
-    if gives_up { last.command() } else { None }
+    let (last, before) = events.split_last()?;
+    let marks = |event: &Event, changes: &[&str]| matches!(&event.kind, EventKind::VersionMarked { change, .. } if changes.contains(&change.as_str()));
+    let is_told_nothing = matches!(last.kind, EventKind::MessageReceived { message: None, .. })
+        && before.last().is_some_and(|event| marks(event, &[LAST_WORDS]));
+    let gives_up = is_told_nothing || marks(last, &[PLAIN_REASONS, LAST_WORDS]);
+    if gives_up { last.kind.command() } else { None }
 }
 
 fn next_seal(segment: &[Event], position: Position) -> Option<&Event> {

@@ -21,6 +21,8 @@ pub(super) struct Work {
     pub(super) brief: Brief,
     pub(super) worktree: String,
     pub(super) progress: FeatureProgress,
+    /// What failed before people gave it another chance.
+    pub(super) forgiven: FeatureProgress,
     pub(super) reason: SessionReason,
     pub(super) feedback: Feedback,
     files: Vec<String>,
@@ -33,6 +35,7 @@ impl Work {
             brief,
             worktree: String::new(),
             progress: FeatureProgress::default(),
+            forgiven: FeatureProgress::default(),
             reason: SessionReason::Start,
             feedback: Feedback::default(),
             files: Vec::new(),
@@ -215,12 +218,19 @@ impl Work {
         if first == plain || context.version(PLAIN_REASONS, 1).await? == 0 { Ok(first) } else { Ok(plain) }
     }
 
+    pub(super) fn has_used_its_sessions(&self) -> bool {
+        self.progress.sessions >= self.brief.settings.limits.sessions
+    }
+
     fn exhausted_in(&self, wording: Wording) -> Option<String> {
-        let (limits, progress) = (&self.brief.settings.limits, &self.progress);
+        let (limits, progress, forgiven) = (&self.brief.settings.limits, &self.progress, &self.forgiven);
+        let failed_gates = progress.failed_gates - forgiven.failed_gates;
+        let conflicts = progress.conflicts - forgiven.conflicts;
+        let failed_sessions = progress.failed_sessions - forgiven.failed_sessions;
         let reached = [
-            (progress.failed_gates, limits.failed_gates, ["the gates failed once", "the gates failed # times"]),
-            (progress.conflicts, limits.conflicts, ["the work failed to merge once", "the work did not merge # times"]),
-            (progress.failed_sessions, limits.failed_sessions, ["1 session failed", "# sessions failed"]),
+            (failed_gates, limits.failed_gates, ["the gates failed once", "the gates failed # times"]),
+            (conflicts, limits.conflicts, ["the work failed to merge once", "the work did not merge # times"]),
+            (failed_sessions, limits.failed_sessions, ["1 session failed", "# sessions failed"]),
             (progress.sessions, limits.sessions, ["1 session was used", "# sessions were used"]),
         ];
         let (count, _, [once, many]) = reached.into_iter().find(|(count, limit, _)| count >= limit)?;
