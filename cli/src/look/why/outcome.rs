@@ -38,7 +38,12 @@ fn ended(line: &RunLine, facts: &Facts) -> Reason {
 
 fn blocked(feature: Option<&str>, reason: &str, facts: &Facts) -> Vec<Reason> {
     let text = format!("It was given up: {}", sentence(given_up(reason)));
-    let again = feature.map(|id| format!("`longhaul feature unblock {id}` tries it again"));
+    let again = feature.map(|id| {
+        format!(
+            "`longhaul feature unblock {id}` tries it again; `longhaul fork {id} --from STEP --note TEXT` goes on with a \
+             word to its agent (`longhaul checkpoints {id}` lists the steps)"
+        )
+    });
     let blocked = Reason { remedy: again, ..Reason::of(Kind::Blocked, text) }.with_output(&report::output(reason));
     std::iter::once(blocked).chain(facts.failed_check().map(Reason::gate)).collect()
 }
