@@ -99,6 +99,17 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The log is damaged where all else depends on it.
+    #[error(
+        "the log is damaged: {log} cannot be opened: {reason}; restore it from a backup (`longhaul restore FILE --data-dir \
+         NEW`), or have `longhaul check --repair` make a log of what can be read"
+    )]
+    Unopenable {
+        /// Its file or directory.
+        log: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The disk has no room for what was to be written; nothing of it was.
     #[error("disk full: {0}")]
     Full(String),

@@ -66,6 +66,7 @@ mod poison;
 mod quiet;
 mod read;
 mod record;
+mod salvage;
 mod sled_store;
 mod snapshot;
 mod space;
@@ -78,6 +79,7 @@ pub use archive::Archive;
 pub use carried::{Carried, PRUNED_LABEL};
 pub use check::{CheckReport, Damage};
 pub use memory::MemoryStore;
+pub use salvage::{Salvage, salvage};
 #[doc(hidden)]
 pub use sled_store::OpenOptions;
 pub use sled_store::SledStore;

@@ -12,6 +12,7 @@ use crate::blob::Source;
 use crate::flaw::io;
 use crate::ledger::{page, unreadable};
 use crate::quiet::caught;
+use crate::salvage::{SALVAGED, guard};
 use crate::wire::{pack, v1};
 use crate::witness::{self, Witness};
 use crate::{files, key, record};
@@ -41,10 +42,17 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
     files::create_directory(directory)?;
     let lock = lock(directory)?;
     let log = directory.join("log");
+    let salvaged = directory.join(SALVAGED);
+    if !log.exists() && salvaged.exists() {
+        // Who put it there died before the last step.
+        std::fs::rename(&salvaged, &log).map_err(|error| io("naming", &log, &error))?;
+        witness::remove(directory)?;
+    }
     if !log.exists() {
         create(directory, &log)?;
     }
     remove_half_written_snapshots(&log)?;
+    guard(&log, witness::says_closed(directory))?;
     let db = open_sled(&log)?;
     check_format(&db, directory)?;
     let path = log.join("db");
@@ -61,7 +69,7 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
 }
 
 /// Takes the lock and leaves our process id for whoever finds it taken.
-fn lock(directory: &Path) -> Result<File, StoreError> {
+pub(crate) fn lock(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join("lock");
     let mut file = File::options()
         .read(true)
@@ -95,13 +103,19 @@ fn create(directory: &Path, log: &Path) -> Result<(), StoreError> {
     if new.exists() {
         std::fs::remove_dir_all(&new).map_err(|error| io("removing", &new, &error))?;
     }
-    let db = open_sled(&new)?;
-    let format = record::encode_small(key::FORMAT, &v1::Format { version: KEYSPACE })?;
-    db.insert(key::FORMAT, format).and_then(|_| db.flush()).map_err(|error| unwritable(&error))?;
-    drop(db);
-    files::sync_tree(&new)?;
+    new_log(&new, |_| Ok(()))?;
     std::fs::rename(&new, log).map_err(|error| io("naming", log, &error))?;
     files::sync_directory(directory)
+}
+
+/// Makes a log with what `fill` writes, durably.
+pub(crate) fn new_log(path: &Path, fill: impl FnOnce(&sled::Db) -> sled::Result<()>) -> Result<(), StoreError> {
+    let db = open_sled(path)?;
+    let format = record::encode_small(key::FORMAT, &v1::Format { version: KEYSPACE })?;
+    let filled = fill(&db).and_then(|()| db.insert(key::FORMAT, format)).and_then(|_| db.flush());
+    filled.map_err(|error| unwritable(&error))?;
+    drop(db);
+    files::sync_tree(path)
 }
 
 /// sled refuses for good to open a log in which its last owner died while it wrote a snapshot.
@@ -117,13 +131,9 @@ fn remove_half_written_snapshots(log: &Path) -> Result<(), StoreError> {
 
 fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
     let config = sled::Config::new().path(path).flush_every_ms(None).mode(sled::Mode::LowSpace).cache_capacity(CACHE);
-    let damaged = |reason: String| {
-        let path = path.join("db");
-        let (path, reason) = (path.display(), reason.lines().next().unwrap_or_default());
-        StoreError::Unusable(format!(
-            "the log is damaged: {path} cannot be opened: {reason}; restore it from a backup (`longhaul restore FILE \
-             --data-dir NEW`)"
-        ))
+    let damaged = |reason: String| StoreError::Unopenable {
+        log: path.join("db").display().to_string(),
+        reason: reason.lines().next().unwrap_or_default().to_owned(),
     };
     let begun = Instant::now();
     loop {

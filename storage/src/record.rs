@@ -137,6 +137,11 @@ fn frame<T: Serialize>(kind: u8, body: &T) -> Result<Unsealed, StoreError> {
     Ok(Unsealed(framed))
 }
 
+/// Whether the checksum of a record is right.
+pub(crate) fn is_whole(key: &[u8], value: &[u8]) -> bool {
+    check(key, value).is_ok()
+}
+
 fn checksum(key: &[u8], framed: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(key);

@@ -47,6 +47,20 @@ impl Witness {
     }
 }
 
+/// Whether the last owner closed the log.
+pub(crate) fn says_closed(directory: &Path) -> bool {
+    Witness::read(directory).is_some_and(|witness| witness.closed)
+}
+
+/// Removes the file: the log that it speaks of was replaced.
+pub(crate) fn remove(directory: &Path) -> Result<(), StoreError> {
+    let path = directory.join(NAME);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("removing", &path, &error)),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses a log that has lost its end.
 pub(crate) fn check(db: &sled::Db, directory: &Path, last_epoch: u64) -> Result<(), StoreError> {
     let Some(witness) = Witness::read(directory) else { return Ok(()) };
@@ -54,10 +68,8 @@ pub(crate) fn check(db: &sled::Db, directory: &Path, last_epoch: u64) -> Result<
     if witness.epoch <= last_epoch && (!witness.closed || is_closed()?) {
         return Ok(());
     }
-    let directory = directory.display();
-    Err(StoreError::Unusable(format!(
-        "the log in {directory} is damaged: it has lost its end, what owner {} wrote, and maybe more; restore it from a \
-         backup, or remove {directory}/{NAME} to go on with what is left",
-        witness.epoch
-    )))
+    Err(StoreError::Unopenable {
+        log: directory.join("log").display().to_string(),
+        reason: format!("it has lost its end, what owner {} wrote, and maybe more", witness.epoch),
+    })
 }

@@ -231,7 +231,8 @@ async fn in_a_log_in_use_the_records_of_what_is_worked_on_stay() {
     assert_eq!(mended, expected);
     assert!(report.damages[1].repair.ends_with("it is worked on now"), "{report:?}");
     assert_eq!(report.quarantined.len(), 2);
-    store.commit(append("big", 2, &Payload::null())).await.unwrap();
+    let published = vec![("value".into(), None)];
+    store.commit(Commit { published, ..append("big", 2, &Payload::null()) }).await.unwrap();
     // What is gone can come again, and what is left goes on.
     store.commit(start("hurt")).await.unwrap();
     assert_eq!(store.read(&run("hurt"), 0).await.unwrap().len(), 1);

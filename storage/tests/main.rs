@@ -13,3 +13,4 @@ mod kill;
 #[cfg(target_os = "linux")]
 mod power_cut;
 mod reopen;
+mod salvage;

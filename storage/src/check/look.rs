@@ -1,6 +1,6 @@
 //! Finding what is wrong: each record by itself, then what is derived from the history against the history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::{Event, EventKind, Position, RunId, Summary};
@@ -59,9 +59,26 @@ impl Findings {
             // Whatever else is wrong with it goes with it.
             Err((key, what, readable)) => self.add(&key, what, Remedy::MoveRun(run.clone(), readable)),
             Ok(events) => {
+                self.taken(run, mail, &events);
                 self.summary(run, stored, &events);
                 self.published(run, records, &events, source);
             }
+        }
+    }
+
+    /// Messages that were taken already, and have come back with damage to what says that they are gone.
+    fn taken(&mut self, run: &RunId, mail: &[(IVec, IVec)], events: &[Event]) {
+        let seq = |event: &Event| match &event.kind {
+            EventKind::MessageReceived { message: Some(message), .. } => Some(message.seq),
+            _ => None,
+        };
+        let taken: HashSet<u64> = events.iter().filter_map(seq).collect();
+        for (key, value) in mail.iter().filter(|(key, _)| key::number_of(key).is_some_and(|seq| taken.contains(&seq))) {
+            self.add(
+                key,
+                "the run has taken it already",
+                Remedy::MoveRecord(run.clone(), (key.clone(), value.clone())),
+            );
         }
     }
 
@@ -129,6 +146,7 @@ impl Findings {
                 (Ok(stored), Some(published)) if stored != published => {
                     "it is not what the history published last".into()
                 }
+                (Ok(_), None) if is_whole => "the history does not publish it, or has taken it back".into(),
                 _ => continue,
             };
             let remedy = match carried::published_by(events).remove(&name) {

@@ -94,11 +94,16 @@ fn a_log_that_was_cut_says_so_in_one_line() {
 }
 
 fn says_one_line(home: &Path) {
-    for command in [&["list"][..], &["check"], &["export", "--all"]] {
+    for command in [&["list"][..], &["export", "--all"]] {
         let said = longhaul(home).call(command);
         let shown: Vec<&str> = said.talk.lines().collect();
         assert!(!said.talk.contains("panicked") && !said.talk.contains("backtrace"), "{command:?}: {}", said.talk);
         said.exits(4).says("restore it from a backup").says(&home.display().to_string());
         assert_eq!(shown.len(), 1, "{command:?}: {}", said.talk);
     }
+    let hurt = longhaul(home);
+    hurt.call(&["check"]).exits(4).says("it cannot be opened").says("a backup may hold more").says("check --repair");
+    hurt.call(&["check", "--repair"]).exits(0).says("the damaged log is kept as");
+    hurt.call(&["check"]).exits(0).says("whole");
+    hurt.call(&["list"]).exits(0);
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use longhaul_storage::{CheckReport, Damage};
+use longhaul_engine::StoreError;
+use longhaul_storage::{CheckReport, Damage, Salvage, salvage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,13 +13,13 @@ use crate::arguments::{Check, Output};
 use crate::command::{page, reach, unasked};
 use crate::document;
 use crate::exit::Exit;
-use crate::owner::{Carried, Errand};
+use crate::owner::{Access, Carried, Errand};
 use crate::term;
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
-    let access = reach(data_dir).await?;
-    let Carried::Checked(report) = send(access, Errand::Check { repair: arguments.repair }).await? else {
-        return Err(unasked());
+    let report = match reach(data_dir).await {
+        Ok(access) => checked(access, arguments.repair).await?,
+        Err(error) => salvaged(data_dir, error, arguments.repair).await?,
     };
     let left = report.damages.iter().filter(|damage| !damage.mended).count();
     match arguments.output {
@@ -26,6 +27,35 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
         Output::Table => show(&report, arguments.repair),
     }
     Ok(if left == 0 { Exit::Ok } else { Exit::Operational })
+}
+
+async fn checked(access: Access, repair: bool) -> Result<CheckReport> {
+    match send(access, Errand::Check { repair }).await? {
+        Carried::Checked(report) => Ok(report),
+        _ => Err(unasked()),
+    }
+}
+
+/// What can be read of a log that cannot be opened; if it is to be repaired, that takes its place.
+async fn salvaged(data_dir: &Path, error: anyhow::Error, repair: bool) -> Result<CheckReport> {
+    let Some(StoreError::Unopenable { log, reason }) = error.downcast_ref() else { return Err(error) };
+    let Salvage { records, places, first, kept } = salvage(data_dir, repair)?;
+    let at = first.map(|byte| format!(", the first at byte {byte}")).unwrap_or_default();
+    let damage = Damage {
+        record: log.clone(),
+        what: format!(
+            "it cannot be opened: {reason}; {} can be read, {} of the file cannot{at}",
+            counted(records, "record"),
+            counted(places, "place"),
+        ),
+        repair: "make a log of what can be read, and keep the damaged one beside it; a backup may hold more".into(),
+        mended: kept.is_some(),
+    };
+    let Some(kept) = kept else { return Ok(CheckReport { records, damages: vec![damage], ..CheckReport::default() }) };
+    term::say(format!("the damaged log is kept as {}", kept.display()));
+    let mut report = checked(reach(data_dir).await?, repair).await?;
+    report.damages.insert(0, damage);
+    Ok(report)
 }
 
 /// What was found in a log.

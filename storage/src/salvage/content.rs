@@ -1,0 +1,104 @@
+//! The records that the messages of sled's file amount to, taken in the order in which they were written.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
+
+use super::segment::{Fields, LINK, Message, NODE};
+use crate::record;
+
+/// Keys and values so far.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    records: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// What the keys on a page begin with and do not say.
+    prefixes: HashMap<u64, Vec<u8>>,
+}
+
+/// A page with records.
+struct Leaf<'a> {
+    prefix: &'a [u8],
+    low: &'a [u8],
+    /// Empty: it has no end.
+    high: &'a [u8],
+    keys: Vec<&'a [u8]>,
+    values: Vec<&'a [u8]>,
+}
+
+impl Content {
+    /// The records.
+    pub(super) fn records(&self) -> &BTreeMap<Vec<u8>, Vec<u8>> {
+        &self.records
+    }
+
+    /// Takes a message in. Of one that is damaged only records are taken that are whole themselves.
+    pub(super) fn take(&mut self, message: &Message<'_>) {
+        let mut fields = Fields(message.body);
+        match message.kind {
+            NODE => {
+                if let Some(leaf) = leaf(&mut fields) {
+                    self.take_leaf(&leaf, message);
+                }
+            }
+            LINK => {
+                self.take_change(&mut fields, message);
+            }
+            _ => {}
+        }
+    }
+
+    fn take_leaf(&mut self, leaf: &Leaf<'_>, message: &Message<'_>) {
+        let pairs = leaf.keys.iter().zip(&leaf.values).map(|(key, value)| ([leaf.prefix, key].concat(), *value));
+        let pairs: Vec<_> = pairs.filter(|(key, value)| message.is_whole || record::is_whole(key, value)).collect();
+        if message.is_whole {
+            // What is not on the page any more was removed or moved to another one, which comes later.
+            let there: BTreeSet<&[u8]> = pairs.iter().map(|(key, _)| key.as_slice()).collect();
+            let end = if leaf.high.is_empty() { Bound::Unbounded } else { Bound::Excluded(leaf.high) };
+            let range = self.records.range::<[u8], _>((Bound::Included(leaf.low), end));
+            let gone: Vec<_> =
+                range.map(|(key, _)| key).filter(|key| !there.contains(key.as_slice())).cloned().collect();
+            for key in gone {
+                self.records.remove(&key);
+            }
+        }
+        if message.is_whole || !pairs.is_empty() {
+            self.prefixes.insert(message.page, leaf.prefix.to_vec());
+        }
+        self.records.extend(pairs.into_iter().map(|(key, value)| (key, value.to_vec())));
+    }
+
+    fn take_change(&mut self, fields: &mut Fields<'_>, message: &Message<'_>) -> Option<()> {
+        let (set, key) = (fields.byte()? == 0, fields.text()?);
+        if set {
+            let value = fields.text()?;
+            let full = self.full(message.page, key, value)?;
+            self.records.insert(full, value.to_vec());
+        } else if message.is_whole {
+            let prefix = self.prefixes.get(&message.page).map(Vec::as_slice).unwrap_or_default();
+            self.records.remove(&[prefix, key].concat());
+        }
+        Some(())
+    }
+
+    /// The whole key of a record: what it begins with is known from its page, or is that of another page if its own is
+    /// damaged. The checksum of the record says whether it is right.
+    fn full(&self, page: u64, key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
+        let own = self.prefixes.get(&page).into_iter();
+        let others = self.prefixes.values().chain(std::iter::once(const { &Vec::new() }));
+        let mut keys = own.chain(others).map(|prefix| [prefix.as_slice(), key].concat());
+        keys.find(|key| record::is_whole(key, value))
+    }
+}
+
+/// A page, or what can be read of it; `None`: it has no records, but names other pages.
+fn leaf<'a>(fields: &mut Fields<'a>) -> Option<Leaf<'a>> {
+    let (_next, _merging_child, _merging) = (fields.number()?, fields.number()?, fields.byte()?);
+    let shared = usize::from(fields.byte()?);
+    let (low, high) = (fields.text()?, fields.text()?);
+    if fields.byte()? != 0 {
+        return None;
+    }
+    let count = usize::try_from(fields.number()?).ok()?;
+    let keys: Vec<_> = std::iter::from_fn(|| fields.text()).take(count).collect();
+    let values = std::iter::from_fn(|| fields.text()).take(count).collect();
+    Some(Leaf { prefix: low.get(..shared)?, low, high, keys, values })
+}

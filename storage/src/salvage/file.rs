@@ -1,0 +1,54 @@
+//! sled's file, segment by segment.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::StoreError;
+
+use super::segment::{Head, LENGTH, Nothing, Segment};
+use crate::flaw;
+
+/// sled's file.
+#[derive(Debug)]
+pub(super) struct SledFile {
+    path: PathBuf,
+    file: File,
+    length: u64,
+}
+
+impl SledFile {
+    pub(super) fn open(path: PathBuf) -> Result<Self, StoreError> {
+        let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (length, file) = opened.map_err(|error| flaw::io("opening", &path, &error))?;
+        Ok(Self { path, file, length })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the segments begin.
+    pub(super) fn starts(&self) -> impl Iterator<Item = u64> + use<> {
+        (0..self.length.div_ceil(LENGTH)).map(|number| number * LENGTH)
+    }
+
+    /// The head of a segment, if it is whole.
+    pub(super) fn head(&mut self, start: u64) -> Result<Option<Head>, StoreError> {
+        Ok(Head::read(&self.bytes(start, Head::LENGTH)?))
+    }
+
+    pub(super) fn segment(&mut self, start: u64) -> Result<Result<Segment, Nothing>, StoreError> {
+        Ok(Segment::new(start, self.bytes(start, LENGTH)?))
+    }
+
+    fn bytes(&mut self, start: u64, length: u64) -> Result<Vec<u8>, StoreError> {
+        let mut read = || -> io::Result<Vec<u8>> {
+            let mut bytes = Vec::new();
+            self.file.seek(SeekFrom::Start(start))?;
+            Read::by_ref(&mut self.file).take(length).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        read().map_err(|error| flaw::io("reading", &self.path, &error))
+    }
+}

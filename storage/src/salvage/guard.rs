@@ -1,0 +1,67 @@
+//! Looking at a log before sled does. Where sled finds a message damaged that it has to read again, it takes that for the
+//! end of the log and overwrites all that comes after. That is right for what was being written when a machine stopped, and
+//! a loss for everything that was known to be durable before.
+
+use std::path::Path;
+
+use longhaul_engine::StoreError;
+
+use super::file::SledFile;
+use super::segment::{Head, LENGTH};
+use crate::files;
+
+/// How many of the last segments say nothing about what is durable: they may be a part of what was being written.
+const UNCERTAIN: usize = 2;
+
+/// Refuses a log that sled would cut off at a damaged place. All of a log that its last owner closed is durable.
+pub(crate) fn guard(log: &Path, is_closed: bool) -> Result<(), StoreError> {
+    let path = log.join("db");
+    if !path.exists() {
+        return Ok(());
+    }
+    let mut file = SledFile::open(path)?;
+    let starts: Vec<u64> = file.starts().collect();
+    let mut heads = Vec::new();
+    for start in starts {
+        heads.push((start, file.head(start)?));
+    }
+    let snapshot = last_snapshot(log)?;
+    let durable = if is_closed { u64::MAX } else { durable(&heads, snapshot) };
+    for (start, head) in heads {
+        let is_read_again = |number: u64| number >= snapshot / LENGTH && number * LENGTH < durable;
+        if head.as_ref().is_some_and(|head| !is_read_again(head.number())) {
+            continue;
+        }
+        let Ok(segment) = file.segment(start)? else { continue };
+        if !is_read_again(segment.number()) {
+            continue;
+        }
+        let places = segment.walk(|_| ()).into_iter();
+        let mut damaged = places.filter(|place| segment.number() * LENGTH + (place - start) < durable);
+        let first = if head.is_none() { Some(start) } else { damaged.next() };
+        if let Some(place) = first {
+            return Err(StoreError::Unopenable {
+                log: file.path().display().to_string(),
+                reason: format!("what is written at byte {place} is not what was written there"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Up to where the log is known to be durable, counted over all that was ever written.
+fn durable(heads: &[(u64, Option<Head>)], snapshot: u64) -> u64 {
+    let mut heads: Vec<&Head> = heads.iter().filter_map(|(_, head)| head.as_ref()).collect();
+    heads.sort_unstable_by_key(|head| head.number());
+    let certain = &heads[..heads.len().saturating_sub(UNCERTAIN)];
+    certain.iter().map(|head| head.durable()).max().unwrap_or(0).max(snapshot)
+}
+
+/// Up to where the newest snapshot of sled's reaches; its name says so.
+fn last_snapshot(log: &Path) -> Result<u64, StoreError> {
+    let number = |path: &Path| {
+        let digits = path.file_name()?.to_str()?.strip_prefix("snap.")?;
+        u64::from_str_radix(digits, 16).ok()
+    };
+    Ok(files::entries(log)?.iter().filter_map(|path| number(path)).max().unwrap_or(0))
+}

@@ -1,0 +1,189 @@
+//! The messages of a segment of sled's file (sled 0.34).
+//!
+//! A segment is 512 KiB: a header of 20 bytes, then messages one behind the other. A message is a header and a body: CRC32 of
+//! all that follows it, kind, length of the body, number of the segment, number of the page; numbers in one to nine bytes.
+
+/// Bytes of a segment.
+pub(super) const LENGTH: u64 = 512 * 1024;
+
+/// Bytes before the first message of a segment.
+const HEAD: usize = 20;
+
+/// The head of a segment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head {
+    begins: u64,
+    durable: u64,
+}
+
+impl Head {
+    pub(super) const LENGTH: u64 = HEAD as u64;
+
+    /// Reads it if it is whole: the complement of a CRC32, and two numbers, each with all bits but the sign turned round.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let (crc, rest) = bytes.get(..HEAD)?.split_first_chunk::<4>()?;
+        let number = |at: usize| {
+            let bytes = rest[at..at + 8].try_into().expect("the length was checked above");
+            u64::try_from(i64::from_le_bytes(bytes) ^ i64::MAX).ok()
+        };
+        let is_whole = !crc32fast::hash(rest) == u32::from_le_bytes(*crc);
+        // A log in which nothing is durable yet says so with a number below zero.
+        if is_whole { Some(Self { begins: number(0)?, durable: number(8).unwrap_or(0) }) } else { None }
+    }
+
+    /// Its place in the order of writing.
+    pub(super) fn number(&self) -> u64 {
+        self.begins / LENGTH
+    }
+
+    /// Up to where the log was durable when it was written.
+    pub(super) fn durable(&self) -> u64 {
+        self.durable
+    }
+}
+
+/// The kind of a message with a whole page.
+pub(super) const NODE: u8 = 8;
+/// The kind of a message with a change of a page.
+pub(super) const LINK: u8 = 10;
+/// The last of the kinds.
+const LAST_KIND: u8 = 11;
+
+/// A message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Message<'a> {
+    pub(super) kind: u8,
+    pub(super) page: u64,
+    pub(super) body: &'a [u8],
+    /// Whether its checksum is right.
+    pub(super) is_whole: bool,
+    segment: u64,
+    end: usize,
+}
+
+/// A segment with at least one whole message.
+#[derive(Debug)]
+pub(super) struct Segment {
+    start: u64,
+    number: u64,
+    bytes: Vec<u8>,
+}
+
+/// A segment without any message.
+#[derive(Debug)]
+pub(super) struct Nothing {
+    /// Whether something is written there all the same.
+    pub(super) is_used: bool,
+}
+
+impl Segment {
+    /// The segment that begins at byte `start` of the file.
+    pub(super) fn new(start: u64, bytes: Vec<u8>) -> Result<Self, Nothing> {
+        let whole = |at| message(&bytes, at).filter(|message| message.is_whole);
+        match (HEAD..bytes.len()).find_map(whole).map(|message| message.segment) {
+            Some(number) => Ok(Self { start, number, bytes }),
+            None => Err(Nothing { is_used: bytes.iter().any(|byte| *byte != 0) }),
+        }
+    }
+
+    /// Its place in the order of writing.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Goes through the messages, those that are damaged but know where they end included; the places that are damaged.
+    pub(super) fn walk<'a>(&'a self, mut visit: impl FnMut(Message<'a>)) -> Vec<u64> {
+        let mut places = Vec::new();
+        let mut at = HEAD;
+        while at < self.bytes.len() {
+            match self.own(at) {
+                Some(message) if message.is_whole || self.goes_on_at(message.end) => {
+                    if !message.is_whole {
+                        places.push(self.start + at as u64);
+                    }
+                    at = message.end;
+                    visit(message);
+                }
+                damaged => {
+                    let next = (at + 1..self.bytes.len()).find(|next| self.is_whole_at(*next));
+                    // Behind the last message is nothing, or what was there before the segment was used again.
+                    if next.is_some() || damaged.is_some() {
+                        places.push(self.start + at as u64);
+                    }
+                    if let (None, Some(message)) = (next, damaged) {
+                        visit(message);
+                    }
+                    at = next.unwrap_or(self.bytes.len());
+                }
+            }
+        }
+        places
+    }
+
+    fn own(&self, at: usize) -> Option<Message<'_>> {
+        message(&self.bytes, at).filter(|message| message.segment == self.number)
+    }
+
+    fn is_whole_at(&self, at: usize) -> bool {
+        self.own(at).is_some_and(|message| message.is_whole)
+    }
+
+    fn goes_on_at(&self, at: usize) -> bool {
+        self.is_whole_at(at) || self.bytes[at..].iter().all(|byte| *byte == 0)
+    }
+}
+
+/// What may be a message.
+fn message(bytes: &[u8], at: usize) -> Option<Message<'_>> {
+    let rest = bytes.get(at..)?;
+    let mut header = Fields(rest);
+    let crc = u32::from_le_bytes(header.take(4)?.try_into().ok()?);
+    let kind = header.byte().filter(|kind| (1..=LAST_KIND).contains(kind))?;
+    let length = usize::try_from(header.number()?).ok()?;
+    let (segment, page) = (header.number()?, header.number()?);
+    let head = rest.len() - header.0.len();
+    let body = header.take(length)?;
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(body);
+    hasher.update(&rest[4..head]);
+    let is_whole = !hasher.finalize() == crc;
+    Some(Message { kind, page, body, is_whole, segment, end: at + head + length })
+}
+
+/// Bytes that are read field by field; `None` where they end too early.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub(super) fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    /// A number: up to 240 in one byte, then in more.
+    pub(super) fn number(&mut self) -> Option<u64> {
+        let first = u64::from(self.byte()?);
+        Some(match first {
+            0..=240 => first,
+            241..=248 => 240 + 256 * (first - 241) + u64::from(self.byte()?),
+            249 => 2288 + 256 * u64::from(self.byte()?) + u64::from(self.byte()?),
+            more => {
+                let mut bytes = [0; 8];
+                let taken = self.take(usize::try_from(more).ok()? - 247)?;
+                bytes[..taken.len()].copy_from_slice(taken);
+                u64::from_le_bytes(bytes)
+            }
+        })
+    }
+
+    /// Bytes behind their number.
+    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        self.take(length)
+    }
+}
