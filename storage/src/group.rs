@@ -15,7 +15,7 @@ use crate::order::Write;
 use crate::poison::Poison;
 use crate::quiet::caught;
 use crate::statistics::{Counters, Statistics};
-use crate::witness::Witness;
+use crate::witness::{State, Witness};
 
 /// Commits that were accepted and are to be written as one.
 #[derive(Debug, Default)]
@@ -110,6 +110,6 @@ impl Writer {
         let (key, value) = closed_record(self.epoch).map_err(|error| error.to_string())?;
         batch.insert(key, value.unwrap_or_default());
         self.apply(batch)?;
-        Witness { epoch: self.epoch, closed: true }.write(&self.directory).map_err(|error| error.to_string())
+        Witness { epoch: self.epoch, state: State::Closed }.write(&self.directory).map_err(|error| error.to_string())
     }
 }

@@ -14,7 +14,7 @@ use crate::ledger::{page, unreadable};
 use crate::quiet::caught;
 use crate::salvage::{SALVAGED, guard};
 use crate::wire::{pack, v1};
-use crate::witness::{self, Witness};
+use crate::witness::{self, State, Witness};
 use crate::{files, key, record};
 
 /// The version of the keyspace.
@@ -52,7 +52,9 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
         create(directory, &log)?;
     }
     remove_half_written_snapshots(&log)?;
-    guard(&log, witness::says_closed(directory))?;
+    let witness = Witness::read(directory);
+    guard(&log, witness.is_some_and(|witness| witness.state == State::Closed))?;
+    witness.map_or(Ok(()), |witness| witness.opening(directory))?;
     let db = open_sled(&log)?;
     check_format(&db, directory)?;
     let path = log.join("db");
@@ -64,7 +66,7 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
     files::sync_tree(&log)?;
     files::sync_directory(directory)?;
     sync_parent(directory)?;
-    Witness { epoch, closed: false }.write(directory)?;
+    Witness { epoch, state: State::Open }.write(directory)?;
     Ok(Opened { db, file, epoch, lock })
 }
 

@@ -21,17 +21,35 @@ const NAME: &str = "witness";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Witness {
     pub(crate) epoch: u64,
-    pub(crate) closed: bool,
+    pub(crate) state: State,
+}
+
+/// How it stands with the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// The owner of the epoch has it open, or died.
+    Open,
+    /// The owner of the epoch closed it in order; nothing was written since.
+    Closed,
+    /// The owner of the epoch closed it in order, and the next one has begun to open it.
+    Opening,
+}
+
+impl State {
+    const ALL: [(Self, &str); 3] = [(Self::Open, "open"), (Self::Closed, "closed"), (Self::Opening, "opening")];
+
+    fn word(self) -> &'static str {
+        Self::ALL.into_iter().find(|(state, _)| *state == self).map_or("open", |(_, word)| word)
+    }
 }
 
 impl Witness {
     /// Writes the file, durably.
     pub(crate) fn write(self, directory: &Path) -> Result<(), StoreError> {
         let (new, path) = (directory.join("witness.new"), directory.join(NAME));
-        let word = if self.closed { "closed" } else { "open" };
         let write = || {
             let mut file = File::create(&new)?;
-            writeln!(file, "{} {word}", self.epoch)?;
+            writeln!(file, "{} {}", self.epoch, self.state.word())?;
             file.sync_all()?;
             std::fs::rename(&new, &path)
         };
@@ -40,16 +58,20 @@ impl Witness {
     }
 
     /// What was written last; nothing if that cannot be read: it is no reason to refuse a log that can.
-    fn read(directory: &Path) -> Option<Self> {
+    pub(crate) fn read(directory: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(directory.join(NAME)).ok()?;
-        let (epoch, word) = text.trim_end().split_once(' ')?;
-        Some(Self { epoch: epoch.parse().ok()?, closed: word == "closed" })
+        let (epoch, said) = text.trim_end().split_once(' ')?;
+        let state = State::ALL.into_iter().find(|(_, word)| *word == said).map_or(State::Open, |(state, _)| state);
+        Some(Self { epoch: epoch.parse().ok()?, state })
     }
-}
 
-/// Whether the last owner closed the log.
-pub(crate) fn says_closed(directory: &Path) -> bool {
-    Witness::read(directory).is_some_and(|witness| witness.closed)
+    /// Says that the log is written to from now on, for one that says that it is closed.
+    pub(crate) fn opening(self, directory: &Path) -> Result<(), StoreError> {
+        match self.state {
+            State::Closed => Self { state: State::Opening, ..self }.write(directory),
+            State::Open | State::Opening => Ok(()),
+        }
+    }
 }
 
 /// Removes the file: the log that it speaks of was replaced.
@@ -64,8 +86,9 @@ pub(crate) fn remove(directory: &Path) -> Result<(), StoreError> {
 /// Refuses a log that has lost its end.
 pub(crate) fn check(db: &sled::Db, directory: &Path, last_epoch: u64) -> Result<(), StoreError> {
     let Some(witness) = Witness::read(directory) else { return Ok(()) };
+    let was_closed = witness.state != State::Open;
     let is_closed = || db.contains_key(key::closed(witness.epoch)).map_err(|error| unreadable(&error));
-    if witness.epoch <= last_epoch && (!witness.closed || is_closed()?) {
+    if witness.epoch <= last_epoch && (!was_closed || is_closed()?) {
         return Ok(());
     }
     Err(StoreError::Unopenable {

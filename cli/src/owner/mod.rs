@@ -54,11 +54,11 @@ impl Access {
             if let Some(remote) = Remote::connect(data_dir).await {
                 return Ok(Some(Self::Remote(remote)));
             }
-            if !data_dir.join("lock").exists() {
-                if data_dir.exists() && !data_dir.is_dir() {
-                    let dir = data_dir.display();
-                    return Err(usage(format!("{dir} is no directory: name the data directory with --data-dir")));
-                }
+            let dir = data_dir.display();
+            if data_dir.exists() && !data_dir.is_dir() {
+                return Err(usage(format!("{dir} is no directory: name the data directory with --data-dir")));
+            }
+            if !data_dir.join("lock").try_exists().with_context(|| format!("cannot look into {dir}"))? {
                 return Ok(None);
             }
             match SledStore::open(data_dir) {
