@@ -5,7 +5,8 @@
 //!
 //! `lock` holds the lock and the process id of the owner; `log/` is one sled tree; `blobs/ab/<blake3>` holds payloads
 //! over 4 KiB and records over 5 KiB, compressed, each once; `witness` says how far the log went, so that one that has
-//! lost its end is noticed; `quarantine/` holds what a check has moved aside. The keys of the tree, with a run id as text and `\0` after it:
+//! lost its end is noticed; `quarantine/` holds what a check has moved aside, `log.damaged-<time>/` a log that a repair has
+//! replaced. The keys of the tree, with a run id as text and `\0` after it:
 //!
 //! | key | value |
 //! |---|---|
@@ -29,7 +30,8 @@
 //!   written after it, and is durable only if it is.
 //! - After a failed write or sync nothing more is accepted ([`longhaul_engine::StoreError::Poisoned`]). Below
 //!   [`RESERVE`] free bytes commits are refused before anything is written, and accepted again when there is room.
-//! - Damage is found when it is read, named by run and position, and does not hide other runs.
+//! - Damage is found when it is read, named by run and position, and does not hide other runs. A log is looked at before
+//!   sled opens it: where sled would take damage for the end and overwrite what follows, it is refused ([`salvage()`]).
 //! - The histories of runs that are over can be pruned, but for their last event; the summary says so, in the label
 //!   [`PRUNED_LABEL`], and from where on there are events.
 //! - Message numbers grow and are never used twice: the epoch is in their upper half.

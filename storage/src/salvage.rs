@@ -14,7 +14,8 @@ use chrono::Utc;
 use longhaul_engine::StoreError;
 
 use crate::flaw::io;
-use crate::open::{lock, new_log};
+use crate::open::{lock, new_log, owner_record};
+use crate::witness::Witness;
 use crate::{files, key, witness};
 
 pub(crate) use guard::guard;
@@ -83,6 +84,8 @@ fn put(directory: &Path, content: &Content) -> Result<PathBuf, StoreError> {
     if new.exists() {
         std::fs::remove_dir_all(&new).map_err(|error| io("removing", &new, &error))?;
     }
+    // Numbers of messages are made of epochs, so none may come again.
+    let owner = Witness::read(directory).map(|witness| owner_record(witness.epoch)).transpose()?;
     let write = |db: &sled::Db| {
         let mut batch = sled::Batch::default();
         for (number, (key, value)) in content.records().iter().filter(|(key, _)| *key != key::FORMAT).enumerate() {
@@ -90,6 +93,9 @@ fn put(directory: &Path, content: &Content) -> Result<PathBuf, StoreError> {
             if number % BATCH == BATCH - 1 {
                 db.apply_batch(std::mem::take(&mut batch))?;
             }
+        }
+        if let Some((key, Some(value))) = owner.filter(|(key, _)| !content.records().contains_key(key.as_ref())) {
+            batch.insert(key, value);
         }
         db.apply_batch(batch)
     };

@@ -56,6 +56,16 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// A copy of a log with one bit of its file turned round; and what is in the file.
+fn damaged(whole: &Path, db: &[u8], at: usize) -> (tempfile::TempDir, Vec<u8>) {
+    let hurt = tempfile::tempdir().unwrap();
+    copy(whole, hurt.path());
+    let mut bytes = db.to_vec();
+    bytes[at] ^= 0x10;
+    fs::write(hurt.path().join("log/db"), &bytes).unwrap();
+    (hurt, bytes)
+}
+
 /// How many of the runs are whole, each with an empty mailbox and the values of its end.
 async fn whole_runs(store: &SledStore, steps: u64) -> usize {
     let mut whole = 0;
@@ -79,11 +89,7 @@ async fn one_damaged_byte_of_a_small_log_costs_one_record_at_most() {
     let db = fs::read(whole.path().join("log/db")).unwrap();
     let (mut refused, mut complete) = (0, 0);
     for at in (0..used(&db)).step_by(used(&db) / 40) {
-        let hurt = tempfile::tempdir().unwrap();
-        copy(whole.path(), hurt.path());
-        let mut bytes = db.clone();
-        bytes[at] ^= 0x10;
-        fs::write(hurt.path().join("log/db"), &bytes).unwrap();
+        let (hurt, _) = damaged(whole.path(), &db, at);
         let error = SledStore::open(hurt.path()).unwrap_err();
         assert!(matches!(error, StoreError::Unopenable { .. }), "byte {at}: {error}");
         refused += 1;
@@ -112,11 +118,7 @@ async fn a_damaged_byte_of_a_log_is_never_a_silent_loss() {
     assert!(used(&db) > 3 * 512 * 1024, "it has several segments");
     let mut refused = 0;
     for at in (0..used(&db)).step_by(used(&db) / 40) {
-        let hurt = tempfile::tempdir().unwrap();
-        copy(whole.path(), hurt.path());
-        let mut bytes = db.clone();
-        bytes[at] ^= 0x10;
-        fs::write(hurt.path().join("log/db"), &bytes).unwrap();
+        let (hurt, bytes) = damaged(whole.path(), &db, at);
         match SledStore::open(hurt.path()) {
             Ok(store) => {
                 let report = store.check(false).await.unwrap();
