@@ -67,10 +67,11 @@ fn read(path: PathBuf) -> Result<(Content, Vec<u64>), StoreError> {
         }
     }
     order.sort_unstable();
+    let last = order.last().copied();
     let mut content = Content::default();
-    for (_, start) in order {
-        if let Ok(segment) = file.segment(start)? {
-            places.extend(segment.walk(|message| content.take(&message)));
+    for place in order {
+        if let Ok(segment) = file.segment(place.1)? {
+            places.extend(segment.walk(Some(place) == last, |message| content.take(&message)));
         }
     }
     places.sort_unstable();

@@ -83,7 +83,7 @@ async fn nothing_acknowledged_is_lost_by_kill_9() {
             *known = (*known).max(position.parse::<u64>().unwrap() + 1);
         }
         if acknowledged == before {
-            patience += 5;
+            patience += 20;
         }
     }
     assert!(acknowledged.values().sum::<u64>() > 100, "{acknowledged:?}");

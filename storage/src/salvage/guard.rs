@@ -26,6 +26,7 @@ pub(crate) fn guard(log: &Path, is_closed: bool) -> Result<(), StoreError> {
         heads.push((start, file.head(start)?));
     }
     let snapshot = last_snapshot(log)?;
+    let last = heads.iter().filter_map(|(_, head)| head.as_ref()).map(Head::number).max();
     let durable = if is_closed { u64::MAX } else { durable(&heads, snapshot) };
     for (start, head) in heads {
         let is_read_again = |number: u64| number >= snapshot / LENGTH && number * LENGTH < durable;
@@ -36,7 +37,8 @@ pub(crate) fn guard(log: &Path, is_closed: bool) -> Result<(), StoreError> {
         if !is_read_again(segment.number()) {
             continue;
         }
-        let places = segment.walk(|_| ()).into_iter();
+        let is_last = last.is_none_or(|last| segment.number() >= last);
+        let places = segment.walk(is_last, |_| ()).into_iter();
         let mut damaged = places.filter(|place| segment.number() * LENGTH + (place - start) < durable);
         let first = if head.is_none() { Some(start) } else { damaged.next() };
         if let Some(place) = first {

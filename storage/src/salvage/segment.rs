@@ -92,7 +92,8 @@ impl Segment {
     }
 
     /// Goes through the messages, those that are damaged but know where they end included; the places that are damaged.
-    pub(super) fn walk<'a>(&'a self, mut visit: impl FnMut(Message<'a>)) -> Vec<u64> {
+    /// Behind the last message of the last segment may be anything that was there before.
+    pub(super) fn walk<'a>(&'a self, is_last: bool, mut visit: impl FnMut(Message<'a>)) -> Vec<u64> {
         let mut places = Vec::new();
         let mut at = HEAD;
         while at < self.bytes.len() {
@@ -106,8 +107,7 @@ impl Segment {
                 }
                 damaged => {
                     let next = (at + 1..self.bytes.len()).find(|next| self.is_whole_at(*next));
-                    // Behind the last message is nothing, or what was there before the segment was used again.
-                    if next.is_some() || damaged.is_some() {
+                    if next.is_some() || (damaged.is_some() && !is_last) {
                         places.push(self.start + at as u64);
                     }
                     if let (None, Some(message)) = (next, damaged) {
