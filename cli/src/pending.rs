@@ -12,6 +12,8 @@ pub(crate) struct Pending {
     pub(crate) end: Option<(End, Request)>,
     /// That it may be merged, or not.
     pub(crate) answer: Option<Approval>,
+    /// Whether the effect happened of which nobody could tell.
+    pub(crate) settled: Option<(bool, Request)>,
 }
 
 /// Whether a run is to pause.
@@ -49,6 +51,7 @@ impl Pending {
             MessageBody::Pause(request) => self.pause = Some(Pause::Asked(request)),
             MessageBody::Resume(_) => self.pause = Some(Pause::Lifted),
             // Ended at once is more than asked to end.
+            MessageBody::Reconcile { landed, request, .. } => self.settled = Some((landed, request)),
             MessageBody::Cancel(request) if self.end.is_none() => self.end = Some((End::Cancelled, request)),
             _ => {}
         }
@@ -63,8 +66,16 @@ impl Pending {
         }
     }
 
+    /// Whether it says what becomes of the run, pauses aside.
+    pub(crate) fn decides(&self) -> bool {
+        self.end.is_some() || self.answer.is_some() || self.settled.is_some()
+    }
+
     /// The weightiest of it: what becomes of the run, and who asked for that.
     pub(crate) fn weightiest(&self) -> Option<(&'static str, Request)> {
+        if let (None, Some((landed, request))) = (&self.end, &self.settled) {
+            return Some((if *landed { "settled as landed" } else { "settled as not landed" }, request.clone()));
+        }
         Some(match (&self.end, &self.answer, &self.pause) {
             (Some((End::Terminated, request)), ..) => ("terminated", request.clone()),
             (Some((End::Cancelled, request)), ..) => ("cancelled", request.clone()),

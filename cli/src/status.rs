@@ -376,7 +376,7 @@ async fn standing(
     });
     let is_stuck = stuck.get(run).map(ToString::to_string);
     let parked = match &summary.status {
-        Status::Parked(reason) => Some(reason.clone()),
+        Status::Parked(reason) if pending.settled.is_none() => Some(reason.clone()),
         _ => None,
     };
     let by_whom = paused.as_ref().map(|request| match request.why.as_str() {
@@ -389,7 +389,7 @@ async fn standing(
         Status::Waiting { until } => until.is_some(),
         _ => false,
     };
-    let told = if pending.end.is_some() || pending.answer.is_some() { pending.words(is_running) } else { None };
+    let told = if pending.decides() { pending.words(is_running) } else { None };
     let needs_person = is_stuck.clone().or(parked).or(by_whom);
     Ok(Standing { is_active: works && is_stuck.is_none(), paused, told, needs_person })
 }

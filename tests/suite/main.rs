@@ -17,6 +17,7 @@ mod locks;
 mod look;
 mod moved;
 mod names;
+mod parked;
 mod pauses;
 mod pipes;
 mod project_crash;

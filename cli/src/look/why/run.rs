@@ -44,10 +44,13 @@ impl View<'_> {
             let reason = Reason::of(Kind::Stuck, format!("It cannot go on in the process that runs it: {stop}"));
             reasons.push(reason.with_remedy("`longhaul history` shows what was recorded"));
         }
-        reasons.extend(self.orders(run, &summary.status).await?);
-        if let Status::Parked(reason) = &summary.status {
+        let pending = Pending::of(self.store, run).await?;
+        reasons.extend(self.orders(run, &summary.status, &pending));
+        if let (Status::Parked(reason), None) = (&summary.status, &pending.settled) {
             let settle = format!("`longhaul reconcile {run} --landed` or `--not-landed` says what became of it");
-            let text = format!("Nobody knows what became of an effect: {reason}");
+            // What to do comes behind it.
+            let told = reason.split_once("; find out, ").map_or(reason.as_str(), |(told, _)| told);
+            let text = format!("Nobody knows what became of an effect: {told}.");
             reasons.push(Reason::of(Kind::Parked, text).with_remedy(settle));
         }
         let is_held =
@@ -69,8 +72,7 @@ impl View<'_> {
     }
 
     /// Who has paused it, and what it was told and has not taken yet.
-    async fn orders(&self, run: &RunId, status: &Status) -> Result<Vec<Reason>, StoreError> {
-        let pending = Pending::of(self.store, run).await?;
+    fn orders(&self, run: &RunId, status: &Status, pending: &Pending) -> Vec<Reason> {
         let paused = match (&pending.pause, status) {
             (Some(Pause::Asked(request)), _) => Some(("It stops before its next step:", request)),
             (None, Status::Paused(request)) => Some(("It was", request)),
@@ -78,13 +80,17 @@ impl View<'_> {
         };
         let mut reasons: Vec<Reason> =
             paused.into_iter().map(|(what, request)| Reason::paused(what, run.as_str(), request)).collect();
-        let kind = if pending.end.is_some() { Kind::Cancelled } else { Kind::Approval };
-        if (pending.end.is_some() || pending.answer.is_some())
+        let kind = match (&pending.end, &pending.settled) {
+            (Some(_), _) => Kind::Cancelled,
+            (None, Some(_)) => Kind::Parked,
+            (None, None) => Kind::Approval,
+        };
+        if pending.decides()
             && let (Some(words), Some((_, request))) = (pending.words(self.is_running), pending.weightiest())
         {
             reasons.push(Reason::of(kind, format!("It {words}.")).asked_by(&request));
         }
-        Ok(reasons)
+        reasons
     }
 
     /// What it does, or waits for.

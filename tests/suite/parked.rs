@@ -1,0 +1,98 @@
+//! An effect of which nobody can tell whether it happened: the run waits for a person, who says so.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use longhaul_tests::command::{Longhaul, Said};
+use longhaul_tests::project::plain;
+
+use crate::world::World;
+
+/// Before the real git: at a wish, it kills who moves the target branch, or cannot tell what has landed.
+const GIT: &str = r#"#!/bin/sh
+WISHES=$(dirname "$(dirname "$0")")
+case "$*" in
+*" merge --ff-only "*)
+    if [ -e "$WISHES/kill" ]; then
+        rm "$WISHES/kill"
+        kill -9 $PPID
+        exit 1
+    fi ;;
+*merge-base*--is-ancestor*)
+    if [ -e "$WISHES/blind" ]; then
+        echo "fatal: the disk is away" >&2
+        exit 128
+    fi ;;
+esac
+PATH=${PATH#*:}
+exec git "$@"
+"#;
+
+/// A world in which git does as is wished.
+struct Wishes {
+    world: World,
+    longhaul: Longhaul,
+    folder: PathBuf,
+}
+
+impl Wishes {
+    fn new() -> Self {
+        let world = World::new(&[plain("parser", &[], 1)], 0.0);
+        let folder = world.project.place().join("wishes");
+        let git = folder.join("bin/git");
+        fs::create_dir_all(git.parent().unwrap()).unwrap();
+        fs::write(&git, GIT).unwrap();
+        fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", folder.join("bin").display(), std::env::var("PATH").unwrap());
+        let longhaul = world.longhaul.clone().with("PATH", &path);
+        Self { world, longhaul, folder }
+    }
+
+    fn wish(&self, what: &str, is_wanted: bool) {
+        let wish = self.folder.join(what);
+        if is_wanted { fs::write(wish, "").unwrap() } else { fs::remove_file(wish).unwrap() }
+    }
+
+    fn run(&self) -> Said {
+        self.longhaul.call(&["run", &self.world.root])
+    }
+
+    /// Its landing was cut off, and nobody can tell what became of it.
+    fn parked() -> Self {
+        let wishes = Self::new();
+        wishes.wish("kill", true);
+        assert_eq!(wishes.run().code(), -1, "it was killed");
+        wishes.wish("blind", true);
+        wishes.run().exits(3).says("nobody can tell whether `land` (attempt 1) happened");
+        wishes
+    }
+}
+
+#[test]
+fn what_nobody_can_tell_waits_for_a_person_and_goes_on_as_they_say() {
+    let wishes = Wishes::parked();
+    let call = |args: &[&str]| wishes.longhaul.call(&[args, &["--dir", &wishes.world.root]].concat());
+    wishes.longhaul.call(&["list", "--status", "parked"]).exits(0).says("/parser/1").says("nobody can tell");
+    call(&["why", "parser"]).exits(0).says("Nobody knows what became of an effect").says("longhaul reconcile");
+    call(&["resume", "parser"]).exits(3).says("is parked");
+    call(&["reconcile", "parser", "--not-landed", "--by", "ann", "--why", "looked at main"]).exits(0);
+    let settled = "settled as not landed when it is run again, asked by ann: looked at main";
+    call(&["why", "parser"]).exits(0).says(settled);
+    wishes.longhaul.call(&["status", &wishes.world.root]).exits(0).says("settled as not landed");
+    wishes.longhaul.call(&["list", "--feature", "parser"]).exits(0).says("settled as not landed");
+    wishes.wish("blind", false);
+    wishes.run().exits(0).says("1 of 1 features pass");
+    assert_eq!(wishes.world.project.landed("main"), ["parser"]);
+    call(&["history", "parser"]).exits(0).says("settled: it did not happen, says ann: looked at main");
+    call(&["describe", "parser"]).exits(0).says("looked at main");
+    wishes.longhaul.call(&["replay", "--all"]).exits(0);
+}
+
+#[test]
+fn who_can_see_again_needs_nobody() {
+    let wishes = Wishes::parked();
+    wishes.wish("blind", false);
+    wishes.run().exits(0).says("1 of 1 features pass");
+    assert_eq!(wishes.world.project.landed("main"), ["parser"]);
+}
