@@ -1,6 +1,7 @@
-//! Nothing that concerns a run is lost around its birth, whoever starts it, and whenever.
+//! Nothing that concerns a run is lost around its birth, or heard twice, whoever starts it, and whenever.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use longhaul_engine::{
     StoreError, Summary, Workflows,
 };
 use longhaul_storage::MemoryStore;
-use longhaul_tests::script::{Counts, Step, capitals, done, engine_with, id, new_run, script};
+use longhaul_tests::script::{Counts, Hands, Step, capitals, done, engine_with, id, new_run, script, until};
+use tokio::sync::Semaphore;
 
 const RUNS: usize = 200;
 
@@ -22,9 +24,15 @@ const STARTERS: usize = 3;
 struct Late {
     inner: MemoryStore,
     calls: AtomicUsize,
+    /// Who sends a signal named `late` hears that it is there when this has a permit.
+    gate: Arc<Semaphore>,
 }
 
 impl Late {
+    fn new() -> Self {
+        Self { inner: MemoryStore::new(), calls: AtomicUsize::new(0), gate: Arc::new(Semaphore::new(0)) }
+    }
+
     async fn linger(&self) {
         for _ in 0..self.calls.fetch_add(1, Ordering::Relaxed) * 7 % 11 {
             tokio::task::yield_now().await;
@@ -42,8 +50,12 @@ impl EventStore for Late {
     }
 
     async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError> {
+        let is_late = delivery.body.as_signal().is_some_and(|signal| signal.name == "late");
         let delivered = self.inner.deliver(delivery).await;
         self.linger().await;
+        if is_late {
+            self.gate.acquire().await.expect("it is never closed").forget();
+        }
         delivered
     }
 
@@ -104,7 +116,7 @@ async fn a_run_that_several_start_and_speak_to_at_once_hears_each_and_begins_onc
     for resident_waiting in [0, 1000] {
         let counts = Counts::default();
         let handlers = Handlers::new().with::<Step>(capitals(&counts));
-        let store = Late { inner: MemoryStore::new(), calls: AtomicUsize::new(0) };
+        let store = Late::new();
         let options = Options { resident_waiting, ..Options::default() };
         let engine = engine_with(store, workflows(), handlers, longhaul_engine::SystemClock, options).await;
         let starters = (0..RUNS * STARTERS).map(|number| {
@@ -135,4 +147,57 @@ async fn a_run_that_several_start_and_speak_to_at_once_hears_each_and_begins_onc
         engine.stop().await;
         assert!(engine.stuck().is_empty(), "{:?}", engine.stuck());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_is_heard_once_although_its_sender_comes_late_to_say_that_it_is_there() {
+    let listener = script(|context, _| {
+        Box::pin(async move {
+            let mut heard = Vec::new();
+            while heard.len() < 3 {
+                if let Some(Received::Signal { name, .. }) = context.receive(None).await? {
+                    heard.push(name);
+                }
+            }
+            context.call::<Step>("wait".to_owned()).await?;
+            while let Some(Received::Signal { name, .. }) = context.try_receive().await? {
+                heard.push(name);
+            }
+            done(heard.join(" "))
+        })
+    });
+    let (store, counts) = (Late::new(), Counts::default());
+    let (gate, memory) = (Arc::clone(&store.gate), store.inner.clone());
+    let at_work = Arc::new(Semaphore::new(0));
+    let (work, let_go) = (Arc::clone(&at_work), Arc::new(Semaphore::new(0)));
+    let hold = Arc::clone(&let_go);
+    let step = Hands::<Step>::new(&counts, move |input, _| {
+        let (work, hold) = (Arc::clone(&work), Arc::clone(&hold));
+        async move {
+            work.add_permits(1);
+            hold.acquire().await.expect("it is never closed").forget();
+            Ok(input)
+        }
+    });
+    let (workflows, handlers) = (Workflows::new().with("listener", listener), Handlers::new().with::<Step>(step));
+    let options = Options { resident_waiting: 0, ..Options::default() };
+    let engine = engine_with(store, workflows, handlers, longhaul_engine::SystemClock, options).await;
+    engine.start(new_run("r", "listener", "")).await.unwrap();
+    let run = id("r");
+    let sender = tokio::spawn({
+        let (engine, run) = (engine.clone(), run.clone());
+        async move { engine.signal(&run, "late", Payload::null()).await }
+    });
+    until("it is in the mailbox", async || memory.mailbox(&run).await.unwrap().len() == 1).await;
+    // It is heard with the next one; then the run leaves memory, and comes back for the third.
+    engine.signal(&run, "second", Payload::null()).await.unwrap();
+    until("both are heard", async || memory.mailbox(&run).await.unwrap().is_empty()).await;
+    engine.signal(&run, "third", Payload::null()).await.unwrap();
+    at_work.acquire().await.unwrap().forget();
+    gate.add_permits(1);
+    assert!(sender.await.unwrap().unwrap());
+    let_go.add_permits(1);
+    let Outcome::Completed(output) = engine.outcome(&run).await.unwrap() else { panic!("it completes") };
+    assert_eq!(output.read::<String>().unwrap(), "late second third");
+    engine.stop().await;
 }

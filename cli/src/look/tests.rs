@@ -149,7 +149,7 @@ async fn people_are_named_with_their_reasons() {
 
     let slot = Slot { command: 1, call: 0 };
     let log = with(vec![EventKind::RunParked { slot, reason: "land: no answer".into() }]).await;
-    log.check_why("p/f/1", &["parked: Nobody knows what became of an effect: land: no answer"]).await;
+    log.check_why("p/f/1", &["parked: Nobody knows what became of an effect: land: no answer."]).await;
 }
 
 #[tokio::test]

@@ -77,6 +77,7 @@ impl Life {
                 self.retire(Retirement::Stopping).await;
             }
             self.inbox.look();
+            self.read_mail().await?;
             self.answer_orders(&mut round).await?;
             if let Some(results) = round.results() {
                 return Ok(results);

@@ -22,6 +22,8 @@ struct State {
     taken: HashSet<MessageSeq>,
     /// Whether something arrived since the run last looked.
     unseen: bool,
+    /// Whether the store may hold what is not here.
+    unread: bool,
 }
 
 impl Inbox {
@@ -34,10 +36,16 @@ impl Inbox {
         }
     }
 
-    /// Has the run look again before it leaves memory.
+    /// Has the run read its mailbox in the store and look again before it leaves memory.
     pub(crate) fn nudge(&self) {
-        self.state().unseen = true;
+        let mut state = self.state();
+        (state.unseen, state.unread) = (true, true);
         self.arrived.notify_one();
+    }
+
+    /// Whether the mailbox in the store is to be read; not again, until the next nudge.
+    pub(crate) fn take_unread(&self) -> bool {
+        std::mem::take(&mut self.state().unread)
     }
 
     /// Resolves when something arrived since the last call.

@@ -65,6 +65,7 @@ impl Life {
         inbox: Arc<Inbox>,
         retire: mpsc::UnboundedSender<Retirement>,
     ) -> Result<(Self, Payload), StoreError> {
+        inbox.take_unread();
         let summary = shared.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         let events = shared.store.read(&run, summary.origin).await?;
         for message in shared.store.mailbox(&run).await? {
@@ -216,6 +217,7 @@ impl Life {
             if self.paused {
                 self.inbox.look();
             }
+            self.read_mail().await?;
             self.obey_terminate().await?;
             let Some(Message { seq, body, .. }) = self.inbox.first_order() else {
                 if !self.paused {
@@ -256,7 +258,20 @@ impl Life {
         }
     }
 
+    /// Reads the mailbox in the store, if something may be there that was not handed over.
+    pub(super) async fn read_mail(&mut self) -> Result<(), Stop> {
+        if !self.inbox.take_unread() {
+            return Ok(());
+        }
+        match self.shared.store.mailbox(&self.run).await {
+            Ok(mail) => mail.into_iter().for_each(|message| self.inbox.push(message)),
+            Err(error) => return Err(self.broken_by(error.into())),
+        }
+        Ok(())
+    }
+
     async fn take_message(&mut self, number: u32) -> Result<Option<Received>, Stop> {
+        self.read_mail().await?;
         let Some(message) = self.inbox.first_message() else { return Ok(None) };
         self.write_taken(number, message.clone()).await?;
         Ok(Received::from_message(message))

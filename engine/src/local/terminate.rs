@@ -19,6 +19,7 @@ impl Life {
 
     /// Ends the run if somebody asked for that.
     pub(crate) async fn terminate(&mut self) -> Result<bool, Stop> {
+        self.read_mail().await?;
         let Some(message) = self.inbox.first_terminate() else { return Ok(false) };
         let request = message.body.as_terminate().unwrap_or_default();
         let told = self.told_parent(Outcome::Cancelled);

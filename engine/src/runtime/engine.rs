@@ -187,9 +187,7 @@ impl Engine {
     /// Puts a message into a run's mailbox. `false`: the run is over.
     pub async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
         let delivery = Delivery { to: to.clone(), at: self.0.clock.now(), body };
-        let Some(message) = self.0.store.deliver(delivery).await? else { return Ok(false) };
-        self.0.hand_over(to.clone(), message);
-        Ok(true)
+        self.0.deliver(delivery).await
     }
 
     /// The log.

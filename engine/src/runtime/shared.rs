@@ -12,7 +12,7 @@ use crate::context::Stop;
 use crate::event::{Message, Outcome};
 use crate::id::RunId;
 use crate::local::{Inbox, Pools};
-use crate::store::{Birth, Commit, Committed, EventStore, StoreError};
+use crate::store::{Birth, Commit, Committed, Delivery, EventStore, StoreError};
 use crate::workflow::Workflows;
 
 use super::engine::{Options, Recorded};
@@ -38,6 +38,12 @@ pub(crate) struct Shared {
     adopted: Mutex<Vec<String>>,
     waiting: AtomicUsize,
     this: Weak<Shared>,
+}
+
+/// Who is sent a message, with the inbox that it had in memory before.
+struct Recipient {
+    run: RunId,
+    inbox: Option<Arc<Inbox>>,
 }
 
 /// A place among the runs that wait in memory.
@@ -80,7 +86,7 @@ impl Shared {
     pub(crate) async fn record(&self, commit: Commit) -> Result<Committed, StoreError> {
         let expected: Vec<_> = commit.births.iter().map(|birth| Expected::new(self, birth)).collect();
         let births: Vec<RunId> = commit.births.iter().map(|birth| birth.run.clone()).collect();
-        let recipients: Vec<RunId> = commit.deliveries.iter().map(|delivery| delivery.to.clone()).collect();
+        let recipients: Vec<_> = commit.deliveries.iter().map(|delivery| self.recipient(&delivery.to)).collect();
         let told = (self.recorded.receiver_count() > 0)
             .then(|| Arc::new(Recorded { run: commit.run.clone(), events: commit.events.clone() }));
         let committed = self.store.commit(commit).await?;
@@ -91,9 +97,9 @@ impl Shared {
                 _ => {}
             }
         }
-        for (to, message) in recipients.into_iter().zip(&committed.delivered) {
+        for (recipient, message) in recipients.into_iter().zip(&committed.delivered) {
             if let Some(message) = message {
-                self.hand_over(to, message.clone());
+                self.hand_over(recipient, message.clone());
             }
         }
         if let Some(told) = told {
@@ -102,13 +108,28 @@ impl Shared {
         Ok(committed)
     }
 
-    /// Hands a stored message to its run, in memory or not.
-    pub(super) fn hand_over(&self, to: RunId, message: Message) {
+    /// Puts a message into the mailbox of a run, and tells the run. `false`: the run is over.
+    pub(super) async fn deliver(&self, delivery: Delivery) -> Result<bool, StoreError> {
+        let recipient = self.recipient(&delivery.to);
+        let Some(message) = self.store.deliver(delivery).await? else { return Ok(false) };
+        self.hand_over(recipient, message);
+        Ok(true)
+    }
+
+    /// Who is about to be sent a message.
+    fn recipient(&self, to: &RunId) -> Recipient {
+        Recipient { run: to.clone(), inbox: self.residents().get(to).cloned() }
+    }
+
+    /// Hands a stored message to its run, in memory or not. One that has come to memory since the message was sent may have
+    /// read it in the store, and even have taken it and left in between: it reads again.
+    fn hand_over(&self, to: Recipient, message: Message) {
         // With the lock held, or the run could leave memory before the message is in its inbox.
-        if let Some(inbox) = self.residents().get(&to) {
-            return inbox.push(message);
+        if let Some(inbox) = self.residents().get(&to.run) {
+            let is_the_same = to.inbox.is_some_and(|known| Arc::ptr_eq(&known, inbox));
+            return if is_the_same { inbox.push(message) } else { inbox.nudge() };
         }
-        self.wake(to);
+        self.wake(to.run);
     }
 
     /// From now on, a run and all below it are taken up.
