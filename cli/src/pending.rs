@@ -73,13 +73,12 @@ impl Pending {
 
     /// The weightiest of it: what becomes of the run, and who asked for that.
     pub(crate) fn weightiest(&self) -> Option<(&'static str, Request)> {
-        if let (None, Some((landed, request))) = (&self.end, &self.settled) {
-            return Some((if *landed { "settled as landed" } else { "settled as not landed" }, request.clone()));
-        }
-        Some(match (&self.end, &self.answer, &self.pause) {
+        Some(match (&self.end, &self.settled, &self.answer, &self.pause) {
             (Some((End::Terminated, request)), ..) => ("terminated", request.clone()),
             (Some((End::Cancelled, request)), ..) => ("cancelled", request.clone()),
-            (_, Some(said), _) => {
+            (_, Some((true, request)), ..) => ("settled as landed", request.clone()),
+            (_, Some((false, request)), ..) => ("settled as not landed", request.clone()),
+            (.., Some(said), _) => {
                 let request = Request { by: said.by.clone(), why: said.why.clone() };
                 (if said.approved { "merged" } else { "sent back to its agent" }, request)
             }

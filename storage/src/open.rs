@@ -12,7 +12,7 @@ use crate::blob::Source;
 use crate::flaw::io;
 use crate::ledger::{page, unreadable};
 use crate::quiet::caught;
-use crate::salvage::{SALVAGED, guard};
+use crate::salvage::{SALVAGED, guard, put_in_place};
 use crate::wire::{pack, v1};
 use crate::witness::{self, State, Witness};
 use crate::{files, key, record};
@@ -42,11 +42,9 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
     files::create_directory(directory)?;
     let lock = lock(directory)?;
     let log = directory.join("log");
-    let salvaged = directory.join(SALVAGED);
-    if !log.exists() && salvaged.exists() {
+    if !log.exists() && directory.join(SALVAGED).exists() {
         // Who put it there died before the last step.
-        std::fs::rename(&salvaged, &log).map_err(|error| io("naming", &log, &error))?;
-        witness::remove(directory)?;
+        put_in_place(directory)?;
     }
     if !log.exists() {
         create(directory, &log)?;

@@ -104,8 +104,14 @@ fn put(directory: &Path, content: &Content) -> Result<PathBuf, StoreError> {
     let kept = directory.join(format!("log.damaged-{}", Utc::now().format("%Y%m%dT%H%M%S%.3fZ")));
     std::fs::rename(&log, &kept).map_err(|error| io("moving", &log, &error))?;
     files::sync_directory(directory)?;
-    std::fs::rename(&new, &log).map_err(|error| io("naming", &log, &error))?;
-    witness::remove(directory)?;
-    files::sync_directory(directory)?;
+    put_in_place(directory)?;
     Ok(kept)
+}
+
+/// The last step: the salvaged log is the log, and what was said of the one before is no more.
+pub(crate) fn put_in_place(directory: &Path) -> Result<(), StoreError> {
+    witness::remove(directory)?;
+    let log = directory.join("log");
+    std::fs::rename(directory.join(SALVAGED), &log).map_err(|error| io("naming", &log, &error))?;
+    files::sync_directory(directory)
 }

@@ -36,10 +36,21 @@ pub(crate) enum State {
 }
 
 impl State {
-    const ALL: [(Self, &str); 3] = [(Self::Open, "open"), (Self::Closed, "closed"), (Self::Opening, "opening")];
-
     fn word(self) -> &'static str {
-        Self::ALL.into_iter().find(|(state, _)| *state == self).map_or("open", |(_, word)| word)
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+            Self::Opening => "opening",
+        }
+    }
+
+    /// Open, if nobody knows the word: then nothing is promised of the log.
+    fn of(word: &str) -> Self {
+        match word {
+            "closed" => Self::Closed,
+            "opening" => Self::Opening,
+            _ => Self::Open,
+        }
     }
 }
 
@@ -60,9 +71,8 @@ impl Witness {
     /// What was written last; nothing if that cannot be read: it is no reason to refuse a log that can.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(directory.join(NAME)).ok()?;
-        let (epoch, said) = text.trim_end().split_once(' ')?;
-        let state = State::ALL.into_iter().find(|(_, word)| *word == said).map_or(State::Open, |(state, _)| state);
-        Some(Self { epoch: epoch.parse().ok()?, state })
+        let (epoch, word) = text.trim_end().split_once(' ')?;
+        Some(Self { epoch: epoch.parse().ok()?, state: State::of(word) })
     }
 
     /// Says that the log is written to from now on, for one that says that it is closed.

@@ -114,19 +114,19 @@ pub async fn project_id(root: &Path) -> Result<String, Failure> {
     if let Some(lock) = foreign_lock_at(&common.join("config.lock"), Some(root)).await {
         return Err(Failure::terminal(format!("the settings of {} cannot be written: {lock}", root.display())));
     }
-    let mut written = Git::at(root).args(["config", "--local", "longhaul.id", &id]).run().await;
-    for _ in 0..TRIES_TO_NAME {
-        if written.is_ok() {
-            break;
+    let mut tries_left = TRIES_TO_NAME;
+    loop {
+        let written = Git::at(root).args(["config", "--local", "longhaul.id", &id]).run().await;
+        if written.is_ok() || tries_left == 0 {
+            return written.map(|_| id);
         }
+        tries_left -= 1;
         // Another command that does this at once has the lock for a moment, and writes the same.
         tokio::time::sleep(Duration::from_millis(50)).await;
         if let Some(id) = known_project_id(root).await? {
             return Ok(id);
         }
-        written = Git::at(root).args(["config", "--local", "longhaul.id", &id]).run().await;
     }
-    written.map(|_| id)
 }
 
 /// New bytes on their way to the place of a file; a killed process leaves them.

@@ -138,14 +138,8 @@ pub(crate) enum Ended {
 
 impl Ended {
     /// The word for it that runs are shown with.
-    pub(crate) fn state(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Blocked => "blocked",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
+    pub(crate) fn state(self) -> String {
+        self.to_possible_value().expect("none of them is hidden").get_name().to_owned()
     }
 }
 

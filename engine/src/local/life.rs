@@ -217,7 +217,6 @@ impl Life {
             if self.paused {
                 self.inbox.look();
             }
-            self.read_mail().await?;
             self.obey_terminate().await?;
             let Some(Message { seq, body, .. }) = self.inbox.first_order() else {
                 if !self.paused {
@@ -271,7 +270,6 @@ impl Life {
     }
 
     async fn take_message(&mut self, number: u32) -> Result<Option<Received>, Stop> {
-        self.read_mail().await?;
         let Some(message) = self.inbox.first_message() else { return Ok(None) };
         self.write_taken(number, message.clone()).await?;
         Ok(Received::from_message(message))

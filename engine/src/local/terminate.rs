@@ -17,7 +17,7 @@ impl Life {
         Ok(())
     }
 
-    /// Ends the run if somebody asked for that.
+    /// Ends the run if somebody asked for that. This comes before all other orders and messages, so the mailbox is read here.
     pub(crate) async fn terminate(&mut self) -> Result<bool, Stop> {
         self.read_mail().await?;
         let Some(message) = self.inbox.first_terminate() else { return Ok(false) };

@@ -68,6 +68,9 @@ impl Findings {
 
     /// Messages that were taken already, and have come back with damage to what says that they are gone.
     fn taken(&mut self, run: &RunId, mail: &[(IVec, IVec)], events: &[Event]) {
+        if mail.is_empty() {
+            return;
+        }
         let seq = |event: &Event| match &event.kind {
             EventKind::MessageReceived { message: Some(message), .. } => Some(message.seq),
             _ => None,

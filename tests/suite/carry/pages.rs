@@ -90,6 +90,7 @@ fn a_log_that_was_cut_says_so_in_one_line() {
         copy(world.longhaul.home(), &home);
         fs::write(home.join("log/db"), &whole[..used / part]).unwrap();
         says_one_line(&home);
+        is_made_anew(&home);
     }
 }
 
@@ -101,6 +102,9 @@ fn says_one_line(home: &Path) {
         said.exits(4).says("restore it from a backup").says(&home.display().to_string());
         assert_eq!(shown.len(), 1, "{command:?}: {}", said.talk);
     }
+}
+
+fn is_made_anew(home: &Path) {
     let hurt = longhaul(home);
     hurt.call(&["check"]).exits(4).says("it cannot be opened").says("a backup may hold more").says("check --repair");
     hurt.call(&["check", "--repair"]).exits(0).says("the damaged log is kept as");

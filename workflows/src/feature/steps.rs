@@ -136,11 +136,15 @@ fn before_an_unsealed_session(segment: &[Event], events: &[Event], position: Pos
 /// The command before which a fork must end because it would else have to give up, whatever it is given.
 fn before_giving_up(events: &[Event]) -> Option<u32> {
     let (last, before) = events.split_last()?;
-    let marks = |event: &Event, changes: &[&str]| matches!(&event.kind, EventKind::VersionMarked { change, .. } if changes.contains(&change.as_str()));
+    let marked = |event: &Event| match &event.kind {
+        EventKind::VersionMarked { change, .. } => {
+            [PLAIN_REASONS, LAST_WORDS].into_iter().find(|known| known == change)
+        }
+        _ => None,
+    };
     let is_told_nothing = matches!(last.kind, EventKind::MessageReceived { message: None, .. })
-        && before.last().is_some_and(|event| marks(event, &[LAST_WORDS]));
-    let gives_up = is_told_nothing || marks(last, &[PLAIN_REASONS, LAST_WORDS]);
-    if gives_up { last.kind.command() } else { None }
+        && before.last().and_then(marked) == Some(LAST_WORDS);
+    if is_told_nothing || marked(last).is_some() { last.kind.command() } else { None }
 }
 
 fn next_seal(segment: &[Event], position: Position) -> Option<&Event> {

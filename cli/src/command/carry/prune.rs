@@ -35,7 +35,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
         Some(project) => below(&access, project).await?,
         None => Scope::All,
     };
-    let statuses = arguments.status.iter().map(|status| status.state().to_owned());
+    let statuses = arguments.status.iter().map(|status| status.state());
     let ended_before = Utc::now().checked_sub_signed(arguments.older_than).unwrap_or_default();
     let dry_run = arguments.dry_run;
     let errand = Errand::Prune { scope, ended_before, statuses: statuses.collect(), dry_run };
