@@ -6,6 +6,8 @@ use longhaul_workflows::feature::Approval;
 /// The words that wait for a run; of those that undo each other the last.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
+    /// Whether there is anything at all, for the workflow too.
+    pub(crate) is_something: bool,
     /// To pause or to go on.
     pub(crate) pause: Option<Pause>,
     /// To end, and how.
@@ -34,6 +36,7 @@ impl Pending {
     pub(crate) async fn of(store: &dyn EventStore, run: &RunId) -> Result<Self, StoreError> {
         let mut pending = Self::default();
         for message in store.mailbox(run).await? {
+            pending.is_something = true;
             pending.hear(message.body);
         }
         Ok(pending)

@@ -386,7 +386,8 @@ async fn standing(
     // A run that is to pause still does what it is doing.
     let works = match &summary.status {
         Status::Running => true,
-        Status::Waiting { until } => until.is_some(),
+        // What is in its mailbox is taken by what waits, even if nobody has told it yet.
+        Status::Waiting { until } => until.is_some() || (is_running && pending.is_something),
         _ => false,
     };
     let told = if pending.decides() { pending.words(is_running) } else { None };

@@ -24,7 +24,7 @@ const KEYSPACE: u32 = 1;
 const CACHE: u64 = 64 * 1024 * 1024;
 
 /// How long to wait for the threads of a store that was just closed to let go of the file.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An opened log.
 #[derive(Debug)]

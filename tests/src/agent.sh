@@ -39,6 +39,8 @@ while :; do
     echo "step $step" >>"$file"
     commit "$id: step $step"
     echo "step $step of $steps"
+    # A test has the agent wait here as long as it needs.
+    while [ -e "$LONGHAUL_TEST_JOURNAL/../hold-$id" ]; do sleep 0.05; done
 done
 
 if [ "$habit" = obeys ] && ! grep -q 'From a person: finish it' "$LONGHAUL_PROMPT_FILE"; then habit=never; fi

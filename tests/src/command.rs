@@ -9,9 +9,7 @@ use longhaul_activities::process::owner_id;
 use serde_json::Value;
 
 use crate::terminal::Terminal;
-
-/// How long a command may take before a test gives it up.
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::wait::PATIENCE;
 
 /// The command `longhaul` with a data directory of its own.
 #[derive(Debug, Clone)]

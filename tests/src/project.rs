@@ -203,6 +203,20 @@ impl Project {
         });
     }
 
+    /// Has the agent wait behind its next step for a feature until it is let go, whichever of its sessions that is in.
+    pub fn hold(&self, feature: &str) {
+        fs::write(self.hold_of(feature), "").expect("a file of a test can be written");
+    }
+
+    /// Lets the agent go on.
+    pub fn let_go(&self, feature: &str) {
+        fs::remove_file(self.hold_of(feature)).expect("it was held");
+    }
+
+    fn hold_of(&self, feature: &str) -> PathBuf {
+        self.place().join(format!("hold-{feature}"))
+    }
+
     /// What the agent wrote down. A process that was killed before it could write anything is not in it.
     pub fn marks(&self) -> Vec<Mark> {
         let entries = fs::read_dir(self.journal()).expect("the journal is there");

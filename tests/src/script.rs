@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -12,6 +12,8 @@ use longhaul_engine::{
     Payload, Policy, Probe, RunId, Stop, SystemClock, Workflow, Workflows,
 };
 use longhaul_engine::{Clock, EventStore, StoreError};
+
+use crate::wait::PATIENCE;
 
 /// A workflow as a closure.
 pub struct Script<F>(pub F);
@@ -178,9 +180,13 @@ pub fn new_run(run: &str, workflow: &str, input: &str) -> NewRun {
 
 /// Waits until something holds, at most ten seconds.
 pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
-    while !holds().await {
-        assert!(tokio::time::Instant::now() < deadline, "waited ten seconds in vain: {what}");
+    let begun = Instant::now();
+    loop {
+        let waited = begun.elapsed();
+        if holds().await {
+            return;
+        }
+        assert!(waited < PATIENCE, "waited {waited:?} in vain: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

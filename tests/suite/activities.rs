@@ -10,7 +10,7 @@ use longhaul_engine::{
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
 use longhaul_tests::script::{Counts, Deed, Hands, Step, done, engine_with, id, new_run, script, shape, until};
-use tokio::sync::Notify;
+use tokio::sync::{Barrier, Notify};
 
 /// One call of `Step` or `Deed`, and what it gave.
 fn workflows() -> Workflows {
@@ -224,12 +224,12 @@ async fn too_long_and_too_silent_attempts_end() {
 #[tokio::test]
 async fn a_pool_limits_how_many_run_at_once() {
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (now, peak) = (Arc::clone(&running), Arc::clone(&most));
+    let (now, peak, pairs) = (Arc::clone(&running), Arc::clone(&most), Arc::new(Barrier::new(2)));
     let hands = Hands::<Deed>::new(&Counts::default(), move |input, _| {
-        let (now, peak) = (Arc::clone(&now), Arc::clone(&peak));
+        let (now, peak, pairs) = (Arc::clone(&now), Arc::clone(&peak), Arc::clone(&pairs));
         async move {
             peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            pairs.wait().await;
             now.fetch_sub(1, Ordering::SeqCst);
             Ok(input)
         }

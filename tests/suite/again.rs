@@ -152,15 +152,17 @@ fn what_was_built_on_a_feature_is_asked_again() {
     world.call(&["restart", &world.id("parser", 1), "--reason", "once more"]).exits(0).says("with a fresh work tree");
     let kept = world.project.git(&["for-each-ref", "--format=%(refname)", "refs/longhaul/features"]);
     assert!(kept.contains(&world.id("parser", 1)), "{kept}");
-    world.project.write("plan/parser", "steps=12 pause=0.1 habit=plain\n");
-    world.project.commit("Slower");
+    world.project.write("plan/parser", "steps=2\n");
+    world.project.commit("More to do");
+    world.project.hold("parser");
     let mut run = world.begin(&["run", &world.root]);
-    until("the restart is at work", || world.line("parser")["status"] == "in_progress");
+    world.project.until_at_work("parser");
     let line = world.line("shell");
     assert_eq!((&line["invalidated"], &line["passes"]), (&json!("parser"), &json!(false)), "{line:#}");
     world.call(&["status", &world.root]).exits(0).says("invalidated: parser was taken back");
     world.call(&["fork", &world.id("parser", 1), "--from", "start"]).exits(3).says("longhaul cancel");
     world.call(&["resume", &world.id("parser", 2)]).exits(0).says("nothing to resume");
+    world.project.let_go("parser");
     run.exits(0);
     assert_eq!(world.line("shell")["invalidated"], json!(null));
     assert_eq!(world.sessions(&world.id("shell", 2)), 0, "its gates were asked, and no agent");
@@ -171,7 +173,8 @@ fn what_was_built_on_a_feature_is_asked_again() {
 fn a_running_longhaul_forks_for_others() {
     let never = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
     let obeys = Plan { id: "shell", needs: &[], steps: 1, habit: Habit::Obeys };
-    let world = World::new(&[never, obeys, plain("table", &[], 40)], 0.1, "[limits]\nfailed_gates = 1\n");
+    let world = World::new(&[never, obeys, plain("table", &[], 1)], 0.0, "[limits]\nfailed_gates = 1\n");
+    world.project.hold("table");
     let mut run = world.begin(&["run", &world.root]);
     until("it is blocked", || {
         world.line("shell")["status"] == "blocked" && world.line("parser")["status"] == "blocked"
@@ -184,13 +187,15 @@ fn a_running_longhaul_forks_for_others() {
     world.call(&["resume", &world.id("parser", 1), "--reason", "again"]).exits(0).says("/parser/2  resumed");
     until("it is tried again", || world.line("parser")["run"] == world.id("parser", 2));
     world.call(&["checkpoints", &first]).exits(0).says("session:1").says("session 1, done");
+    world.project.let_go("table");
     run.exits(1);
     world.histories();
 }
 
 #[test]
 fn what_cannot_be_taken_back_says_why() {
-    let world = World::new(&[plain("parser", &[], 8)], 0.1, "");
+    let world = World::new(&[plain("parser", &[], 3)], 0.0, "");
+    world.project.hold("parser");
     world.call(&["fork", "nobody/parser/1", "--from", "start"]).exits(2).says("nothing has run yet");
     let mut run = world.begin(&["run", &world.root]);
     world.project.until_at_work("parser");
@@ -200,6 +205,7 @@ fn what_cannot_be_taken_back_says_why() {
     world.call(&["resume", &id]).exits(0).says("nothing to resume");
     run.terminate();
     run.exits(3);
+    world.project.let_go("parser");
     world.call(&["cancel", &id]).exits(0);
     world.call(&["restart", &id]).exits(3).says("has been told to end");
     world.run().exits(1);

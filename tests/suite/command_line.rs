@@ -58,7 +58,8 @@ impl World {
 
 #[test]
 fn others_ask_and_join_while_one_runs() {
-    let world = World::new(&[plain("parser", &[], 20), plain("table", &["parser"], 1)], 0.1);
+    let world = World::new(&[plain("parser", &[], 2), plain("table", &["parser"], 1)], 0.0);
+    world.project.hold("parser");
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     let status = world.status();
@@ -71,9 +72,10 @@ fn others_ask_and_join_while_one_runs() {
     until("the second run joins", || second.said().contains("joined it"));
     let add = ["feature", "add", "manual", "A manual", "--check", "grep -q finished manual.txt", "--dir", &world.root];
     world.longhaul.call(&add).exits(0).says("added manual");
-    until("the new feature is known", || world.line("manual")["name"] == "A manual");
+    until("the new feature is done too", || world.line("manual")["passes"] == true);
     world.longhaul.call(&add).exits(2).says("manual");
 
+    world.project.let_go("parser");
     run.exits(0);
     second.exits(0);
     assert_eq!(world.landed("main"), ["manual", "parser", "table"]);
@@ -84,10 +86,12 @@ fn others_ask_and_join_while_one_runs() {
 
 #[test]
 fn a_paused_project_ends_its_session_and_goes_on_when_resumed() {
-    let world = World::new(&[plain("parser", &[], 8), plain("table", &["parser"], 1)], 0.1);
+    let world = World::new(&[plain("parser", &[], 2), plain("table", &["parser"], 1)], 0.0);
+    world.project.hold("parser");
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     world.call(&["pause", "--reason", "lunch"]).exits(0).says("paused");
+    world.project.let_go("parser");
     run.exits(3);
     let status = world.status();
     assert_eq!((&status["phase"], &status["stopped_by"]["why"]), (&"paused".into(), &"lunch".into()), "{status:#}");
@@ -102,23 +106,27 @@ fn a_paused_project_ends_its_session_and_goes_on_when_resumed() {
 
 #[test]
 fn a_paused_project_is_resumed_while_it_runs() {
-    let world = World::new(&[plain("parser", &[], 8)], 0.1);
+    let world = World::new(&[plain("parser", &[], 2)], 0.0);
+    world.project.hold("parser");
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     world.call(&["pause"]).exits(0);
     until("the pause is seen", || world.status()["phase"] == "paused");
     world.call(&["resume"]).exits(0);
+    world.project.let_go("parser");
     run.exits(0);
     assert_eq!(world.landed("main"), ["parser"]);
 }
 
 #[test]
 fn a_cancelled_project_stops_at_once_and_can_be_run_again() {
-    let world = World::new(&[plain("parser", &[], 8), plain("table", &[], 1)], 0.2);
+    let world = World::new(&[plain("parser", &[], 3), plain("table", &[], 1)], 0.0);
+    world.project.hold("parser");
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     world.call(&["cancel", "--reason", "too dear"]).exits(0).says("cancelled");
     run.exits(3);
+    world.project.let_go("parser");
     until("the agents are gone", || world.longhaul.left_over().is_empty());
     let status = world.status();
     assert_eq!((&status["phase"], &status["stopped_by"]["why"]), (&"halted".into(), &"too dear".into()), "{status:#}");
@@ -129,11 +137,13 @@ fn a_cancelled_project_stops_at_once_and_can_be_run_again() {
 
 #[test]
 fn a_run_that_is_told_to_end_ends_its_agents_and_can_be_steered_at_rest() {
-    let world = World::new(&[plain("parser", &[], 12), plain("table", &["parser"], 1)], 0.1);
+    let world = World::new(&[plain("parser", &[], 3), plain("table", &["parser"], 1)], 0.0);
+    world.project.hold("parser");
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     run.terminate();
     run.exits(3);
+    world.project.let_go("parser");
     assert!(run.said().contains("nothing is lost"), "{}", run.said());
     until("the agents are gone", || world.longhaul.left_over().is_empty());
     assert_eq!(world.status()["is_running"], false);

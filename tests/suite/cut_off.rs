@@ -15,7 +15,8 @@ fn line(world: &World, feature: &str) -> serde_json::Value {
 
 #[test]
 fn sessions_that_were_cut_off_are_counted() {
-    let world = World::new(&[plain("parser", &[], 300)], 0.1);
+    let world = World::new(&[plain("parser", &[], 3)], 0.0);
+    world.project.hold("parser");
     let mut run = world.begin();
     world.project.until_at_work("parser");
     world.call("cancel .").exits(0);

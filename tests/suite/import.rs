@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use longhaul_tests::command::{Longhaul, Said};
 use longhaul_tests::project::{Plan, Project, plain};
+use longhaul_tests::wait::until;
 use serde_json::{Value, json};
 
 const ADA: &str = include_str!("../../workflows/tests/backlogs/ada.json");
@@ -214,11 +215,14 @@ fn a_list_is_exported_and_read_back() {
 
 #[test]
 fn a_list_is_imported_while_another_process_runs_the_project() {
-    let world = World::new(&[plain("parser", &[], 20)], 0.1);
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    world.project.hold("parser");
     let mut run = world.longhaul.begin(&["run", &world.root], &world.project.place().join("said"));
     let text = r#"[{"description": "A manual", "passes": true, "steps": ["read it"], "id": "manual",
                     "verification_command": "grep -q finished manual.txt"}]"#;
     world.import(text, &[]).exits(0).says("added 1 feature");
+    until("it is done too", || world.project.landed("main") == ["manual"]);
+    world.project.let_go("parser");
     run.exits(0);
     let mut landed = world.project.landed("main");
     landed.sort_unstable();

@@ -11,6 +11,7 @@ use longhaul_tests::command::{Longhaul, Running};
 use longhaul_tests::dice::Dice;
 use longhaul_tests::history::{Counts, Histories};
 use longhaul_tests::project::{Habit, Plan, Project, plain};
+use longhaul_tests::wait::until;
 
 /// A graph with everything that can happen to a feature on its way.
 const PLANS: [Plan; 6] = [
@@ -102,11 +103,7 @@ fn reports_put_aside(sessions: &Path) -> usize {
 }
 
 fn wait_until_nothing_is_left(longhaul: &Longhaul) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !longhaul.left_over().is_empty() {
-        assert!(Instant::now() < deadline, "left over: {:#?}", longhaul.left_over());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("nothing is left over", || longhaul.left_over().is_empty());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
 use longhaul_tests::project::plain;
+use longhaul_tests::wait::until;
 
 use crate::world::World;
 
@@ -17,10 +18,12 @@ fn lock(world: &World, name: &str, age: Duration) -> std::path::PathBuf {
 
 #[test]
 fn locks_in_our_work_trees_and_refs_block_nothing() {
-    let world = World::new(&[plain("parser", &[], 50)], 0.1);
+    let world = World::new(&[plain("parser", &[], 3)], 0.0);
+    world.project.hold("parser");
     let mut run = world.begin();
     world.project.until_at_work("parser");
     assert!(run.kill());
+    until("its agent is gone", || world.longhaul.left_over().is_empty());
     let names = [
         "worktrees/parser/HEAD.lock",
         "worktrees/parser/index.lock",
@@ -33,8 +36,7 @@ fn locks_in_our_work_trees_and_refs_block_nothing() {
     for name in names {
         lock(&world, name, Duration::ZERO);
     }
-    world.project.write("plan/parser", "steps=3\n");
-    world.project.commit("Less to do");
+    world.project.let_go("parser");
     world.run().exits(0);
     assert_eq!(world.project.landed("main"), ["parser"]);
 }
@@ -88,11 +90,13 @@ fn a_lock_of_the_target_branch_makes_finished_work_wait() {
 
 #[test]
 fn what_our_own_git_left_in_the_checkout_is_put_right_by_the_next_run() {
-    let world = World::new(&[plain("parser", &[], 1), plain("table", &["parser"], 20)], 0.1);
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &["parser"], 3)], 0.0);
+    world.project.hold("table");
     let mut run = world.begin();
     world.project.until_at_work("table");
     run.terminate();
     run.exits(3);
+    world.project.let_go("table");
     // As it is when git is killed together with us, while it moves the checkout: the list is aside, and removed.
     let (root, id) = (world.project.root(), world.project_id());
     let list = world.project.read("feature_list.json");

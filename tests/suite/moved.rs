@@ -13,12 +13,14 @@ fn other(world: &World) -> String {
 
 #[test]
 fn a_moved_project_goes_on_with_what_was_in_flight() {
-    let repairs = Plan { id: "parser", needs: &[], steps: 8, habit: Habit::Repairs };
-    let world = World::new(&[repairs, plain("table", &["parser"], 2)], 0.1);
+    let repairs = Plan { id: "parser", needs: &[], steps: 3, habit: Habit::Repairs };
+    let world = World::new(&[repairs, plain("table", &["parser"], 2)], 0.0);
+    world.project.hold("parser");
     let mut run = world.begin();
     world.project.until_at_work("parser");
     run.terminate();
     run.exits(3);
+    world.project.let_go("parser");
     let there = other(&world);
     std::fs::rename(&world.root, &there).unwrap();
     let said = world.longhaul.call(&["doctor", &there]);

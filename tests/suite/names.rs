@@ -70,10 +70,11 @@ fn every_verb_finds_a_run_by_all_of_its_names() {
 #[test]
 fn every_verb_finds_a_run_through_the_process_that_has_the_log() {
     let world = World::with_settings(
-        &[NEVER, plain("table", &["parser"], 1), plain("manual", &[], 300)],
+        &[NEVER, plain("table", &["parser"], 1), plain("manual", &[], 1)],
         0.1,
         "[limits]\nfailed_gates = 1\n",
     );
+    world.project.hold("manual");
     let mut run = world.begin();
     world.project.until_at_work("manual");
     until("it is blocked", || world.call("why parser").out.contains("given up"));
@@ -85,7 +86,8 @@ fn every_verb_finds_a_run_through_the_process_that_has_the_log() {
 
 #[test]
 fn a_feature_goes_before_a_directory_that_is_called_like_it() {
-    let world = World::new(&[plain("parser", &[], 300), plain("table", &[], 1)], 0.1);
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &[], 1)], 0.0);
+    world.project.hold("parser");
     let mut run = world.begin();
     world.project.until_at_work("parser");
     let there = |name: &str| {

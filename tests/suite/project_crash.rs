@@ -19,6 +19,7 @@ use longhaul_tests::dying::{DyingStore, Side};
 use longhaul_tests::history::{Histories, workflows};
 use longhaul_tests::project::{Habit, Plan, Project};
 use longhaul_tests::script::id;
+use longhaul_tests::wait::PATIENCE;
 use longhaul_tests::witness::Witness;
 use longhaul_workflows::contracts::{LoadBacklog, ProjectRef, RunChecks, RunSession, RunSetup};
 use longhaul_workflows::project::{Phase, ProjectInput, ProjectView, ProjectWorkflow, signal};
@@ -35,8 +36,6 @@ const PLANS: [Plan; 3] = [
 const EVERY: usize = 7;
 /// How many projects run at once.
 const THREADS: usize = 3;
-/// How long one life may take.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Where a first life ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

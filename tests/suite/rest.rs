@@ -1,26 +1,26 @@
 //! What is told to runs at rest, and what a second wish to stop does: on the real program.
 
-use std::time::{Duration, Instant};
-
 use longhaul_tests::project::plain;
 use longhaul_tests::wait::until;
 
 use crate::world::World;
 
 /// A project whose agent was at work on `parser` when the process that ran it was told to end.
-fn cut(steps: u32) -> World {
-    let world = World::new(&[plain("parser", &[], steps)], 0.1);
+fn cut() -> World {
+    let world = World::new(&[plain("parser", &[], 3)], 0.0);
+    world.project.hold("parser");
     let mut run = world.begin();
     world.project.until_at_work("parser");
     run.terminate();
     run.exits(3);
+    world.project.let_go("parser");
     world
 }
 
 #[test]
 fn a_pause_at_rest_starts_no_agent() {
     for told in ["pause parser", "pause ."] {
-        let world = cut(300);
+        let world = cut();
         let sessions = world.project.marks().len();
         world.call(told).exits(0).says("when it is run again");
         world.run().exits(3);
@@ -30,8 +30,6 @@ fn a_pause_at_rest_starts_no_agent() {
         assert_eq!(world.project.marks().len(), sessions, "{told}: no agent is started");
         let listed = world.json("list --feature parser");
         assert_eq!(listed["runs"][0]["status"], "paused", "{listed:#}");
-        world.project.write("plan/parser", "steps=3\n");
-        world.project.commit("Less to do");
         world.call(&told.replace("pause", "resume")).exits(0);
         world.run().exits(0);
         assert_eq!(world.json("describe parser")["cost"]["sessions"], 2, "{told}: both attempts were paid for");
@@ -41,12 +39,10 @@ fn a_pause_at_rest_starts_no_agent() {
 #[test]
 fn a_paused_project_can_be_cancelled_and_terminated_at_rest() {
     for verb in ["cancel", "terminate"] {
-        let world = cut(300);
+        let world = cut();
         world.call("pause .").exits(0);
         world.run().exits(3);
         world.call(&format!("{verb} .")).exits(0).says("when it is run again");
-        world.project.write("plan/parser", "steps=3\n");
-        world.project.commit("Less to do");
         world.run().exits(0);
         let first = world.json(&format!("describe {}/parser/1", world.project_id()));
         assert_eq!(first["status"], "cancelled", "{verb}: {first:#}");
@@ -55,18 +51,17 @@ fn a_paused_project_can_be_cancelled_and_terminated_at_rest() {
 
 #[test]
 fn who_wants_it_to_stop_twice_does_not_wait_for_agents() {
-    let world = World::new(&[plain("parser", &[], 300)], 0.1);
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
     let plan = world.project.read("plan/parser");
     world.project.write("plan/parser", &format!("trap '' TERM INT HUP\n{plan}"));
     world.project.commit("An agent that does not want to end");
+    world.project.hold("parser");
     let mut run = world.begin();
     world.project.until_at_work("parser");
-    let begun = Instant::now();
     run.terminate();
     until("it says that it stops", || run.said().contains("once more, and they are killed"));
-    std::thread::sleep(Duration::from_millis(300));
     run.terminate();
     run.exits(3);
-    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert!(run.said().contains("killing the agents"), "{}", run.said());
     until("its agent is gone", || world.longhaul.left_over().is_empty());
 }

@@ -85,7 +85,7 @@ fn a_feature_waits_for_approval_and_goes_back_when_it_is_denied() {
     assert_eq!(world.line("table")["step"], "waiting for approval");
 
     // Something else is being done, so that the process that runs it stays.
-    world.project.write("plan/shell", "steps=40 pause=0.1\n");
+    world.project.hold("shell");
     let check = "grep -q finished shell.txt";
     world.longhaul.call(&["feature", "add", "shell", "A shell", "--check", check, "--dir", &world.root]).exits(0);
     world.project.commit("Ask for a shell");
@@ -94,9 +94,12 @@ fn a_feature_waits_for_approval_and_goes_back_when_it_is_denied() {
     let deny = ["deny", "table", "--why", "wider columns, please", "--by", "ann", "-o", "json"];
     let said = world.tell(&deny);
     assert_eq!((&said.json()["by"], &said.json()["why"]), (&"ann".into(), &"wider columns, please".into()));
+    until("it was gone over", || {
+        let line = world.line("table");
+        (&line["step"], &line["sessions"]) == (&"waiting for approval".into(), &2.into())
+    });
+    world.project.let_go("shell");
     run.exits(3);
-    let line = world.line("table");
-    assert_eq!((&line["step"], &line["sessions"]), (&"waiting for approval".into(), &2.into()), "{line:#}");
     world.tell(&["approve", "--filter", "kind=feature", "--yes"]).exits(0).says("approved");
     world.run().exits(0);
     assert_eq!(world.project.landed("main").len(), 3);
@@ -131,9 +134,10 @@ fn one_feature_may_ask_for_approval_by_itself_and_denials_have_an_end() {
 
 #[test]
 fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
-    let repairs = Plan { id: "parser", needs: &[], steps: 6, habit: Habit::Repairs };
-    let world = World::new(&[repairs], 0.1, "");
+    let repairs = Plan { id: "parser", needs: &[], steps: 2, habit: Habit::Repairs };
+    let world = World::new(&[repairs], 0.0, "");
     world.keep_prompts("parser");
+    world.project.hold("parser");
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     world.tell(&["steer", "parser", "write it with tabs", "--why", "house style"]).exits(0).says("told");
@@ -147,6 +151,7 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
     );
     world.tell(&["signal", "parser", "note", "and keep it short"]).exits(2).says("no JSON");
     world.tell(&["signal", "parser", "longhaul.terminate"]).exits(2).says("Longhaul's own");
+    world.project.let_go("parser");
     run.exits(0);
     assert!(!world.prompt(1).contains("with tabs"));
     for text in ["From a person: write it with tabs", "From a person: and keep it short"] {
@@ -165,7 +170,8 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
 
 #[test]
 fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() {
-    let world = World::new(&[plain("parser", &[], 300), plain("table", &[], 1)], 0.1, "");
+    let world = World::new(&[plain("parser", &[], 5), plain("table", &[], 1)], 0.0, "");
+    world.project.hold("parser");
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     let id = world.line("parser")["run"].as_str().unwrap_or_default().to_owned();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use longhaul_workflows::backlog::{EntryState, Feature, FeatureId, FeatureList};
 
 use super::error::FilesError;
-use super::place::{Durable, Place, is_missing, replace};
+use super::place::{Durable, Place, is_missing, replace_if};
 
 /// Keeps the states in the list.
 #[derive(Debug, Default)]
@@ -74,8 +74,9 @@ impl ListFile {
             self.right = Some(stamp);
             return Ok(());
         }
-        if fs::read(&path).map_err(FilesError::file("read", &path))? == bytes {
-            let written = replace(&path, list.to_text().as_bytes(), Durable::Yes)?;
+        // Somebody may have edited it meanwhile: the next look takes that up.
+        let is_as_read = || fs::read(&path).is_ok_and(|now| now == bytes);
+        if let Some(written) = replace_if(&path, list.to_text().as_bytes(), Durable::Yes, is_as_read)? {
             self.right = Some(Stamp::of(&path, &written));
         }
         Ok(())

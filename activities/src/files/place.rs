@@ -33,7 +33,7 @@ impl Place {
         if holds(&path, text.as_bytes()) {
             return Ok(());
         }
-        replace(&path, text.as_bytes(), Durable::No).map(drop)
+        replace_if(&path, text.as_bytes(), Durable::No, || true).map(drop)
     }
 }
 
@@ -45,9 +45,15 @@ pub(super) enum Durable {
     No,
 }
 
-/// Puts new bytes in the place of a file. A symbolic link there is replaced, not followed.
-pub(super) fn replace(path: &Path, bytes: &[u8], durable: Durable) -> Result<Metadata, FilesError> {
-    let write = || -> io::Result<Metadata> {
+/// Puts new bytes in the place of a file, if it is still the one to be replaced; that is asked last, for bringing bytes to
+/// disk may take long. `None`: it is not. A symbolic link there is replaced, not followed.
+pub(super) fn replace_if(
+    path: &Path,
+    bytes: &[u8],
+    durable: Durable,
+    is_still: impl FnOnce() -> bool,
+) -> Result<Option<Metadata>, FilesError> {
+    let write = || -> io::Result<Option<Metadata>> {
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(folder)?;
         file.write_all(bytes)?;
@@ -55,7 +61,10 @@ pub(super) fn replace(path: &Path, bytes: &[u8], durable: Durable) -> Result<Met
         if durable == Durable::Yes {
             file.as_file().sync_all()?;
         }
-        file.persist(path)?.metadata()
+        if !is_still() {
+            return Ok(None);
+        }
+        file.persist(path)?.metadata().map(Some)
     };
     write().map_err(FilesError::file("write", path))
 }

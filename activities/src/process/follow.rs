@@ -74,10 +74,22 @@ impl Running {
                 },
                 () = until(give_up_at) => return why,
             };
+            if matches!(reason, Why::Silent(_)) && self.has_spoken(&mut buffer).await {
+                deadlines[1] = silent();
+                continue;
+            }
             why = Some(reason);
             self.control = None;
             give_up_at = Some(Instant::now() + grace + SUPERVISOR_LATE);
         }
+    }
+
+    /// Takes the output that is there already, if there is some: we may have been held up, and not the program.
+    async fn has_spoken(&mut self, buffer: &mut [u8]) -> bool {
+        let waiting = tokio::time::timeout(Duration::ZERO, read(&mut self.stream, buffer)).await;
+        let Ok(Some(length)) = waiting else { return false };
+        self.output.take(&buffer[..length]);
+        true
     }
 
     /// What the supervisor said, after the rest of the output is read. `None`: it died, or never came to an end.

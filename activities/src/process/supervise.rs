@@ -197,17 +197,19 @@ async fn end_tree(program: &mut Program, children: &mut SignalStream, stop: &mut
     let own = std::process::id().cast_signed();
     let mut kill_at = Instant::now() + grace;
     let give_up_at = kill_at + LAST_RESORT;
-    let mut told = HashSet::new();
+    let (mut told, mut has_killed) = (HashSet::new(), false);
     loop {
         let left = tree::descendants(own, program.pid.as_raw());
         // After the look: what the look saw as ended is reaped for certain.
         program.reap();
         let now = Instant::now();
-        if (left.is_empty() && program.ending.is_some()) || now >= give_up_at {
+        // We may have been held up ourselves: nobody is given up who was not killed.
+        if (left.is_empty() && program.ending.is_some()) || (now >= give_up_at && has_killed) {
             return left;
         }
+        has_killed = now >= kill_at;
         for pid in left {
-            if now >= kill_at {
+            if has_killed {
                 let _ = signal::kill(Pid::from_raw(pid), Signal::SIGKILL);
             } else if told.insert(pid) {
                 let _ = signal::kill(Pid::from_raw(pid), Signal::SIGTERM);

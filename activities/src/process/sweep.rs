@@ -54,15 +54,18 @@ fn mark(variable: &str, value: &str) -> String {
 fn end_marked(marks: &[String]) -> Vec<Swept> {
     let begun = Instant::now();
     let mut swept = BTreeMap::new();
+    let mut has_killed = false;
     loop {
         let left = marked(marks);
         let passed = begun.elapsed();
-        if left.is_empty() || passed >= GIVE_UP {
+        // We may have been held up ourselves: nobody is given up who was not killed.
+        if left.is_empty() || (passed >= GIVE_UP && has_killed) {
             break;
         }
+        has_killed = passed >= GRACE;
         for process in left {
             let pid = Pid::from_raw(process.pid);
-            if passed >= GRACE {
+            if has_killed {
                 let _ = signal::kill(pid, Signal::SIGKILL);
             } else if !swept.contains_key(&process.pid) {
                 let _ = signal::kill(pid, Signal::SIGTERM);

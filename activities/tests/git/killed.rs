@@ -67,8 +67,8 @@ async fn a_lock_that_an_agent_left_when_it_was_killed_holds_up_nothing() {
     let world = World::new();
     world.open("login").await;
     let lock = world.root.join(".git/packed-refs.lock");
-    write(&world.root, ".git/packed-refs.lock", "");
     let begun = std::time::Instant::now();
+    write(&world.root, ".git/packed-refs.lock", "");
     world.close("login").await;
     assert!(!world.exists("longhaul/login") && !lock.exists());
     assert!(begun.elapsed() >= Duration::from_secs(1), "a fresh one may still be somebody's");

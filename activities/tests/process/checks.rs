@@ -9,8 +9,15 @@ use longhaul_workflows::contracts::{ChecksInput, ChecksReport, ProjectRef, RunCh
 use super::support::{World, attempt, supervisor};
 
 async fn perform(world: &World, checks: &[(&str, &str)]) -> Result<ChecksReport, Failure> {
-    let check =
-        |(name, run): &(&str, &str)| Check { name: (*name).into(), run: (*run).into(), timeout_seconds: Some(2) };
+    perform_within(None, world, checks).await
+}
+
+async fn perform_within(
+    timeout_seconds: Option<u64>,
+    world: &World,
+    checks: &[(&str, &str)],
+) -> Result<ChecksReport, Failure> {
+    let check = |(name, run): &(&str, &str)| Check { name: (*name).into(), run: (*run).into(), timeout_seconds };
     let input = ChecksInput {
         project: ProjectRef { id: "shop".into(), root: world.text_path("root") },
         feature: FeatureId::new("login").unwrap(),
@@ -39,7 +46,7 @@ async fn checks_stop_at_the_first_that_fails() {
 #[tokio::test]
 async fn a_check_that_takes_too_long_has_failed() {
     let world = World::with_git();
-    let report = perform(&world, &[("slow", "sleep 600")]).await.unwrap();
+    let report = perform_within(Some(2), &world, &[("slow", "sleep 600")]).await.unwrap();
     assert_eq!(
         report.failed().map(longhaul_workflows::contracts::Evidence::ending),
         Some("timed out after 2 s".into())

@@ -1,8 +1,5 @@
 //! Whole trees of processes: whatever happens, nothing is left of them.
 
-use std::time::Duration;
-
-use longhaul_activities::process::Limits;
 use longhaul_engine::FailureKind;
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
@@ -66,10 +63,10 @@ async fn processes_in_a_session_of_their_own_are_ended_too() {
 #[tokio::test]
 async fn a_stopped_process_is_ended_too() {
     let world = World::new();
-    let mut spec = world.spec("echo $$ >>pids; kill -STOP $$; exit 0");
-    spec.limits = Limits { total: Some(Duration::from_secs(1)), silence: None };
-    let finished = world.run(&spec).await.unwrap();
-    assert_eq!(finished.ending(), "timed out after 1 s");
+    let spec = world.spec("echo $$ >>pids; kill -STOP $$; exit 0");
+    let at_work = async { drop(wait_for("its pid", || world.pids(1)).await) };
+    let failure = world.runner().run_until(&spec, &attempt("run", 0), at_work).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Cancelled);
     wait_until_gone(&world.pids(1).unwrap()).await;
 }
 

@@ -10,6 +10,7 @@ use anyhow::Result;
 use longhaul_engine::{RunId, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{Output, Run};
 use crate::document::{self, Titled};
@@ -160,7 +161,6 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Res
         let documents = watch(&access, projects).await?;
         let ours: Vec<_> = projects.iter().map(|project| project.id.clone()).collect();
         others_settle(&desk, &access, &ours).await?;
-        desk.all_answered().await;
         anyhow::Ok(documents)
     };
     let documents = tokio::select! {
@@ -177,7 +177,7 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Res
 
 /// Joins the process that owns the log; `None` if that one ended before our projects settled.
 async fn as_guest(data_dir: &Path, projects: &[Project]) -> Result<Option<Option<Vec<StatusDocument>>>> {
-    let Some(access @ Access::Remote(_)) = Access::reach(data_dir).await? else { return Ok(None) };
+    let Some(access) = Access::reach_owner(data_dir).await? else { return Ok(None) };
     term::say("another Longhaul runs this log: joined it");
     tokio::select! {
         documents = watch(&access, projects) => match documents {
@@ -227,9 +227,10 @@ pub(super) async fn status(access: &Access, project: &RunId) -> Result<StatusDoc
     }
 }
 
-/// Others may have joined us with projects of their own: they settle before we go.
+/// Others may have joined us with projects of their own: they settle before we go. Who comes later is not taken up.
 pub(super) async fn others_settle(desk: &Desk, access: &Access, ours: &[RunId]) -> Result<()> {
     let mut watched: Vec<Watched> = Vec::new();
+    let mut is_closed = false;
     loop {
         for run in desk.engaged() {
             let known = watched.iter().any(|project| project.id == run) || ours.contains(&run);
@@ -242,10 +243,14 @@ pub(super) async fn others_settle(desk: &Desk, access: &Access, ours: &[RunId]) 
             let document = status(access, &project.id).await?;
             all_settled &= is_settled(project, &document);
         }
-        if all_settled {
-            return Ok(());
+        match (all_settled, is_closed) {
+            (true, true) => return Ok(()),
+            // What somebody was answered just now counts as well.
+            (true, false) => desk.close().await,
+            (false, true) => desk.reopen().await,
+            (false, false) => tokio::time::sleep(LOOK).await,
         }
-        tokio::time::sleep(LOOK).await;
+        is_closed = all_settled;
     }
 }
 
@@ -267,10 +272,12 @@ fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
 
 /// Stops because somebody wants that; who wants it once more has no time for the grace that agents are given.
 pub(super) async fn stop_on_request(data_dir: &Path, desk: &Desk) {
+    // Before it is offered: who takes it up at once is heard.
+    let mut interrupts = Interrupts::listen();
     term::say("stopping: agents that are at work are ended; once more, and they are killed");
     let hurry = async {
         loop {
-            interrupted().await;
+            interrupts.next().await;
             term::say("killing the agents that are at work");
             longhaul_activities::process::hurry(data_dir);
         }
@@ -283,12 +290,25 @@ pub(super) async fn stop_on_request(data_dir: &Path, desk: &Desk) {
 
 /// Resolves when somebody wants this process to end.
 pub(super) async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut kinds else { return std::future::pending().await };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
+    Interrupts::listen().next().await;
+}
+
+/// The signals by which somebody wants this process to end.
+struct Interrupts([std::io::Result<Signal>; 3]);
+
+impl Interrupts {
+    /// Listens from now on.
+    fn listen() -> Self {
+        Self([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal))
+    }
+
+    /// The next of them; none, if the system lets us hear none.
+    async fn next(&mut self) {
+        let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut self.0 else { return std::future::pending().await };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
     }
 }

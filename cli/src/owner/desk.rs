@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use chrono::Utc;
 use longhaul_activities::git::{self, GitHandlers};
@@ -53,6 +54,13 @@ pub(crate) enum Ask {
     Look { what: look::Question },
     /// Carry runs out or in, prune, check.
     Carry { what: Errand },
+}
+
+impl Ask {
+    /// Whether it may be asked twice: nothing changes by it.
+    pub(super) fn only_looks(&self) -> bool {
+        matches!(self, Self::Status { .. } | Self::Select { .. } | Self::Batch { .. } | Self::Look { .. })
+    }
 }
 
 /// The answer.
@@ -112,7 +120,12 @@ pub(crate) enum Answer {
     Failed {
         reason: String,
     },
+    /// It was not taken up: the process is about to end.
+    Leaving,
 }
+
+/// How long the end of a process waits for answers that others wait for.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// A log and, if this process owns it for running, its engine.
 pub(crate) struct Desk {
@@ -128,8 +141,8 @@ pub(crate) struct Desk {
     pub(super) git: GitHandlers,
     /// Held while a feature is taken back and its new run is not in the log yet.
     pub(super) taking_back: tokio::sync::Mutex<()>,
-    /// Held by everybody who is being answered.
-    pub(super) answering: RwLock<()>,
+    /// Whether nobody is answered any more; held by everybody who is being answered.
+    pub(super) is_closed: RwLock<bool>,
 }
 
 impl Desk {
@@ -145,8 +158,8 @@ impl Desk {
 
     fn of(log: Arc<SledStore>, engine: Option<Engine>, git: GitHandlers) -> Arc<Self> {
         let (engaged, batches) = (Mutex::default(), OpenBatches::default());
-        let (taking_back, answering) = (tokio::sync::Mutex::default(), RwLock::default());
-        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches, taking_back, answering })
+        let (taking_back, is_closed) = (tokio::sync::Mutex::default(), RwLock::default());
+        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches, taking_back, is_closed })
     }
 
     /// The ids of the projects that this process runs.
@@ -158,13 +171,20 @@ impl Desk {
         self.engaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until everybody who asked has an answer: what a project comes to rest by may be what somebody waits for.
-    pub(crate) async fn all_answered(&self) {
-        drop(self.answering.write().await);
+    /// Waits until everybody who asked has an answer, and takes nothing more up: who asks then is to ask whoever has the
+    /// log next.
+    pub(crate) async fn close(&self) {
+        *self.is_closed.write().await = true;
     }
 
-    /// Stops the engine, if there is one.
+    /// Takes questions up again.
+    pub(crate) async fn reopen(&self) {
+        *self.is_closed.write().await = false;
+    }
+
+    /// Stops the engine, if there is one. Nothing more is taken up; who is being answered gets the answer, if it comes soon.
     pub(crate) async fn stop(&self) {
+        let _ = tokio::time::timeout(LAST_ANSWERS, self.close()).await;
         if let Some(engine) = &self.engine {
             engine.stop().await;
         }

@@ -47,8 +47,22 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    /// Reaches the log; `None` if there is none yet.
+    /// Reaches the log; `None` if there is none yet. If another process owns it and goes away before it answers, whoever
+    /// comes next is asked.
     pub(crate) async fn reach(data_dir: &Path) -> Result<Option<Self>> {
+        Ok(Self::reach_now(data_dir).await?.map(|access| match access {
+            Self::Remote(remote) => Self::Remote(remote.or_next(data_dir)),
+            access @ Self::Local(_) => access,
+        }))
+    }
+
+    /// Reaches the process that runs the log, and nobody after it; `None` if none does. One that is just starting is waited
+    /// for.
+    pub(crate) async fn reach_owner(data_dir: &Path) -> Result<Option<Self>> {
+        Ok(Self::reach_now(data_dir).await?.filter(|access| matches!(access, Self::Remote(_))))
+    }
+
+    async fn reach_now(data_dir: &Path) -> Result<Option<Self>> {
         let mut waiting = Waiting::default();
         loop {
             if let Some(remote) = Remote::connect(data_dir).await {
@@ -85,7 +99,7 @@ impl Access {
         }
     }
 
-    /// Reaches the process that runs the log, if there is one.
+    /// Reaches the process that runs the log, if one answers now.
     pub(crate) async fn at_owner(data_dir: &Path) -> Option<Self> {
         Remote::connect(data_dir).await.map(Self::Remote)
     }
@@ -93,8 +107,29 @@ impl Access {
     /// Asks something of the log.
     pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer> {
         match self {
-            Self::Remote(remote) => remote.ask(&ask).await,
             Self::Local(desk) => Ok(desk.answer(ask).await),
+            Self::Remote(remote) => match (remote.ask(&ask).await, &remote.next) {
+                (Err(gone), Some(data_dir)) if gone.allows(&ask) => Self::ask_next(data_dir, &ask).await,
+                (answer, _) => Ok(answer?),
+            },
+        }
+    }
+
+    /// Asks whoever has the log when its owner is gone.
+    async fn ask_next(data_dir: &Path, ask: &Ask) -> Result<Answer> {
+        let mut waiting = Waiting::default();
+        loop {
+            let Some(access) = Self::reach_now(data_dir).await? else {
+                anyhow::bail!("the log in {} is not there any more", data_dir.display());
+            };
+            match access {
+                Self::Local(desk) => return Ok(desk.answer(ask.clone()).await),
+                Self::Remote(owner) => match owner.ask(ask).await {
+                    Err(gone) if gone.allows(ask) => {}
+                    answer => return Ok(answer?),
+                },
+            }
+            waiting.a_little(data_dir, "that is about to end".into()).await?;
         }
     }
 }

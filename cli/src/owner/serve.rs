@@ -62,8 +62,9 @@ async fn converse(desk: Arc<Desk>, mut stream: UnixStream) {
     if BufReader::new(reader.take(QUESTION_MAX)).read_line(&mut line).await.is_err() || line.is_empty() {
         return;
     }
-    let _answering = desk.answering.read().await;
+    let is_closed = desk.is_closed.read().await;
     let answer = match serde_json::from_str::<Ask>(&line) {
+        _ if *is_closed => Answer::Leaving,
         Ok(ask) => desk.answer(ask).await,
         Err(error) => Answer::Refused { reason: format!("the running Longhaul does not understand this: {error}") },
     };

@@ -8,7 +8,8 @@ use super::world::World;
 
 #[test]
 fn a_work_tree_is_kept_as_it_is_while_an_agent_works_in_it() {
-    let world = World::new(&[plain("parser", &[], 8)], 0.1, "");
+    let world = World::new(&[plain("parser", &[], 3)], 0.0, "");
+    world.project.hold("parser");
     let mut run = world.begin(&["run", &world.root]);
     world.project.until_at_work("parser");
     let id = world.id("parser", 1);
@@ -16,6 +17,7 @@ fn a_work_tree_is_kept_as_it_is_while_an_agent_works_in_it() {
     std::fs::write(tree.join("draft.txt"), "a draft\n").unwrap();
     world.call(&["checkpoint", &id, "--note", "half way", "--reason", "to be sure"]).exits(0).says("checkpoint:1");
     world.call(&["checkpoint", &world.id("parser", 1)]).exits(0).says("checkpoint:2");
+    world.project.let_go("parser");
     run.exits(0);
     let kept = format!("refs/longhaul/checkpoints/{id}/1");
     assert_eq!(world.project.git(&["show", &format!("{kept}:draft.txt")]), "a draft");

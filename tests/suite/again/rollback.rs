@@ -57,8 +57,10 @@ fn a_checkout_with_changes_and_a_commit_of_elsewhere_are_refused() {
 
 #[test]
 fn a_running_project_is_halted_first_and_work_on_what_is_undone_begins_anew() {
-    let plans = [plain("parser", &[], 1), plain("table", &["parser"], 12), plain("shell", &["parser"], 12)];
-    let world = World::new(&plans, 0.1, "");
+    let plans = [plain("parser", &[], 1), plain("table", &["parser"], 2), plain("shell", &["parser"], 2)];
+    let world = World::new(&plans, 0.0, "");
+    world.project.hold("table");
+    world.project.hold("shell");
     let mut run = world.begin(&["run", &world.root]);
     world.project.until_at_work("table");
     let first = world.project.git(&["rev-list", "--max-parents=0", "main"]);
@@ -68,6 +70,8 @@ fn a_running_project_is_halted_first_and_work_on_what_is_undone_begins_anew() {
     assert_eq!(world.project.git(&["branch", "--format=%(refname:short)"]), "main", "what stood on it is closed");
     assert_eq!(world.project.read("parser.txt"), "");
     until("the agents are gone", || world.longhaul.left_over().is_empty());
+    world.project.let_go("table");
+    world.project.let_go("shell");
     world.run().exits(0);
     let mut landed = world.project.landed("main");
     landed.sort_unstable();
@@ -101,17 +105,17 @@ fn a_project_stays_halted_when_the_rollback_changes_its_list() {
     world.call(&["feature", "add", "shell", "A shell", "--check", check, "--dir", &world.root]).exits(0);
     world.project.commit("Ask for a shell");
     // Another project keeps the process up, which looks at the lists of both.
-    let other = Project::new(&[plain("wait", &[], 200)], 0.1);
+    let other = Project::new(&[plain("wait", &[], 1)], 0.0);
+    other.hold("wait");
     let run = world.begin(&["run", &world.root, &other.root().to_string_lossy()]);
     until("the shell has landed", || world.line("shell")["passes"] == true);
     until("the list says so", || world.project.git(&["status", "--porcelain"]).is_empty());
     other.until_at_work("wait");
     rollback(&world, "parser").exits(0).says("table");
     assert!(!world.project.read("feature_list.json").contains("shell"), "the list of then has no shell");
-    std::thread::sleep(Duration::from_secs(3));
-    let status = world.longhaul.status(world.root.as_ref());
-    assert_eq!(status["phase"], "halted", "{status:#}");
-    assert_eq!(status["features"].as_array().map(Vec::len), Some(2), "the list is read again all the same");
+    let status = || world.longhaul.status(world.root.as_ref());
+    until("the list is read again", || status()["features"].as_array().map(Vec::len) == Some(2));
+    assert_eq!(status()["phase"], "halted", "{:#}", status());
     assert_eq!(world.project.landed("main"), ["parser"]);
 
     // An edit of the list by hand is taken up, and lifts nothing either.

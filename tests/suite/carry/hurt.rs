@@ -63,7 +63,8 @@ fn one_repair_is_enough_for_a_payload_that_is_not_what_was_written() {
 
 #[test]
 fn a_log_in_use_is_mended_while_a_project_is_worked_on() {
-    let mut world = World::new(&[plain("parser", &[], 40)], 0.15);
+    let mut world = World::new(&[plain("parser", &[], 1)], 0.0);
+    world.project.hold("parser");
     let mut run = world.at_work("parser");
     let file = hurt(&world);
     world.longhaul.call(&["check"]).exits(4).says("event 0 of run large/1: its blob");
@@ -75,6 +76,7 @@ fn a_log_in_use_is_mended_while_a_project_is_worked_on() {
     }
     world.longhaul.call(&["check"]).exits(0).says("whole");
     world.longhaul.call(&["import", &file]).exits(0).says("1 run imported");
+    world.project.let_go("parser");
     run.exits(0);
     world.longhaul.call(&["check"]).exits(0).says("whole");
     world.longhaul.call(&["replay", "--all"]).exits(0).says("3 same");

@@ -6,7 +6,8 @@ use crate::world::World;
 
 #[test]
 fn every_verb_in_use() {
-    let world = World::new(&[plain("manual", &[], 300), plain("table", &["manual"], 1)], 0.1);
+    let world = World::new(&[plain("manual", &[], 1), plain("table", &["manual"], 1)], 0.0);
+    world.project.hold("manual");
     let mut run = world.begin();
     world.project.until_at_work("manual");
     world.transcript(

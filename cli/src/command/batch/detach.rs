@@ -20,7 +20,7 @@ use super::{Asked, submit, wait};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Result<Exit> {
-    if let Some(access @ Access::Remote(_)) = Access::reach(data_dir).await? {
+    if let Some(access) = Access::reach_owner(data_dir).await? {
         submit(&access, asked).await?;
         term::say("the Longhaul that runs this log carries it on");
         return Ok(Exit::Ok);
@@ -43,7 +43,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
     let mut process = start_in_background(&args, &log).context("cannot start a process in the background")?;
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
-        if let Some(access @ Access::Remote(_)) = Access::at_owner(data_dir).await
+        if let Some(access) = Access::at_owner(data_dir).await
             && wait::standing(&access, &asked.id).await.is_ok()
         {
             let (id, log) = (&asked.id, path.display());

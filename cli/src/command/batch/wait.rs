@@ -40,7 +40,7 @@ pub(super) async fn until_done(
         if let Some(desk) = run::become_owner(data_dir, limits).await? {
             return as_owner(data_dir, desk, asked, changes).await;
         }
-        let Some(access @ Access::Remote(_)) = Access::reach(data_dir).await? else { continue };
+        let Some(access) = Access::reach_owner(data_dir).await? else { continue };
         term::say("another Longhaul runs this log: it carries the batch on");
         tokio::select! {
             done = watch(&access, asked, changes) => match done {
