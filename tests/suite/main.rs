@@ -24,6 +24,7 @@ mod project_crash;
 mod replay;
 mod rest;
 mod runs;
+mod setups;
 mod steer;
 mod terminate;
 mod tidy;

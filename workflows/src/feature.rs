@@ -14,8 +14,8 @@ use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
 use crate::contracts::{
-    CloseInput, CloseWorktree, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSession, RunSetup, Seal,
-    SessionEnding, SessionReason,
+    CloseInput, CloseWorktree, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSession,
+    RunSetup, Seal, SessionEnding, SessionReason, SetupReport,
 };
 
 pub use approval::{Approval, Awaited};
@@ -56,7 +56,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     work.step(context, "set-up").await?;
     let setup = context.call::<RunSetup>(work.setup()).await?;
     let baseline = context.call::<RunChecks>(work.baseline(&worktree.head)).await?;
-    work.take_baseline(setup.evidence.as_ref(), baseline.failed());
+    work.take_baseline(setup.failed().or(baseline.failed()));
 
     if work.brief.claimed {
         work.step(context, "gates").await?;
@@ -123,9 +123,8 @@ async fn integrate(
                 return Ok(None);
             }
         };
-        let checks = context.call::<RunChecks>(work.merged_gates(&worktree, &candidate, turn)).await?;
-        if let Some(failed) = checks.failed() {
-            work.take_failed_gate(failed, Some(&tip));
+        if let Some(failed) = failed_when_merged(context, work, turn, &worktree, &candidate).await? {
+            work.take_failed_gate(&failed, Some(&tip));
             return Ok(None);
         }
         // The target moved while the gates ran (a person committed to it): what was checked is not what would land.
@@ -133,6 +132,27 @@ async fn integrate(
             return Ok(Some((candidate, landed.waits_on_next)));
         }
     }
+}
+
+/// The change since which a merged result is set up before its gates are run.
+const MERGED_SETUP: &str = "set-up of the merged result";
+
+/// What failed on the merged result. Gates decide; if one failed after a set-up that failed, that is where to begin.
+async fn failed_when_merged(
+    context: &mut dyn Context,
+    work: &Work,
+    turn: &Turn,
+    worktree: &str,
+    candidate: &str,
+) -> Result<Option<Evidence>, Stop> {
+    let setup = match context.version(MERGED_SETUP, 1).await? {
+        0 => None,
+        _ => Some(context.call::<RunSetup>(work.merged_setup(worktree, candidate)).await?),
+    };
+    let checks = context.call::<RunChecks>(work.merged_gates(worktree, candidate, turn)).await?;
+    let Some(failed) = checks.failed() else { return Ok(None) };
+    let setup = setup.as_ref().and_then(SetupReport::failed);
+    Ok(Some(setup.unwrap_or(failed).clone()))
 }
 
 async fn close(

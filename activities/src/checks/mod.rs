@@ -14,6 +14,7 @@ use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, RunChec
 use crate::git::{GitHandlers, Wanted};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
+pub(crate) use setup::SetUp;
 pub(crate) use worktree::git;
 
 /// How long a check may take that does not say.
@@ -24,14 +25,13 @@ const REMEDY: &str = "Checks and set-up scripts are run by `sh`: make sure that 
 /// Runs checks and set-up scripts.
 #[derive(Debug, Clone)]
 pub struct ChecksHandler {
-    runner: Runner,
-    git: GitHandlers,
+    setup: SetUp,
 }
 
 impl ChecksHandler {
     /// A handler that keeps its logs in a data directory, which must be there.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
-        Self { runner: Runner::new(data_dir, supervisor), git }
+        Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
     }
 
     async fn check(&self, input: &ChecksInput, check: &Check, attempt: &Attempt) -> Result<Evidence, Failure> {
@@ -51,7 +51,7 @@ impl ChecksHandler {
             },
             remedy: REMEDY,
         };
-        let finished = self.runner.run(&spec, attempt).await?;
+        let finished = self.setup.runner.run(&spec, attempt).await?;
         Ok(evidence(&check.name, &check.run, &input.commit, finished))
     }
 }
@@ -60,7 +60,7 @@ impl ChecksHandler {
 impl Handler<RunChecks> for ChecksHandler {
     async fn perform(&self, mut input: ChecksInput, attempt: &Attempt) -> Result<ChecksReport, Failure> {
         // An idempotent call runs again after a crash: the processes of the lost one must not disturb it.
-        self.runner.end_call(&attempt.key()).await?;
+        self.setup.runner.end_call(&attempt.key()).await?;
         let wanted = Wanted {
             project: &input.project,
             feature: &input.feature,
@@ -68,7 +68,7 @@ impl Handler<RunChecks> for ChecksHandler {
             commit: Some(&input.commit),
             run: &attempt.run,
         };
-        input.worktree = self.git.work_tree(&wanted).await?;
+        input.worktree = self.setup.work_tree(&wanted, attempt).await?;
         let place = worktree::Place::of(&input.worktree, &input.commit).await?;
         place.reset().await?;
         let mut report = ChecksReport { evidence: Vec::new() };

@@ -1,4 +1,4 @@
-//! The project's set-up script.
+//! The project's set-up script: as a step of its own, and in work trees that had to be made again.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -7,43 +7,111 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
-use longhaul_workflows::contracts::{RunSetup, SetupInput, SetupReport};
+use longhaul_workflows::contracts::{Evidence, RunSetup, SetupInput, SetupReport};
 
-use crate::git::Wanted;
-use crate::process::{Environment, Limits, Spec};
+use crate::files::turn_of;
+use crate::git::{GitHandlers, Wanted};
+use crate::process::{Environment, Limits, Runner, Spec};
+use crate::project::settings;
 
-use super::{ChecksHandler, REMEDY, evidence, git};
+use super::{ChecksHandler, REMEDY, evidence, git, worktree};
+
+/// Brings work trees to where an agent or a check can work in them.
+#[derive(Debug, Clone)]
+pub(crate) struct SetUp {
+    pub(crate) runner: Runner,
+    pub(crate) git: GitHandlers,
+}
+
+/// A set-up script, and what it is given.
+struct Script<'a> {
+    /// Relative to the work tree.
+    path: &'a str,
+    timeout: Duration,
+    pass_env: &'a [String],
+}
 
 #[async_trait]
 impl Handler<RunSetup> for ChecksHandler {
     async fn perform(&self, input: SetupInput, attempt: &Attempt) -> Result<SetupReport, Failure> {
-        self.runner.end_call(&attempt.key()).await?;
+        self.setup.runner.end_call(&attempt.key()).await?;
         let wanted = Wanted {
             project: &input.project,
             feature: &input.feature,
             worktree: &input.worktree,
-            commit: None,
+            commit: input.commit.as_deref(),
             run: &attempt.run,
         };
-        let worktree = self.git.work_tree(&wanted).await?;
-        let worktree = Path::new(&worktree);
-        let Some(script) = find(worktree, &input.script)? else {
-            return Ok(SetupReport { evidence: None });
+        let path = self.setup.git.work_tree(&wanted).await?;
+        if let Some(commit) = &input.commit {
+            worktree::Place::of(&path, commit).await?.reset().await?;
+        }
+        let timeout = Duration::from_secs(input.timeout_seconds);
+        let script = Script { path: &input.script, timeout, pass_env: &input.pass_env };
+        let evidence = self.setup.run(&script, &wanted, &path, attempt).await?;
+        Ok(SetupReport { evidence })
+    }
+}
+
+impl SetUp {
+    /// The path of a work tree that is there, set up: one that had to be made, for a fork or after a move, has none of the
+    /// files that git does not keep.
+    pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>, attempt: &Attempt) -> Result<String, Failure> {
+        let path = self.git.work_tree(wanted).await?;
+        if !self.git.is_without_setup(wanted.project, &path).await? {
+            return Ok(path);
+        }
+        let root = self.git.root_of(wanted.project);
+        // Not while the checkout is moved.
+        let settings = {
+            let turn = turn_of(&root);
+            let _mine = turn.lock().await;
+            settings(&root)
+        };
+        let project = match settings {
+            Ok(settings) => settings.project,
+            Err(failure) => {
+                tracing::warn!(tree = path, %failure, "a new work tree is not set up");
+                return Ok(path);
+            }
+        };
+        let timeout = project.setup_timeout.duration();
+        let script = Script { path: &project.setup, timeout, pass_env: &project.pass_env };
+        let evidence = self.run(&script, wanted, &path, attempt).await?;
+        if let Some(failed) = evidence.filter(|evidence| !evidence.passed()) {
+            tracing::warn!(tree = path, log = failed.log, "the set-up of a new work tree failed: {}", failed.ending());
+        }
+        Ok(path)
+    }
+
+    /// Runs the script in a work tree; `None` if there is none.
+    async fn run(
+        &self,
+        script: &Script<'_>,
+        wanted: &Wanted<'_>,
+        path: &str,
+        attempt: &Attempt,
+    ) -> Result<Option<Evidence>, Failure> {
+        let worktree = Path::new(path);
+        let Some(file) = find(worktree, script.path)? else {
+            self.git.is_set_up(wanted.project, path).await?;
+            return Ok(None);
         };
         let commit = git(worktree, &["rev-parse", "HEAD"]).await?.trim().to_owned();
-        let (command, args) = call(&script, &input.script);
+        let (command, args) = call(&file, script.path);
         let spec = Spec {
             name: "setup".into(),
             program: "sh".into(),
             args,
             folder: worktree.to_owned(),
-            env: Environment::chosen(&input.pass_env).with("LONGHAUL_FEATURE_ID", input.feature.as_str()),
+            env: Environment::chosen(script.pass_env).with("LONGHAUL_FEATURE_ID", wanted.feature.as_str()),
             input: None,
-            limits: Limits { total: Some(Duration::from_secs(input.timeout_seconds)), silence: None },
+            limits: Limits { total: Some(script.timeout), silence: None },
             remedy: REMEDY,
         };
         let finished = self.runner.run(&spec, attempt).await?;
-        Ok(SetupReport { evidence: Some(evidence("setup", &command, &commit, finished)) })
+        self.git.is_set_up(wanted.project, path).await?;
+        Ok(Some(evidence("setup", &command, &commit, finished)))
     }
 }
 

@@ -4,7 +4,7 @@ use longhaul_engine::{Activity, Event, Payload};
 use longhaul_workflows::contracts::{
     ChecksInput, ChecksReport, CloseWorktree, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged,
     OpenWorktree, RunChecks, RunSession, RunSetup, Seal, Sealed, SessionEnding, SessionInput, SessionReport,
-    SetupReport, Worktree,
+    SetupInput, SetupReport, Worktree,
 };
 
 use super::happening::Kind;
@@ -18,10 +18,7 @@ impl FeatureRun {
     pub(super) fn complete(&mut self, event: &Event, name: &str, input: &Payload, output: &Payload) {
         let known = match name {
             OpenWorktree::NAME => self.read(event, output).map(|worktree| self.take_worktree(event, &worktree)),
-            RunSetup::NAME => {
-                self.expects_baseline = true;
-                self.read(event, output).map(|report| self.take_setup(event, &report))
-            }
+            RunSetup::NAME => self.both(event, input, output, Self::take_setup),
             RunChecks::NAME => self.both(event, input, output, Self::take_checks),
             RunSession::NAME => self.both(event, input, output, Self::take_session),
             Seal::NAME => self.read(event, output).map(|sealed| self.take_checkpoint(event, &sealed)),
@@ -67,13 +64,17 @@ impl FeatureRun {
         self.with_step("work tree");
     }
 
-    fn take_setup(&mut self, event: &Event, report: &SetupReport) {
+    fn take_setup(&mut self, event: &Event, input: &SetupInput, report: &SetupReport) {
+        let merged = input.commit.is_some();
+        self.expects_baseline = !merged;
         let Some(evidence) = &report.evidence else { return };
-        if evidence.passed() {
+        if !evidence.passed() {
+            self.tell(event, Kind::SetupFailed, words::failed_check(evidence, merged));
+        } else if merged {
+            self.tell(event, Kind::SetupPassed, format!("`{}` ran on the merged result.", evidence.command));
+        } else {
             self.tell(event, Kind::SetupPassed, format!("`{}` ran.", evidence.command));
             self.with_step("set-up");
-        } else {
-            self.tell(event, Kind::SetupFailed, words::failed_check(evidence, false));
         }
     }
 

@@ -11,7 +11,7 @@ use super::GitHandlers;
 use super::names::{INTEGRATION, branch, feature_ref, head_ref};
 use super::open::shown;
 use super::refs::Repository;
-use super::worktree::Stand;
+use super::worktree::{Stand, Tree};
 
 /// Whose work tree is wanted.
 #[derive(Debug)]
@@ -28,19 +28,41 @@ pub(crate) struct Wanted<'a> {
 impl GitHandlers {
     /// The path of a work tree that is there; it is made again if it is not.
     pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>) -> Result<String, Failure> {
-        let given = Path::new(wanted.worktree);
-        if !is_of(given, &wanted.project.id) {
+        let Some((repository, path)) = self.own_tree(wanted.project, wanted.worktree).await? else {
             return Ok(wanted.worktree.to_owned());
-        }
-        let repository = self.repository(wanted.project).await?;
-        let path = repository.own_path(given, &wanted.project.id)?;
+        };
         // One that is only broken is for its user to complain of: what is in it must not be lost here.
-        if path.exists() {
-            return Ok(shown(&path));
+        if !path.exists() {
+            tracing::warn!(tree = %path.display(), "making a work tree again that is gone");
+            repository.make_again(&path, wanted).await?;
         }
-        tracing::warn!(tree = %path.display(), "making a work tree again that is gone");
-        repository.make_again(&path, wanted).await?;
         Ok(shown(&path))
+    }
+
+    /// Whether the project's set-up has not run in a work tree since that was made.
+    pub(crate) async fn is_without_setup(&self, project: &ProjectRef, worktree: &str) -> Result<bool, Failure> {
+        Ok(self.tree_at(project, worktree).await?.is_some_and(|tree| tree.is_without_setup()))
+    }
+
+    /// Says that the project's set-up has run in a work tree.
+    pub(crate) async fn is_set_up(&self, project: &ProjectRef, worktree: &str) -> Result<(), Failure> {
+        self.tree_at(project, worktree).await?.map_or(Ok(()), |tree| tree.is_set_up())
+    }
+
+    async fn tree_at(&self, project: &ProjectRef, worktree: &str) -> Result<Option<Tree>, Failure> {
+        let Some((repository, path)) = self.own_tree(project, worktree).await? else { return Ok(None) };
+        Ok(repository.admin_of(&path)?.map(|admin| Tree { path, admin }))
+    }
+
+    /// Where a work tree of ours is in this data directory; `None` if it is none of ours.
+    async fn own_tree(&self, project: &ProjectRef, worktree: &str) -> Result<Option<(Repository, PathBuf)>, Failure> {
+        let given = Path::new(worktree);
+        if !is_of(given, &project.id) {
+            return Ok(None);
+        }
+        let repository = self.repository(project).await?;
+        let path = repository.own_path(given, &project.id)?;
+        Ok(Some((repository, path)))
     }
 }
 

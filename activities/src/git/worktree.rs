@@ -24,6 +24,9 @@ pub(super) struct Tree {
     pub(super) admin: PathBuf,
 }
 
+/// A mark, beside a work tree's index, that the project's set-up has not run in it yet.
+const WITHOUT_SETUP: &str = "longhaul-without-setup";
+
 /// What a new work tree stands on.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stand<'a> {
@@ -75,6 +78,16 @@ impl Tree {
     /// Whether a reset was killed halfway. What it was to overwrite had been kept, and what is there is of no value.
     pub(super) fn is_half_reset(&self) -> bool {
         self.admin.join(RESETTING).exists()
+    }
+
+    /// Whether the project's set-up has not run in it since it was made.
+    pub(super) fn is_without_setup(&self) -> bool {
+        self.admin.join(WITHOUT_SETUP).exists()
+    }
+
+    /// Says that the project's set-up has run in it.
+    pub(super) fn is_set_up(&self) -> Result<(), Failure> {
+        files::remove(&self.admin.join(WITHOUT_SETUP))
     }
 
     /// Forgets an unfinished merge, rebase or the like, without touching a file.
@@ -129,6 +142,7 @@ impl Repository {
         let tree = self.find_tree(path).await?.ok_or_else(|| {
             Failure::retryable(format!("git made a work tree at {} that does not work", path.display()))
         })?;
+        files::write_durably(&tree.admin.join(WITHOUT_SETUP), b"")?;
         // A sparse checkout of the user's is copied to new work trees; an agent needs all files.
         let sparse = Git::at(path).args(["config", "--type=bool", "--get", "core.sparseCheckout"]).find().await?;
         if sparse.as_deref() == Some("true") {

@@ -12,6 +12,7 @@ use longhaul_workflows::contracts::{OpenInput, RunSession, SessionEnding, Sessio
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::Seconds;
 
+use crate::checks::SetUp;
 use crate::git::{GitHandlers, Wanted};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
@@ -25,29 +26,28 @@ const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.
 /// Runs sessions. Each has a folder `sessions/<run>/<call>` in the data directory.
 #[derive(Debug, Clone)]
 pub struct SessionHandler {
-    runner: Runner,
-    git: GitHandlers,
+    setup: SetUp,
 }
 
 impl SessionHandler {
     /// A handler that keeps its files in a data directory, which must be there.
     pub fn new(data_dir: impl AsRef<std::path::Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
-        Self { runner: Runner::new(data_dir, supervisor), git }
+        Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
     }
 
     /// Ends what is left of a session that was cut, and keeps what it did not commit; the ref that holds it.
     async fn clear_up(&self, input: &SessionInput, attempt: &Attempt) -> Result<Option<String>, Failure> {
-        self.runner.end_call(&attempt.key()).await?;
+        self.setup.runner.end_call(&attempt.key()).await?;
         let open = OpenInput {
             project: input.project.clone(),
             target: input.target.clone(),
             feature: input.feature.id.clone(),
         };
-        Ok(self.git.reopen_worktree(&open, attempt).await?.rescued)
+        Ok(self.setup.git.reopen_worktree(&open, attempt).await?.rescued)
     }
 
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
-        SessionFiles::new(self.runner.data_dir(), attempt, input)
+        SessionFiles::new(self.setup.runner.data_dir(), attempt, input)
     }
 }
 
@@ -65,11 +65,11 @@ impl Handler<RunSession> for SessionHandler {
             commit: None,
             run: &attempt.run,
         };
-        input.worktree = self.git.work_tree(&wanted).await?;
+        self.setup.git.work_tree(&wanted).await?;
+        let kept = if files.exist() { self.clear_up(&input, attempt).await? } else { None };
+        input.worktree = self.setup.work_tree(&wanted, attempt).await?;
         let mut prompt = prompt::session(&input);
-        if files.exist()
-            && let Some(reference) = self.clear_up(&input, attempt).await?
-        {
+        if let Some(reference) = kept {
             let _ = write!(
                 prompt,
                 "\n# A session was cut\n\nA session with this same task was cut before it ended. What it committed is \
@@ -83,10 +83,10 @@ impl Handler<RunSession> for SessionHandler {
             ))
         };
         files.prepare(&input, &prompt).map_err(unwritable)?;
-        let root = self.git.root_of(&input.project);
+        let root = self.setup.git.root_of(&input.project);
         progress_file::bring(&input, &root).await?;
         let spec = spec(&input, &root, attempt, &files)?;
-        let finished = self.runner.run(&spec, attempt).await?;
+        let finished = self.setup.runner.run(&spec, attempt).await?;
         let report = report(&finished, files.notes());
         files.keep(&report).map_err(unwritable)?;
         Ok(report)
@@ -94,7 +94,7 @@ impl Handler<RunSession> for SessionHandler {
 
     /// A session that was lost on its way leaves its work in the work tree, for a fresh one to go on with.
     async fn probe(&self, input: SessionInput, attempt: &Attempt) -> Probe<SessionReport> {
-        if let Err(failure) = self.runner.end_call(&attempt.key()).await {
+        if let Err(failure) = self.setup.runner.end_call(&attempt.key()).await {
             return Probe::Unknown(failure.message);
         }
         self.files(&input, attempt).report().map_or(Probe::NotLanded, Probe::Landed)

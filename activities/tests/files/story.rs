@@ -36,6 +36,7 @@ pub(crate) async fn prepare(world: &mut World) {
         project: project(),
         feature: id("login"),
         worktree: "/w/login".into(),
+        commit: None,
         script: "init.sh".into(),
         timeout_seconds: 60,
         pass_env: Vec::new(),

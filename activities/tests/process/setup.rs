@@ -13,6 +13,7 @@ async fn perform(world: &World, script: &str) -> Result<Option<Evidence>, Failur
         project: ProjectRef { id: "shop".into(), root: world.text_path("root") },
         feature: FeatureId::new("login").unwrap(),
         worktree: world.text_path("work"),
+        commit: None,
         script: script.into(),
         timeout_seconds: 60,
         pass_env: Vec::new(),

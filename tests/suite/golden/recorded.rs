@@ -60,7 +60,7 @@ const fn login(name: &'static str, plans: &'static [Plan; 1], then: Then, tells:
 }
 
 /// All of them.
-pub(super) const STORIES: [Story; 12] = [
+pub(super) const STORIES: [Story; 13] = [
     login("feature-passes-at-once", &[plan("login", &[], Habit::Plain)], Then::Nothing, &[r#"{"outcome":"passed""#]),
     login(
         "feature-gate-repaired",
@@ -85,6 +85,12 @@ pub(super) const STORIES: [Story; 12] = [
         &[plan("login", &[], Habit::Conflicts)],
         Then::Nothing,
         &[r#"{"result":"conflict""#, "turn_back", "session 2 (conflict)", r#"{"outcome":"passed""#],
+    ),
+    login(
+        "feature-merged-setup",
+        &[plan("login", &[], Habit::NeedsMore)],
+        Then::Nothing,
+        &["set-up of the merged result", "the printer's driver", "session 2 (gates failed)", r#"{"outcome":"passed""#],
     ),
     login(
         "feature-blocked",

@@ -28,6 +28,8 @@ pub(super) enum Habit {
     Tampers,
     /// The work of the first session does not merge.
     Conflicts,
+    /// The work of the first session needs something that is not there where it is merged.
+    NeedsMore,
     /// The first session dies, and the gates fail ever after.
     NeverPasses,
     /// The agent's provider has had enough for an hour.
@@ -167,7 +169,14 @@ impl World {
     }
 
     fn set_up(&self, input: &SetupInput) -> SetupReport {
-        SetupReport { evidence: Some(evidence(&check("setup", &input.script), &self.tip(), None)) }
+        let commit = input.commit.clone().unwrap_or_else(|| self.tip());
+        let failure = self.needs_more(&input.feature, &commit).then_some("the printer's driver is not there\n");
+        SetupReport { evidence: Some(evidence(&check("setup", &input.script), &commit, failure)) }
+    }
+
+    /// Whether it is what the first session comes to when it is merged, which wants more than is there.
+    fn needs_more(&self, id: &FeatureId, commit: &str) -> bool {
+        self.habit(id) == Habit::NeedsMore && commit == merged(&self.tip(), &sealed_by(id, 1))
     }
 
     fn check(&self, input: &ChecksInput) -> ChecksReport {
@@ -176,7 +185,7 @@ impl World {
             Habit::FailsGate | Habit::Tampers => *commit == sealed_by(id, 1),
             Habit::NeverPasses => *commit != self.tip(),
             Habit::Persuaded => [1, 2].map(|session| sealed_by(id, session)).contains(commit),
-            _ => false,
+            _ => self.needs_more(id, commit),
         };
         let mut report = ChecksReport { evidence: Vec::new() };
         for check in &input.checks {
@@ -209,13 +218,17 @@ impl World {
             return Merged::Conflict { tip, files, output };
         }
         let worktree = format!("/home/ann/.longhaul/worktrees/{}/@integration", input.project.id);
-        Merged::Candidate { commit: hash(&format!("{tip} {}", input.commit), 40), tip, worktree, files }
+        Merged::Candidate { commit: merged(&tip, &input.commit), tip, worktree, files }
     }
 
     fn land(&self, input: &LandInput) -> Landed {
         self.tip.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&input.commit);
         Landed { target_commit: input.commit.clone(), waits_on_next: None }
     }
+}
+
+fn merged(tip: &str, commit: &str) -> String {
+    hash(&format!("{tip} {commit}"), 40)
 }
 
 /// The commit that holds the work of a session which says that it is done.

@@ -9,7 +9,8 @@ use crate::backlog::{Check, FeatureId};
 
 use super::ProjectRef;
 
-/// Runs the project's set-up script in a work tree. A script that fails is a report, not a failure of the activity.
+/// Runs the project's set-up script in a work tree: a new one, or that of a merged result, whose dependencies may be others
+/// than before. A script that fails is a report, not a failure of the activity.
 #[derive(Debug)]
 pub struct RunSetup;
 
@@ -22,6 +23,9 @@ pub struct SetupInput {
     pub feature: FeatureId,
     /// The work tree.
     pub worktree: String,
+    /// The commit that it is brought to first; `None`: it is where it should be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The script, relative to the work tree; a script that is not there is skipped.
     pub script: String,
     /// How long it may take.
@@ -35,6 +39,13 @@ pub struct SetupInput {
 pub struct SetupReport {
     /// What happened; `None`: there is no such script.
     pub evidence: Option<Evidence>,
+}
+
+impl SetupReport {
+    /// The script, if it failed.
+    pub fn failed(&self) -> Option<&Evidence> {
+        self.evidence.as_ref().filter(|evidence| !evidence.passed())
+    }
 }
 
 impl Activity for RunSetup {

@@ -71,11 +71,21 @@ impl Work {
     }
 
     pub(super) fn setup(&self) -> SetupInput {
+        self.setup_in(&self.worktree, None)
+    }
+
+    /// The set-up of the merged result: what it depends on may be more than what is there.
+    pub(super) fn merged_setup(&self, worktree: &str, commit: &str) -> SetupInput {
+        self.setup_in(worktree, Some(commit.to_owned()))
+    }
+
+    fn setup_in(&self, worktree: &str, commit: Option<String>) -> SetupInput {
         let settings = &self.brief.settings.project;
         SetupInput {
             project: self.project(),
             feature: self.id(),
-            worktree: self.worktree.clone(),
+            worktree: worktree.to_owned(),
+            commit,
             script: settings.setup.clone(),
             timeout_seconds: settings.setup_timeout.0,
             pass_env: settings.pass_env.clone(),
@@ -163,8 +173,7 @@ impl Work {
     }
 
     /// A project that does not work is repaired before anything is added to it.
-    pub(super) fn take_baseline(&mut self, setup: Option<&Evidence>, baseline: Option<&Evidence>) {
-        let failed = setup.filter(|evidence| !evidence.passed()).or(baseline);
+    pub(super) fn take_baseline(&mut self, failed: Option<&Evidence>) {
         if let Some(failed) = failed {
             self.reason = SessionReason::Repair;
             self.feedback.problem = Some(Problem::CheckFailed { evidence: failed.clone(), merged_with: None });

@@ -1,0 +1,84 @@
+//! What a project needs and git does not keep: it is there wherever agents and gates work.
+
+use std::fs;
+use std::path::PathBuf;
+
+use longhaul_tests::project::{Habit, Plan, plain};
+
+use crate::world::World;
+
+/// A project whose checks need what `init.sh` makes: a file that git ignores.
+fn with_dependencies(plans: &[Plan], settings: &str) -> World {
+    let world = World::with_settings(plans, 0.0, settings);
+    world.project.write(".gitignore", "deps\n");
+    world
+        .project
+        .write("init.sh", "#!/bin/sh\nmkdir -p deps\nwhile read -r name; do touch \"deps/$name\"; done <needs\n");
+    world.project.write("needs", "basic\n");
+    let list = world.project.read("feature_list.json");
+    let needing = |check: &str| format!("xargs -I@ test -e deps/@ <needs && {check}");
+    let check = "grep -q finished";
+    world.project.write("feature_list.json", &list.replace(check, &needing(check)));
+    world.project.commit("Need something");
+    world
+}
+
+fn tree_of(world: &World, feature: &str) -> PathBuf {
+    world.project.home().join("worktrees").join(world.project_id()).join(feature)
+}
+
+#[test]
+fn the_merged_result_is_set_up_before_its_gates() {
+    let world = with_dependencies(&[plain("parser", &[], 1), plain("table", &[], 1)], "");
+    // The agent makes its work need more, and sees to that where it works.
+    world.project.write("plan/table", "grep -q more needs || { echo more >>needs; touch deps/more; }\n");
+    world.project.commit("A feature that needs more");
+    world.run().exits(0);
+    let mut landed = world.project.landed("main");
+    landed.sort_unstable();
+    assert_eq!(landed, ["parser", "table"]);
+    assert_eq!(world.project.marks().len(), 2, "nothing had to be mended");
+    let history = world.call("history table").exits(0).out.clone();
+    assert_eq!(history.matches("set-up: `./init.sh`").count(), 2, "{history}");
+}
+
+#[test]
+fn what_is_missing_where_it_is_merged_is_told_to_the_agent() {
+    let world = with_dependencies(&[Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Plain }], "");
+    // It is there where the agent works, and nowhere else.
+    let plan = "if [ \"$LONGHAUL_REASON\" = gates_failed ]; then cp \"$LONGHAUL_PROMPT_FILE\" ../../../../prompt; \
+                sed -i /lost/d needs; else echo lost >>needs; touch deps/lost; fi\n";
+    world.project.write(
+        "plan/parser",
+        &plan.replace("../../../../prompt", &world.project.place().join("prompt").to_string_lossy()),
+    );
+    let init = world.project.read("init.sh");
+    world.project.write("init.sh", &init.replace("touch", "test $name != lost || { echo no $name; exit 1; }; touch"));
+    world.project.commit("A feature that needs what nobody can get");
+    world.run().exits(0);
+    let prompt = fs::read_to_string(world.project.place().join("prompt")).unwrap();
+    assert!(prompt.contains("setup") && prompt.contains("no lost"), "{prompt}");
+    assert_eq!(world.project.marks().len(), 2);
+}
+
+#[test]
+fn a_work_tree_that_is_made_again_is_set_up() {
+    let obeys = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Obeys };
+    let world = with_dependencies(&[obeys], "[limits]\nfailed_gates = 1\n");
+    world.run().exits(1);
+    fs::remove_dir_all(tree_of(&world, "parser")).unwrap();
+    let run = format!("{}/parser/1", world.project_id());
+    let fork = |from: &str| {
+        let set = "settings.limits.failed_gates=2";
+        let note = ["fork", &run, "--from", from, "--note", "finish it", "--set", set];
+        world.longhaul.call(&note).exits(0);
+        world.run().exits(0);
+    };
+    fork("session:1");
+    assert!(!tree_of(&world, "parser").exists(), "it has landed");
+    // And of a run that has landed, whose work tree is closed.
+    let again = format!("{}/parser/2", world.project_id());
+    world.longhaul.call(&["fork", &again, "--from", "session:2"]).exits(0);
+    world.run().exits(0);
+    assert_eq!(world.project.marks().len(), 2, "its gates found what they need, and no agent was asked again");
+}
