@@ -116,6 +116,9 @@ pub(crate) struct Init {
     /// Write the files, but do not commit them
     #[arg(long)]
     pub(crate) no_commit: bool,
+    /// How what was done is written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]

@@ -6,11 +6,12 @@ use longhaul_engine::{EventStore, Request, RunId, Status, Stop, StoreError, Summ
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
-use longhaul_workflows::project::{BacklogView, FeatureView, NO_CHECK, Phase, ProjectView};
+use longhaul_workflows::project::{BacklogView, CANCELLED, FeatureView, NO_CHECK, Phase, ProjectView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::heard::Features;
+use crate::look::ended_by;
 use crate::pending::Pending;
 
 /// Where a project stands.
@@ -306,6 +307,11 @@ async fn line(
     line.invalidated = view.invalidated.as_ref().map(ToString::to_string);
     let Some(run) = &view.run else { return Ok((line, false)) };
     line.sessions += sessions_cut_off(store, run, view.passes).await?;
+    if view.reason.as_deref() == Some(CANCELLED)
+        && let Some(ended) = ended_by(&store.read(run, 0).await?)
+    {
+        line.reason = Some(ended);
+    }
     if view.status != FeatureStatus::InProgress {
         return Ok((line, false));
     }

@@ -197,9 +197,14 @@ impl Running {
 
     /// Tells it to end: SIGTERM.
     pub fn terminate(&self) {
-        let pid = self.child.id().to_string();
-        let status = Command::new("kill").args(["-TERM", &pid]).status();
-        assert!(status.is_ok_and(|status| status.success()), "kill -TERM {pid}");
+        self.signal("TERM");
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, name: &str) {
+        let (signal, pid) = (format!("-{name}"), self.child.id().to_string());
+        let status = Command::new("kill").args([&signal, &pid]).status();
+        assert!(status.is_ok_and(|status| status.success()), "kill {signal} {pid}");
     }
 
     /// Kills it, and nothing else: `kill -9`. `false`: it had ended.

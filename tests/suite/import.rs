@@ -200,6 +200,8 @@ fn a_list_is_exported_and_read_back() {
         let export = ["feature", "export", "--to", target, &world.root];
         let printed = world.longhaul.call(&export).exits(0).out.clone();
         world.longhaul.call(&[&export[..], &["-O", &out]].concat()).exits(0).says("wrote 2 features");
+        world.longhaul.call(&[&export[..], &["-O", &out]].concat()).exits(2).says("--force");
+        world.longhaul.call(&[&export[..], &["-O", &out, "--force"]].concat()).exits(0);
         assert_eq!(fs::read_to_string(&out).unwrap(), printed, "{target}");
 
         world.project.write_list(&[]);
@@ -230,4 +232,28 @@ fn a_list_is_imported_while_another_process_runs_the_project() {
     let list = world.list();
     let manual = list["features"].as_array().unwrap().iter().find(|entry| entry["id"] == "manual").unwrap();
     assert_eq!((&manual["passes"], &manual["claimed_passes"]), (&true.into(), &true.into()), "{list:#}");
+}
+
+#[test]
+fn features_that_are_added_at_once_are_all_there() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    world.project.hold("parser");
+    let mut run = world.longhaul.begin(&["run", &world.root], &world.project.place().join("said"));
+    world.project.until_at_work("parser");
+    let ids: Vec<String> = (0..12).map(|number| format!("feature-{number}")).collect();
+    let add = |id: &String| {
+        let check = "true";
+        let args = ["feature", "add", id, "One of many", "--check", check, "--dir", &world.root];
+        world.longhaul.begin(&args, &world.project.place().join("added"))
+    };
+    for mut adding in ids.iter().map(add).collect::<Vec<_>>() {
+        adding.exits(0);
+    }
+    world.project.let_go("parser");
+    run.exits(0);
+    let list = world.list();
+    let listed: Vec<&str> =
+        list["features"].as_array().unwrap().iter().filter_map(|entry| entry["id"].as_str()).collect();
+    assert_eq!(listed.len(), 1 + ids.len(), "{listed:?}");
+    assert!(ids.iter().all(|id| listed.contains(&id.as_str())), "{listed:?}");
 }

@@ -83,6 +83,21 @@ fn one_that_hangs_is_named() {
 }
 
 #[test]
+fn an_owner_that_does_not_answer_is_named() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    world.project.hold("parser");
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    run.signal("STOP");
+    let said = world.longhaul.clone().with("LONGHAUL_WAIT", "3").call(&["status", &world.root]);
+    run.signal("CONT");
+    said.exits(4).says("waiting for process").says("runs this log and does not answer for 3 seconds: look what it does");
+    world.call("status .").exits(0);
+    world.project.let_go("parser");
+    run.exits(0);
+}
+
+#[test]
 fn a_table_on_a_terminal_is_one() {
     let world = finished();
     let shown = world.longhaul.on_terminal(&["list"], 100).exits(0);

@@ -179,7 +179,7 @@ fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() 
     assert_eq!(told(said.exits(0)), (vec![id.clone()], vec![]));
     until("its agent is gone", || world.longhaul.left_over().is_empty());
     run.exits(1);
-    assert_eq!(world.line("parser")["reason"], "its run was cancelled");
+    assert_eq!(world.line("parser")["reason"], "terminated by tester: it runs in circles");
     world.longhaul.call(&["kill", &id]).exits(2).says("is over");
 
     world.longhaul.call(&["feature", "unblock", "parser", "--dir", &world.root]).exits(0);
@@ -199,7 +199,7 @@ fn a_run_at_rest_is_terminated_when_its_project_runs_again() {
     world.run().exits(3);
     world.tell(&["terminate", "parser"]).exits(0).says("when it is run again");
     world.run().exits(1);
-    assert_eq!(world.line("parser")["reason"], "its run was cancelled");
+    assert_eq!(world.line("parser")["reason"], "terminated by tester");
 }
 
 #[test]

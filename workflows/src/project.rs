@@ -57,6 +57,9 @@ enum Then {
     Stay,
 }
 
+/// Why a feature is blocked whose run a person ended.
+pub const CANCELLED: &str = "its run was cancelled";
+
 impl ProjectWorkflow {
     /// Its name in histories.
     pub const NAME: &'static str = "project";
@@ -220,7 +223,7 @@ impl Memory {
             },
             Outcome::Failed(failure) => self.block(&feature, failure.message),
             Outcome::Cancelled if self.was_halted(&feature) => self.put_back(&feature),
-            Outcome::Cancelled => self.block(&feature, "its run was cancelled".into()),
+            Outcome::Cancelled => self.block(&feature, CANCELLED.into()),
         }
         Ok(())
     }

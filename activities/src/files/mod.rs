@@ -47,6 +47,7 @@ pub use error::FilesError;
 use error::First;
 use state::{Cursors, News, State};
 pub(crate) use turn::turn_of;
+pub use turn::{ListTurn, list_turn};
 
 /// Keeps the files of one project current from the log.
 pub struct Projector {

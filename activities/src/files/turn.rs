@@ -1,6 +1,8 @@
-//! Turns: of several projectors of one folder, and of those that move a checkout, only one at a time is at its files.
+//! Turns: of several projectors of one folder, and of those that move a checkout, only one at a time is at its files; and of
+//! several processes, only one at a time changes the feature list.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex as Lock, PoisonError, Weak};
 
@@ -21,4 +23,16 @@ pub(crate) fn turn_of(root: &Path) -> Arc<Mutex<()>> {
     let turn = Arc::default();
     turns.insert(root.to_owned(), Arc::downgrade(&turn));
     turn
+}
+
+/// The right to change the feature list of a project, among all processes that ask for it; dropping it gives it up.
+#[derive(Debug)]
+pub struct ListTurn(#[expect(dead_code, reason = "it is held, not used")] Option<File>);
+
+/// Waits for the right to change the feature list of the project at `root`. To be held from before the list is read until it
+/// is written, and for nothing else. Where the file system knows no locks, nobody waits.
+pub fn list_turn(root: &Path) -> ListTurn {
+    // The folder itself: no file of ours has to be there for it.
+    let folder = File::open(root).ok();
+    ListTurn(folder.filter(|folder| folder.lock().is_ok()))
 }

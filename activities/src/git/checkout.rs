@@ -97,6 +97,8 @@ impl Repository {
         // A list that is written again while it is aside would be in git's way.
         let turn = crate::files::turn_of(checkout);
         let _turn = turn.lock().await;
+        let root = checkout.to_owned();
+        let _list = tokio::task::spawn_blocking(move || crate::files::list_turn(&root)).await;
         if let Some(lock) = foreign_lock(step.branch, &self.common, Some(checkout)).await? {
             return Ok(Moved::Blocked(lock));
         }

@@ -40,6 +40,9 @@ pub(crate) struct FeatureExport {
     /// Write to this file instead of standard output
     #[arg(short = 'O', long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 fn shapes() -> impl TypedValueParser<Value = Shape> {

@@ -48,7 +48,7 @@ async fn add_feature(dir: &Path, arguments: &FeatureAdd) -> Result<Exit> {
     let wrong = |error: BacklogError| usage(format!("{}: {error}", path.display()));
     file.list.add(&feature(arguments)?).map_err(wrong)?;
     Backlog::new(file.list.features().to_vec()).map_err(wrong)?;
-    file.write()?;
+    file.done(true)?;
     term::say(format!("added {} to {}; a Longhaul that runs takes it up at once", arguments.id, path.display()));
     Ok(Exit::Ok)
 }

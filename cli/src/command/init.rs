@@ -3,24 +3,43 @@
 mod words;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use longhaul_activities::git;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::arguments::Init;
+use crate::arguments::{Init, Output};
+use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
 
 const SETTINGS: &str = include_str!("init/longhaul.toml");
 const SETUP: &str = include_str!("init/init.sh");
 
+/// What was made of a directory.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct InitDocument {
+    /// The project.
+    dir: PathBuf,
+    /// Whether a git repository was made there.
+    made_repository: bool,
+    /// The files that were written.
+    written: Vec<&'static str>,
+    /// The files that were there already, and were left as they are.
+    kept: Vec<&'static str>,
+    /// Whether what was written was committed.
+    committed: bool,
+}
+
 pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     let dir = &arguments.dir;
     let agent = arguments.agent.as_deref().map(words::of).transpose().map_err(usage)?;
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let dir = dir.canonicalize().with_context(|| format!("cannot use {}", dir.display()))?;
-    if git::make_repository(&dir).await.map_err(usage)? {
+    let made_repository = git::make_repository(&dir).await.map_err(usage)?;
+    if made_repository {
         term::say(format!("made a git repository in {}", dir.display()));
     }
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -30,7 +49,7 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
         ("feature_list.json", list + "\n", false),
         ("init.sh", SETUP.to_owned(), true),
     ];
-    let mut written = Vec::new();
+    let (mut written, mut kept) = (Vec::new(), Vec::new());
     let mut is_agent_named = agent.is_some();
     for (file, text, is_program) in files {
         if write_new(&dir.join(file), &text, is_program)? {
@@ -38,11 +57,13 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
             written.push(file);
         } else {
             term::say(format!("{file} is there already: left as it is"));
+            kept.push(file);
             is_agent_named &= file != "longhaul.toml";
         }
     }
     let is_first = !git::has_commit(&dir).await.map_err(|failure| anyhow::anyhow!("{failure}"))?;
-    if !written.is_empty() && !arguments.no_commit {
+    let committed = !written.is_empty() && !arguments.no_commit;
+    if committed {
         let subject = "Set up Longhaul";
         git::commit_files(&dir, &written, subject).await.map_err(|failure| anyhow::anyhow!("{failure}"))?;
         term::say(format!("committed {} as \"{subject}\"", written.join(", ")));
@@ -57,6 +78,9 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
         }
     };
     term::say(format!("next: {name_it}add features (`longhaul feature add`), then `longhaul run`"));
+    if arguments.output == Output::Json {
+        document::print(InitDocument { dir, made_repository, written, kept, committed })?;
+    }
     Ok(Exit::Ok)
 }
 

@@ -80,6 +80,18 @@ fn no_log(data_dir: &Path) -> anyhow::Error {
     usage(format!("there is no log in {}: nothing has run yet", data_dir.display()))
 }
 
+/// A file that is there is written over if that was asked for only.
+fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
+    let shown = file.display();
+    if file.is_dir() {
+        return Err(usage(format!("{shown} is a directory: name a file")));
+    }
+    if file.exists() && !force {
+        return Err(usage(format!("{shown} is there already: name another file, or say --force to write over it")));
+    }
+    Ok(())
+}
+
 /// An answer to another question: whoever runs the log is perhaps another version.
 fn unasked() -> anyhow::Error {
     anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")

@@ -42,6 +42,7 @@ documents! {
     "features" 1 super::feature::FeaturesDocument,
     "fork" 1 super::again::ForkDocument<'_>,
     "graph" 1 crate::look::GraphDocument,
+    "init" 1 super::init::InitDocument,
     "import" 1 super::carry::ImportDocument,
     "list" 1 crate::look::ListDocument,
     "listed" 1 crate::look::list::RunLine,

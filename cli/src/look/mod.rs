@@ -34,7 +34,7 @@ pub(crate) use list::ListDocument;
 use names::Found;
 pub(crate) use names::{KINDS, Name, STATES, belongs};
 pub(crate) use outcomes::Outcomes;
-pub(crate) use told::Told;
+pub(crate) use told::{Told, ended_by};
 pub(crate) use tree::TreeDocument;
 pub(crate) use why::WhyDocument;
 

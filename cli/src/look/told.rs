@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::words;
+
 /// Something that a person told a run, and that it has taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Told {
@@ -20,6 +22,7 @@ pub(crate) struct Told {
 
 impl Told {
     pub(super) const TERMINATE: &'static str = "terminate";
+    const CANCEL: &'static str = "cancel";
     const PAUSE: &'static str = "pause";
 
     /// Adds what an event says to what is known. One that is ended at once is stopped first, in one stroke; one that is
@@ -39,13 +42,29 @@ impl Told {
         let (what, request) = match &event.kind {
             EventKind::RunPaused(request) => (Self::PAUSE.to_owned(), request.clone()),
             EventKind::RunResumed(request) => ("resume".to_owned(), request.clone()),
-            EventKind::CancelDelivered { request, .. } => ("cancel".to_owned(), request.clone()),
+            EventKind::CancelDelivered { request, .. } => (Self::CANCEL.to_owned(), request.clone()),
             EventKind::RunReconciled { request, .. } => ("reconcile".to_owned(), request.clone()),
             EventKind::MessageReceived { message: Some(message), .. } => (what(&message.body), request(&message.body)?),
             _ => return None,
         };
         Some(Self { position: event.position, at: event.at, what, by: request.by, why: request.why })
     }
+}
+
+/// Who ended a run, and why: `terminated by ann: enough`. `None` if nobody did.
+pub(crate) fn ended_by(history: &[Event]) -> Option<String> {
+    let mut told = Vec::new();
+    for event in history {
+        Told::note(&mut told, event);
+    }
+    told.into_iter().rev().find_map(|Told { what, by, why, .. }| {
+        let ended = match what.as_str() {
+            Told::TERMINATE => "terminated",
+            Told::CANCEL => "cancelled",
+            _ => return None,
+        };
+        Some(format!("{ended} {}", words::by(&Request { by, why })))
+    })
 }
 
 /// What a message is, in a word.

@@ -51,7 +51,7 @@ impl Access {
     /// comes next is asked.
     pub(crate) async fn reach(data_dir: &Path) -> Result<Option<Self>> {
         Ok(Self::reach_now(data_dir).await?.map(|access| match access {
-            Self::Remote(remote) => Self::Remote(remote.or_next(data_dir)),
+            Self::Remote(remote) => Self::Remote(remote.or_next()),
             access @ Self::Local(_) => access,
         }))
     }
@@ -108,9 +108,9 @@ impl Access {
     pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer> {
         match self {
             Self::Local(desk) => Ok(desk.answer(ask).await),
-            Self::Remote(remote) => match (remote.ask(&ask).await, &remote.next) {
-                (Err(gone), Some(data_dir)) if gone.allows(&ask) => Self::ask_next(data_dir, &ask).await,
-                (answer, _) => Ok(answer?),
+            Self::Remote(remote) => match remote.ask(&ask).await {
+                Err(gone) if remote.or_next && gone.allows(&ask) => Self::ask_next(&remote.data_dir, &ask).await,
+                answer => Ok(answer?),
             },
         }
     }

@@ -1,11 +1,14 @@
 //! The local socket of an owner: one question, one answer, each a line of JSON.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 use super::desk::{Answer, Ask};
+use super::waiting::{ADVICE, SOON, patience};
+use crate::term;
 
 /// The longest path that every system takes for a socket.
 const PATH_MAX: usize = 100;
@@ -21,11 +24,16 @@ pub(super) fn path(data_dir: &Path) -> PathBuf {
     std::env::temp_dir().join(format!("longhaul-{name}")).join("owner.sock")
 }
 
+/// Whoever has the lock of a data directory left its number there.
+fn holder(data_dir: &Path) -> String {
+    std::fs::read_to_string(data_dir.join("lock")).unwrap_or_default().trim().to_owned()
+}
+
 /// The owner of a log, in another process.
 pub(crate) struct Remote {
-    path: PathBuf,
-    /// The data directory, if whoever has the log next is to be asked when this one goes away.
-    pub(super) next: Option<PathBuf>,
+    pub(super) data_dir: PathBuf,
+    /// Whether whoever has the log next is to be asked when this one goes away.
+    pub(super) or_next: bool,
 }
 
 /// The owner went away and gave no answer.
@@ -35,40 +43,64 @@ pub(crate) enum Gone {
     Before,
     #[error("the process that runs this log ended before it answered: look whether this was done before you ask again")]
     Amid,
+    #[error("process {process} runs this log and does not answer for {seconds} seconds: {ADVICE}")]
+    Silent { process: String, seconds: u64 },
 }
 
 impl Gone {
     /// Whether the same may be asked again, of somebody else.
     pub(super) fn allows(&self, again: &Ask) -> bool {
-        matches!(self, Self::Before) || again.only_looks()
+        match self {
+            Self::Before => true,
+            Self::Amid => again.only_looks(),
+            Self::Silent { .. } => false,
+        }
     }
 }
 
 impl Remote {
     /// The owner of a data directory, if one answers.
     pub(super) async fn connect(data_dir: &Path) -> Option<Self> {
-        let path = path(data_dir);
-        UnixStream::connect(&path).await.ok().map(|_| Self { path, next: None })
+        UnixStream::connect(path(data_dir)).await.ok()?;
+        Some(Self { data_dir: data_dir.to_owned(), or_next: false })
     }
 
     /// The same, with whoever has the log next to be asked when this one goes away.
-    pub(super) fn or_next(self, data_dir: &Path) -> Self {
-        Self { next: Some(data_dir.to_owned()), ..self }
+    pub(super) fn or_next(self) -> Self {
+        Self { or_next: true, ..self }
     }
 
     /// Asks it. A question that does not come through whole is not taken up.
     pub(super) async fn ask(&self, ask: &Ask) -> Result<Answer, Gone> {
         let before = |_| Gone::Before;
-        let mut stream = UnixStream::connect(&self.path).await.map_err(before)?;
+        let mut stream = UnixStream::connect(path(&self.data_dir)).await.map_err(before)?;
         let mut line = serde_json::to_vec(ask).expect("questions have a JSON form");
         line.push(b'\n');
         stream.write_all(&line).await.map_err(before)?;
-        let mut answer = String::new();
-        let read = BufReader::new(stream).read_line(&mut answer).await;
-        match read.ok().and_then(|_| serde_json::from_str(&answer).ok()) {
-            Some(Answer::Leaving) => Err(Gone::Before),
-            Some(answer) => Ok(answer),
-            None => Err(Gone::Amid),
+        let answer = self.hear(stream, ask.only_looks()).await?;
+        match serde_json::from_str(&answer) {
+            Ok(Answer::Leaving) => Err(Gone::Before),
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(Gone::Amid),
         }
+    }
+
+    /// Waits for the answer: to a question that only looks, for as long as our patience lasts; to all else, as long as it takes.
+    async fn hear(&self, stream: UnixStream, only_looks: bool) -> Result<String, Gone> {
+        let mut answer = String::new();
+        let mut reader = BufReader::new(stream);
+        let reading = reader.read_line(&mut answer);
+        tokio::pin!(reading);
+        let mut waited = SOON;
+        if tokio::time::timeout(SOON, &mut reading).await.is_err() {
+            let process = holder(&self.data_dir);
+            term::say(format!("waiting for process {process}, which runs this log"));
+            let patience = if only_looks { patience().saturating_sub(SOON) } else { Duration::MAX };
+            waited += patience;
+            if tokio::time::timeout(patience, &mut reading).await.is_err() {
+                return Err(Gone::Silent { process, seconds: waited.as_secs() });
+            }
+        }
+        Ok(answer)
     }
 }

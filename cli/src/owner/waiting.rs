@@ -10,9 +10,11 @@ use crate::term;
 /// How often it is looked whether the log is free.
 const LOOK: Duration = Duration::from_millis(50);
 /// After so long a person is told what is waited for.
-const SOON: Duration = Duration::from_secs(2);
+pub(super) const SOON: Duration = Duration::from_secs(2);
 /// How long one and the same process may have the log without an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// What to do about it.
+pub(super) const ADVICE: &str = "look what it does, or end it; LONGHAUL_WAIT=SECONDS waits longer";
 
 /// Whoever has the log, and since when.
 #[derive(Default)]
@@ -34,8 +36,7 @@ impl Waiting {
         let waited = since.elapsed();
         if waited > patience() {
             anyhow::bail!(
-                "process {process} has the log in {} and does not answer for {} seconds: look what it does, or end it; \
-                 LONGHAUL_WAIT=SECONDS waits longer",
+                "process {process} has the log in {} and does not answer for {} seconds: {ADVICE}",
                 data_dir.display(),
                 waited.as_secs(),
             );
@@ -49,7 +50,7 @@ impl Waiting {
     }
 }
 
-fn patience() -> Duration {
+pub(super) fn patience() -> Duration {
     let told = std::env::var("LONGHAUL_WAIT").ok().and_then(|seconds| seconds.parse().ok());
     told.map_or(PATIENCE, Duration::from_secs)
 }

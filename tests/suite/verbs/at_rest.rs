@@ -283,7 +283,7 @@ fn changed(world: &World) {
         &[
             "init <place>/fresh",
             "init <place>/fresh",
-            "init <place>/bare --no-commit --agent my-agent",
+            "init <place>/bare --no-commit --agent my-agent -o json",
             "init <place>/beads.jsonl",
         ],
     );

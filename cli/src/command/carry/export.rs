@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::scratch::Scratch;
 use super::{below, counted, send};
 use crate::arguments::{Backup, Export, Output};
-use crate::command::{named, reach, unasked};
+use crate::command::{named, reach, refuse_to_write_over, unasked};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::owner::{Access, Carried, Errand};
@@ -84,12 +84,7 @@ async fn write(data_dir: &Path, access: Access, scope: Scope, out: Out<'_>) -> R
         return Ok(exit);
     };
     let shown = file.display();
-    if file.is_dir() {
-        return Err(usage(format!("{shown} is a directory: name a file")));
-    }
-    if file.exists() && !out.force {
-        return Err(usage(format!("{shown} is there already: name another file, or say --force to write over it")));
-    }
+    refuse_to_write_over(file, out.force)?;
     let compress = file.extension().is_some_and(|extension| extension == "zst");
     let full = std::path::absolute(file).with_context(|| format!("cannot write {shown}"))?;
     let written = Written::by(access, Errand::Export { scope, file: full, compress, backup }).await?;

@@ -9,6 +9,7 @@ use longhaul_workflows::backlog::{FeatureList, export};
 use super::list_file::{ListFile, is_same, write};
 use super::page::counted;
 use crate::arguments::FeatureExport;
+use crate::command::refuse_to_write_over;
 use crate::exit::{Exit, usage};
 use crate::place::Project;
 use crate::term;
@@ -18,7 +19,7 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureExport) -> Result<Exit> {
     let loaded = project::load(&project.root).await.map_err(usage)?;
     let list_path = project.root.join(&loaded.list_file);
     let list = if list_path.exists() {
-        ListFile::open(&project.root, None)?.list
+        ListFile::open(&project.root, None)?.done(false)?.1
     } else {
         let name = project.root.file_name().map(|name| name.to_string_lossy().into_owned());
         FeatureList::create(&name.unwrap_or_default(), &loaded.features).map_err(usage)?
@@ -31,6 +32,7 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureExport) -> Result<Exit> {
     if is_same(file, &list_path) {
         return Err(usage(format!("{} is the project's own list: name another file", file.display())));
     }
+    refuse_to_write_over(file, arguments.force)?;
     write(file, &text)?;
     let features = counted(list.features().len() as u64, "feature");
     term::say(format!("wrote {features} to {} as {}", file.display(), arguments.to));

@@ -35,11 +35,8 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
     let before = file.list.clone();
     let merged = import::merge(&mut file.list, &imported).map_err(wrong)?;
     let has_changed = file.list != before || !file.is_written && !merged.added.is_empty();
-    if has_changed && !arguments.dry_run {
-        file.write()?;
-    }
-    let report =
-        Report { file: &name, list: &file.path, dry_run: arguments.dry_run, imported: &imported, merged: &merged };
+    let (path, _) = file.done(has_changed && !arguments.dry_run)?;
+    let report = Report { file: &name, list: &path, dry_run: arguments.dry_run, imported: &imported, merged: &merged };
     match arguments.output {
         Output::Table => page::print(report.text()),
         Output::Json => document::print(report.document())?,

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use longhaul_activities::files::{ListTurn, list_turn};
 use longhaul_activities::project::{self, OTHER_LIST_FILE, TASKS_FILE};
 use longhaul_workflows::backlog::FeatureList;
 
@@ -16,6 +17,8 @@ pub(super) struct ListFile {
     pub(super) list: FeatureList,
     /// Whether it is in its file already.
     pub(super) is_written: bool,
+    /// Nobody else changes it until we are done with it.
+    turn: ListTurn,
 }
 
 impl ListFile {
@@ -24,13 +27,14 @@ impl ListFile {
     /// A project that has its features in a checklist keeps them there, unless it is the checklist itself, `from`, that
     /// becomes a list now: a list beside it would hide it.
     pub(super) fn open(root: &Path, from: Option<&Path>) -> Result<Self> {
+        let turn = list_turn(root);
         let path = root.join(project::settings(root).map_err(usage)?.project.list);
         let other = root.join(OTHER_LIST_FILE);
         let path = if !path.exists() && other.exists() { other } else { path };
         match fs::read_to_string(&path) {
             Ok(text) => {
                 let list = FeatureList::parse(&text).map_err(|error| usage(format!("{}: {error}", path.display())))?;
-                Ok(Self { path, list, is_written: true })
+                Ok(Self { path, list, is_written: true, turn })
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let tasks = root.join(TASKS_FILE);
@@ -40,15 +44,19 @@ impl ListFile {
                     return Err(usage(format!("the features of this project are in {tasks}: {advice}")));
                 }
                 let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                Ok(Self { path, list: FeatureList::create(&name, &[])?, is_written: false })
+                Ok(Self { path, list: FeatureList::create(&name, &[])?, is_written: false, turn })
             }
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
     }
 
-    /// Writes the list.
-    pub(super) fn write(&self) -> Result<()> {
-        write(&self.path, &self.list.to_text())
+    /// Writes the list, if it is to be written, and lets others change it.
+    pub(super) fn done(self, write_it: bool) -> Result<(PathBuf, FeatureList)> {
+        if write_it {
+            write(&self.path, &self.list.to_text())?;
+        }
+        drop(self.turn);
+        Ok((self.path, self.list))
     }
 }
 
