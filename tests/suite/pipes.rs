@@ -91,7 +91,9 @@ fn an_owner_that_does_not_answer_is_named() {
     run.signal("STOP");
     let said = world.longhaul.clone().with("LONGHAUL_WAIT", "3").call(&["status", &world.root]);
     run.signal("CONT");
-    said.exits(4).says("waiting for process").says("runs this log and does not answer for 3 seconds: look what it does");
+    said.exits(4)
+        .says("waiting for process")
+        .says("runs this log and does not answer for 3 seconds: look what it does");
     world.call("status .").exits(0);
     world.project.let_go("parser");
     run.exits(0);

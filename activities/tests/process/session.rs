@@ -49,7 +49,7 @@ async fn exit_codes_are_claims() {
 #[tokio::test]
 async fn the_agent_gets_its_prompt_its_feature_and_its_place() {
     let report = session(
-        "grep needs; grep needs $LONGHAUL_PROMPT_FILE; grep name $LONGHAUL_FEATURE_FILE
+        "grep login.needs; grep login.needs $LONGHAUL_PROMPT_FILE; grep name $LONGHAUL_FEATURE_FILE
          echo $1, $LONGHAUL_FEATURE_ID, $LONGHAUL_RUN_ID, $LONGHAUL_SESSION, $LONGHAUL_REASON
          cat code.txt; printf 'Mind the gap.' >$LONGHAUL_NOTES_FILE",
     );
