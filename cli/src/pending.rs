@@ -6,7 +6,7 @@ use longhaul_workflows::feature::Approval;
 /// The words that wait for a run; of those that undo each other the last.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    /// Whether there is anything at all, for the workflow too.
+    /// Whether there is anything that a waiting run takes, for its workflow too.
     pub(crate) is_something: bool,
     /// To pause or to go on.
     pub(crate) pause: Option<Pause>,
@@ -36,7 +36,8 @@ impl Pending {
     pub(crate) async fn of(store: &dyn EventStore, run: &RunId) -> Result<Self, StoreError> {
         let mut pending = Self::default();
         for message in store.mailbox(run).await? {
-            pending.is_something = true;
+            // Only an effect of which nobody can tell takes that up.
+            pending.is_something |= !matches!(message.body, MessageBody::Reconcile { .. });
             pending.hear(message.body);
         }
         Ok(pending)

@@ -307,11 +307,6 @@ async fn line(
     line.invalidated = view.invalidated.as_ref().map(ToString::to_string);
     let Some(run) = &view.run else { return Ok((line, false)) };
     line.sessions += sessions_cut_off(store, run, view.passes).await?;
-    if view.reason.as_deref() == Some(CANCELLED)
-        && let Some(ended) = ended_by(&store.read(run, 0).await?)
-    {
-        line.reason = Some(ended);
-    }
     if view.status != FeatureStatus::InProgress {
         return Ok((line, false));
     }
@@ -336,6 +331,16 @@ async fn line(
         line.needs_person = false;
     }
     Ok((line, standing.is_active))
+}
+
+/// Says who ended the runs of features, and why, for a person to read. A history that cannot be read tells nothing.
+pub(crate) async fn name_who_ended(store: &dyn EventStore, document: &mut StatusDocument) {
+    for line in document.features.iter_mut().filter(|line| line.reason.as_deref() == Some(CANCELLED)) {
+        let Some(run) = &line.run else { continue };
+        if let Some(ended) = store.read(run, 0).await.ok().and_then(|history| ended_by(&history)) {
+            line.reason = Some(ended);
+        }
+    }
 }
 
 /// The sessions of runs of a feature that came to no result: no outcome has told the project of them.

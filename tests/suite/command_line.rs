@@ -85,6 +85,22 @@ fn others_ask_and_join_while_one_runs() {
 }
 
 #[test]
+fn who_joined_takes_over_when_the_other_ends() {
+    let world = World::new(&[plain("parser", &[], 3)], 0.0);
+    world.project.hold("parser");
+    let mut first = world.begin("first");
+    world.project.until_at_work("parser");
+    let mut second = world.begin("second");
+    until("the second run joins", || second.said().contains("joined it"));
+    first.terminate();
+    first.exits(3);
+    world.project.let_go("parser");
+    second.exits(0);
+    assert_eq!(second.said().matches("joined it").count(), 1, "{}", second.said());
+    assert_eq!(world.landed("main"), ["parser"]);
+}
+
+#[test]
 fn a_paused_project_ends_its_session_and_goes_on_when_resumed() {
     let world = World::new(&[plain("parser", &[], 2), plain("table", &["parser"], 1)], 0.0);
     world.project.hold("parser");

@@ -1,5 +1,7 @@
 //! What is told to runs at rest, and what a second wish to stop does: on the real program.
 
+use std::time::{Duration, Instant};
+
 use longhaul_tests::project::plain;
 use longhaul_tests::wait::until;
 
@@ -49,8 +51,17 @@ fn a_paused_project_can_be_cancelled_and_terminated_at_rest() {
     }
 }
 
+/// How long agents are given to end by themselves.
+const GRACE: Duration = Duration::from_secs(10);
+
 #[test]
 fn who_wants_it_to_stop_twice_does_not_wait_for_agents() {
+    // A busy machine may take as long for other reasons, but not every time.
+    assert!((0..3).any(|_| stop_twice() < GRACE));
+}
+
+/// How long it takes to stop with an agent that does not want to end.
+fn stop_twice() -> Duration {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     let plan = world.project.read("plan/parser");
     world.project.write("plan/parser", &format!("trap '' TERM INT HUP\n{plan}"));
@@ -60,8 +71,11 @@ fn who_wants_it_to_stop_twice_does_not_wait_for_agents() {
     world.project.until_at_work("parser");
     run.terminate();
     until("it says that it stops", || run.said().contains("once more, and they are killed"));
+    let begun = Instant::now();
     run.terminate();
     run.exits(3);
+    let taken = begun.elapsed();
     assert!(run.said().contains("killing the agents"), "{}", run.said());
     until("its agent is gone", || world.longhaul.left_over().is_empty());
+    taken
 }

@@ -66,7 +66,8 @@ fn a_work_tree_that_is_made_again_is_set_up() {
     let obeys = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Obeys };
     let world = with_dependencies(&[obeys], "[limits]\nfailed_gates = 1\n");
     world.run().exits(1);
-    fs::remove_dir_all(tree_of(&world, "parser")).unwrap();
+    let tree = tree_of(&world, "parser");
+    fs::remove_dir_all(&tree).unwrap();
     let run = format!("{}/parser/1", world.project_id());
     let fork = |from: &str| {
         let set = "settings.limits.failed_gates=2";
@@ -74,6 +75,9 @@ fn a_work_tree_that_is_made_again_is_set_up() {
         world.longhaul.call(&note).exits(0);
         world.run().exits(0);
     };
+    // Somebody died before that one was made again.
+    world.project.git(&["worktree", "prune"]);
+    world.project.git(&["worktree", "add", "--quiet", "--no-checkout", &tree.to_string_lossy(), "longhaul/parser"]);
     fork("session:1");
     assert!(!tree_of(&world, "parser").exists(), "it has landed");
     // And of a run that has landed, whose work tree is closed.

@@ -49,6 +49,8 @@ impl Handler<RunSetup> for ChecksHandler {
         let timeout = Duration::from_secs(input.timeout_seconds);
         let script = Script { path: &input.script, timeout, pass_env: &input.pass_env };
         let evidence = self.setup.run(&script, &wanted, &path, attempt).await?;
+        // If it failed, the agent is told.
+        self.setup.git.mark_set_up(&input.project, &path).await?;
         Ok(SetupReport { evidence })
     }
 }
@@ -58,7 +60,7 @@ impl SetUp {
     /// files that git does not keep.
     pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>, attempt: &Attempt) -> Result<String, Failure> {
         let path = self.git.work_tree(wanted).await?;
-        if !self.git.is_without_setup(wanted.project, &path).await? {
+        if self.git.is_set_up(wanted.project, &path).await? {
             return Ok(path);
         }
         let root = self.git.root_of(wanted.project);
@@ -78,8 +80,15 @@ impl SetUp {
         let timeout = project.setup_timeout.duration();
         let script = Script { path: &project.setup, timeout, pass_env: &project.pass_env };
         let evidence = self.run(&script, wanted, &path, attempt).await?;
-        if let Some(failed) = evidence.filter(|evidence| !evidence.passed()) {
-            tracing::warn!(tree = path, log = failed.log, "the set-up of a new work tree failed: {}", failed.ending());
+        // What it leaves beside what git ignores is no work of the agent's.
+        let head = git(Path::new(&path), &["rev-parse", "HEAD"]).await?;
+        worktree::Place::of(&path, &head).await?.reset().await?;
+        match evidence.filter(|evidence| !evidence.passed()) {
+            // The next step tries it again.
+            Some(failed) => {
+                tracing::warn!(tree = path, log = failed.log, "the set-up of a work tree failed: {}", failed.ending());
+            }
+            None => self.git.mark_set_up(wanted.project, &path).await?,
         }
         Ok(path)
     }
@@ -93,10 +102,7 @@ impl SetUp {
         attempt: &Attempt,
     ) -> Result<Option<Evidence>, Failure> {
         let worktree = Path::new(path);
-        let Some(file) = find(worktree, script.path)? else {
-            self.git.is_set_up(wanted.project, path).await?;
-            return Ok(None);
-        };
+        let Some(file) = find(worktree, script.path)? else { return Ok(None) };
         let commit = git(worktree, &["rev-parse", "HEAD"]).await?.trim().to_owned();
         let (command, args) = call(&file, script.path);
         let spec = Spec {
@@ -110,7 +116,6 @@ impl SetUp {
             remedy: REMEDY,
         };
         let finished = self.runner.run(&spec, attempt).await?;
-        self.git.is_set_up(wanted.project, path).await?;
         Ok(Some(evidence("setup", &command, &commit, finished)))
     }
 }

@@ -2,9 +2,10 @@
 //! several processes, only one at a time changes the feature list.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex as Lock, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
@@ -29,10 +30,26 @@ pub(crate) fn turn_of(root: &Path) -> Arc<Mutex<()>> {
 #[derive(Debug)]
 pub struct ListTurn(#[expect(dead_code, reason = "it is held, not used")] Option<File>);
 
-/// Waits for the right to change the feature list of the project at `root`. To be held from before the list is read until it
-/// is written, and for nothing else. Where the file system knows no locks, nobody waits.
+/// How long the right is waited for: a list is changed in a moment, and a process that was stopped in the middle of it must
+/// not stop the others.
+const LIST_PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Waits for the right to change the feature list of the project at `root`; after a while nobody waits any longer. To be held
+/// from before the list is read until it is written, and for nothing else.
 pub fn list_turn(root: &Path) -> ListTurn {
-    // The folder itself: no file of ours has to be there for it.
-    let folder = File::open(root).ok();
-    ListTurn(folder.filter(|folder| folder.lock().is_ok()))
+    // No file of ours has to be there for it, and people who lock a project lock its folder.
+    let git = root.join(".git");
+    let Ok(file) = File::open(if git.exists() { &git } else { root }) else { return ListTurn(None) };
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return ListTurn(Some(file)),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < LIST_PATIENCE => std::thread::sleep(LOOK_AGAIN),
+            Err(error) => {
+                tracing::warn!(root = %root.display(), %error, "the feature list is changed without waiting for others");
+                return ListTurn(None);
+            }
+        }
+    }
 }

@@ -32,21 +32,21 @@ impl GitHandlers {
             return Ok(wanted.worktree.to_owned());
         };
         // One that is only broken is for its user to complain of: what is in it must not be lost here.
-        if !path.exists() {
+        if !path.exists() || repository.unfinished_tree(&path)?.is_some() {
             tracing::warn!(tree = %path.display(), "making a work tree again that is gone");
             repository.make_again(&path, wanted).await?;
         }
         Ok(shown(&path))
     }
 
-    /// Whether the project's set-up has not run in a work tree since that was made.
-    pub(crate) async fn is_without_setup(&self, project: &ProjectRef, worktree: &str) -> Result<bool, Failure> {
-        Ok(self.tree_at(project, worktree).await?.is_some_and(|tree| tree.is_without_setup()))
+    /// Whether the project's set-up has run in a work tree since that was made; so it has in what is none of ours.
+    pub(crate) async fn is_set_up(&self, project: &ProjectRef, worktree: &str) -> Result<bool, Failure> {
+        Ok(self.tree_at(project, worktree).await?.is_none_or(|tree| tree.is_set_up()))
     }
 
     /// Says that the project's set-up has run in a work tree.
-    pub(crate) async fn is_set_up(&self, project: &ProjectRef, worktree: &str) -> Result<(), Failure> {
-        self.tree_at(project, worktree).await?.map_or(Ok(()), |tree| tree.is_set_up())
+    pub(crate) async fn mark_set_up(&self, project: &ProjectRef, worktree: &str) -> Result<(), Failure> {
+        self.tree_at(project, worktree).await?.map_or(Ok(()), |tree| tree.mark_set_up())
     }
 
     async fn tree_at(&self, project: &ProjectRef, worktree: &str) -> Result<Option<Tree>, Failure> {
@@ -80,7 +80,17 @@ impl Repository {
             Some(commit) => commit,
             None => self.revive(&branch, wanted).await?,
         };
-        self.add_tree(path, Stand::Branch(&branch)).await?.reset_to(&commit).await
+        let tree = match self.unfinished_tree(path)? {
+            Some(tree) => tree,
+            None => self.add_tree(path, Stand::Branch(&branch)).await?,
+        };
+        tree.reset_to(&commit).await
+    }
+
+    /// A work tree that somebody died in the middle of making.
+    fn unfinished_tree(&self, path: &Path) -> Result<Option<Tree>, Failure> {
+        let tree = self.admin_of(path)?.map(|admin| Tree { path: path.to_owned(), admin });
+        Ok(tree.filter(Tree::is_unfinished))
     }
 
     /// Makes the branch again: at the commit that is wanted, or where the run left it when it was closed.

@@ -24,8 +24,8 @@ pub(super) struct Tree {
     pub(super) admin: PathBuf,
 }
 
-/// A mark, beside a work tree's index, that the project's set-up has not run in it yet.
-const WITHOUT_SETUP: &str = "longhaul-without-setup";
+/// A mark, beside a work tree's index, that the project's set-up has run in it since it was made.
+const SET_UP: &str = "longhaul-set-up";
 
 /// What a new work tree stands on.
 #[derive(Debug, Clone, Copy)]
@@ -80,14 +80,20 @@ impl Tree {
         self.admin.join(RESETTING).exists()
     }
 
-    /// Whether the project's set-up has not run in it since it was made.
-    pub(super) fn is_without_setup(&self) -> bool {
-        self.admin.join(WITHOUT_SETUP).exists()
+    /// Whether the project's set-up has run in it since it was made.
+    pub(super) fn is_set_up(&self) -> bool {
+        self.admin.join(SET_UP).exists()
     }
 
     /// Says that the project's set-up has run in it.
-    pub(super) fn is_set_up(&self) -> Result<(), Failure> {
-        files::remove(&self.admin.join(WITHOUT_SETUP))
+    pub(super) fn mark_set_up(&self) -> Result<(), Failure> {
+        files::write_durably(&self.admin.join(SET_UP), b"")
+    }
+
+    /// Whether whoever made it, or brought it to a commit, died in the middle: no file in it is of value.
+    pub(super) fn is_unfinished(&self) -> bool {
+        let is_empty = || std::fs::read_dir(&self.path).is_ok_and(|entries| entries.count() <= 1);
+        self.is_half_reset() || (!self.index().exists() && is_empty())
     }
 
     /// Forgets an unfinished merge, rebase or the like, without touching a file.
@@ -142,7 +148,6 @@ impl Repository {
         let tree = self.find_tree(path).await?.ok_or_else(|| {
             Failure::retryable(format!("git made a work tree at {} that does not work", path.display()))
         })?;
-        files::write_durably(&tree.admin.join(WITHOUT_SETUP), b"")?;
         // A sparse checkout of the user's is copied to new work trees; an agent needs all files.
         let sparse = Git::at(path).args(["config", "--type=bool", "--get", "core.sparseCheckout"]).find().await?;
         if sparse.as_deref() == Some("true") {

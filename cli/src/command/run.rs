@@ -158,10 +158,8 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Res
     let server = Server::start(data_dir, Arc::clone(&desk))?;
     let access = Access::Local(Arc::clone(&desk));
     let work = async {
-        let documents = watch(&access, projects).await?;
-        let ours: Vec<_> = projects.iter().map(|project| project.id.clone()).collect();
-        others_settle(&desk, &access, &ours).await?;
-        anyhow::Ok(documents)
+        let watched = begin(&access, projects).await?;
+        watch(&access, watched, Some(&desk)).await
     };
     let documents = tokio::select! {
         documents = work => documents.map(Some),
@@ -178,13 +176,20 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Res
 /// Joins the process that owns the log; `None` if that one ended before our projects settled.
 async fn as_guest(data_dir: &Path, projects: &[Project]) -> Result<Option<Option<Vec<StatusDocument>>>> {
     let Some(access) = Access::reach_owner(data_dir).await? else { return Ok(None) };
-    term::say("another Longhaul runs this log: joined it");
+    let work = async {
+        let watched = begin(&access, projects).await?;
+        term::say("another Longhaul runs this log: joined it");
+        watch(&access, watched, None).await
+    };
     tokio::select! {
-        documents = watch(&access, projects) => match documents {
+        documents = work => match documents {
             Ok(documents) => Ok(Some(Some(documents))),
             Err(error) if error.is::<crate::exit::Complaint>() => Err(error),
-            // The owner went away in the middle: the work is for us now.
-            Err(_) => Ok(None),
+            // The owner goes away: the work is for us then.
+            Err(_) => {
+                tokio::time::sleep(LOOK).await;
+                Ok(None)
+            }
         },
         () = interrupted() => {
             term::say("the other Longhaul goes on with it");
@@ -193,8 +198,8 @@ async fn as_guest(data_dir: &Path, projects: &[Project]) -> Result<Option<Option
     }
 }
 
-/// Has the projects run and watches them until all have settled.
-async fn watch(access: &Access, projects: &[Project]) -> Result<Vec<StatusDocument>> {
+/// Has the projects run.
+async fn begin(access: &Access, projects: &[Project]) -> Result<Vec<Watched>> {
     let mut watched = Vec::new();
     for project in projects {
         match super::ask(access, Ask::Begin { project: project.reference() }).await? {
@@ -202,55 +207,99 @@ async fn watch(access: &Access, projects: &[Project]) -> Result<Vec<StatusDocume
             _ => return Err(super::unasked()),
         }
     }
+    Ok(watched)
+}
+
+/// Watches projects until all have settled; as the owner, those of others who joined us as well.
+async fn watch(access: &Access, mut ours: Vec<Watched>, desk: Option<&Desk>) -> Result<Vec<StatusDocument>> {
     let mut progress = Progress::new();
+    let mut others = desk.map(|desk| Others::of(desk, access));
     loop {
         let mut documents = Vec::new();
         let mut all_settled = true;
-        for project in &mut watched {
+        for project in &mut ours {
             let document = status(access, &project.id).await?;
             progress.show(&document);
             all_settled &= is_settled(project, &document);
             documents.push(document);
         }
-        if all_settled {
+        let is_over = match &mut others {
+            Some(others) => {
+                all_settled &= others.are_settled(&ours).await?;
+                others.may_go(all_settled).await
+            }
+            None => all_settled,
+        };
+        if is_over {
             progress.finish();
-            return Ok(documents);
+            return Ok(for_people(access, documents).await);
         }
-        tokio::time::sleep(LOOK).await;
+        if !all_settled {
+            tokio::time::sleep(LOOK).await;
+        }
     }
 }
 
-pub(super) async fn status(access: &Access, project: &RunId) -> Result<StatusDocument> {
-    match super::ask(access, Ask::Status { project: project.clone() }).await? {
+async fn status(access: &Access, project: &RunId) -> Result<StatusDocument> {
+    status_for(access, project, false).await
+}
+
+/// The same documents with what is for people; as they are, if nobody is there any more to ask for that.
+async fn for_people(access: &Access, mut documents: Vec<StatusDocument>) -> Vec<StatusDocument> {
+    for document in &mut documents {
+        if let Ok(project) = RunId::new(document.project.clone())
+            && let Ok(told) = status_for(access, &project, true).await
+        {
+            document.features = told.features;
+        }
+    }
+    documents
+}
+
+async fn status_for(access: &Access, project: &RunId, for_people: bool) -> Result<StatusDocument> {
+    match super::ask(access, Ask::Status { project: project.clone(), for_people }).await? {
         Answer::Status { status } => Ok(*status),
         _ => Err(super::unasked()),
     }
 }
 
-/// Others may have joined us with projects of their own: they settle before we go. Who comes later is not taken up.
-pub(super) async fn others_settle(desk: &Desk, access: &Access, ours: &[RunId]) -> Result<()> {
-    let mut watched: Vec<Watched> = Vec::new();
-    let mut is_closed = false;
-    loop {
-        for run in desk.engaged() {
-            let known = watched.iter().any(|project| project.id == run) || ours.contains(&run);
-            if !known {
-                watched.push(Watched::new(run, String::new()));
+/// The projects of others who joined the owner of a log: they settle before it goes.
+pub(super) struct Others<'a> {
+    desk: &'a Desk,
+    access: &'a Access,
+    watched: Vec<Watched>,
+    is_closed: bool,
+}
+
+impl<'a> Others<'a> {
+    pub(super) fn of(desk: &'a Desk, access: &'a Access) -> Self {
+        Self { desk, access, watched: Vec::new(), is_closed: false }
+    }
+
+    /// Whether all that is run besides ours has settled, batches too.
+    pub(super) async fn are_settled(&mut self, ours: &[Watched]) -> Result<bool> {
+        for run in self.desk.engaged() {
+            if ours.iter().chain(&self.watched).all(|known| known.id != run) {
+                self.watched.push(Watched::new(run, String::new()));
             }
         }
-        let mut all_settled = !desk.has_open_batch();
-        for project in &mut watched {
-            let document = status(access, &project.id).await?;
-            all_settled &= is_settled(project, &document);
+        let mut all_settled = !self.desk.has_open_batch();
+        for project in &mut self.watched {
+            all_settled &= is_settled(project, &status(self.access, &project.id).await?);
         }
-        match (all_settled, is_closed) {
-            (true, true) => return Ok(()),
-            // What somebody was answered just now counts as well.
-            (true, false) => desk.close().await,
-            (false, true) => desk.reopen().await,
-            (false, false) => tokio::time::sleep(LOOK).await,
+        Ok(all_settled)
+    }
+
+    /// What comes after a look at everything: the desk is closed when all has settled, and when all has settled still, by what
+    /// somebody was answered meanwhile, the owner may go.
+    pub(super) async fn may_go(&mut self, all_settled: bool) -> bool {
+        let was_closed = std::mem::replace(&mut self.is_closed, all_settled);
+        match (all_settled, was_closed) {
+            (true, false) => self.desk.close().await,
+            (false, true) => self.desk.reopen(),
+            _ => {}
         }
-        is_closed = all_settled;
+        all_settled && was_closed
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
 /// Where a project stands: by the log, or, if no log knows it, by its files.
 pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<StatusDocument> {
     if let Some(access) = Access::reach(data_dir).await? {
-        match access.ask(Ask::Status { project: project.id.clone() }).await? {
+        match access.ask(Ask::Status { project: project.id.clone(), for_people: true }).await? {
             Answer::Status { mut status } if !status.root.is_empty() => {
                 // A list that was edited since the project last ran counts as it is now.
                 if !status.is_running {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use serde_json::Value;
 use tokio::sync::RwLock;
 
 use crate::look;
+use crate::pending::Pending;
 use crate::status::{self, StatusDocument};
 
 use super::again::{Again, Report};
@@ -32,8 +34,8 @@ use super::select::{Filter, Selected};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub(crate) enum Ask {
-    /// Where a project stands.
-    Status { project: RunId },
+    /// Where a project stands; with what is for people, or with what a watcher needs.
+    Status { project: RunId, for_people: bool },
     /// Run a project: the answer is the id of the sync to wait for.
     Begin { project: ProjectRef },
     /// Tell something to a run, or to a project and what is below it.
@@ -141,8 +143,10 @@ pub(crate) struct Desk {
     pub(super) git: GitHandlers,
     /// Held while a feature is taken back and its new run is not in the log yet.
     pub(super) taking_back: tokio::sync::Mutex<()>,
-    /// Whether nobody is answered any more; held by everybody who is being answered.
-    pub(super) is_closed: RwLock<bool>,
+    /// Held by everybody who is being answered.
+    answering: RwLock<()>,
+    /// Whether nothing more is taken up. To be looked at with `answering` held.
+    is_closed: AtomicBool,
 }
 
 impl Desk {
@@ -158,8 +162,9 @@ impl Desk {
 
     fn of(log: Arc<SledStore>, engine: Option<Engine>, git: GitHandlers) -> Arc<Self> {
         let (engaged, batches) = (Mutex::default(), OpenBatches::default());
-        let (taking_back, is_closed) = (tokio::sync::Mutex::default(), RwLock::default());
-        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches, taking_back, is_closed })
+        let (taking_back, answering) = (tokio::sync::Mutex::default(), RwLock::default());
+        let is_closed = AtomicBool::new(false);
+        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches, taking_back, answering, is_closed })
     }
 
     /// The ids of the projects that this process runs.
@@ -171,15 +176,22 @@ impl Desk {
         self.engaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until everybody who asked has an answer, and takes nothing more up: who asks then is to ask whoever has the
-    /// log next.
+    /// Takes nothing more up: who asks now is to ask whoever has the log next. Waits until everybody else has an answer.
     pub(crate) async fn close(&self) {
-        *self.is_closed.write().await = true;
+        self.is_closed.store(true, Ordering::SeqCst);
+        drop(self.answering.write().await);
     }
 
     /// Takes questions up again.
-    pub(crate) async fn reopen(&self) {
-        *self.is_closed.write().await = false;
+    pub(crate) fn reopen(&self) {
+        self.is_closed.store(false, Ordering::SeqCst);
+    }
+
+    /// Answers a question from elsewhere, and hands the answer on, unless nothing more is taken up.
+    pub(super) async fn attend<T>(self: &Arc<Self>, ask: Ask, hand_on: impl AsyncFnOnce(Answer) -> T) -> T {
+        let _answering = self.answering.read().await;
+        let is_closed = self.is_closed.load(Ordering::SeqCst);
+        hand_on(if is_closed { Answer::Leaving } else { self.answer(ask).await }).await
     }
 
     /// Stops the engine, if there is one. Nothing more is taken up; who is being answered gets the answer, if it comes soon.
@@ -194,7 +206,7 @@ impl Desk {
     /// Answers.
     pub(crate) async fn answer(self: &Arc<Self>, ask: Ask) -> Answer {
         let answer = match ask {
-            Ask::Status { project } => self.status(&project).await,
+            Ask::Status { project, for_people } => self.status(&project, for_people).await,
             Ask::Begin { project } => self.begin(project, &Terms::default()).await,
             Ask::Submit { batch, plan } => self.submit(&batch, plan).await,
             Ask::Batch { batch } => self.batch(&batch).await,
@@ -214,9 +226,12 @@ impl Desk {
         })
     }
 
-    async fn status(&self, project: &RunId) -> Result<Answer, StoreError> {
+    async fn status(&self, project: &RunId, for_people: bool) -> Result<Answer, StoreError> {
         let stuck = self.engine.as_ref().map(Engine::stuck).unwrap_or_default();
-        let status = status::of_project(&*self.store, project, &stuck, self.engine.is_some()).await?;
+        let mut status = status::of_project(&*self.store, project, &stuck, self.engine.is_some()).await?;
+        if for_people {
+            status::name_who_ended(&*self.store, &mut status).await;
+        }
         Ok(Answer::Status { status: Box::new(status) })
     }
 
@@ -285,6 +300,12 @@ impl Desk {
         let summary = self.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         if !matches!(summary.status, longhaul_engine::Status::Parked(_)) {
             let reason = format!("run {run} is {}: it waits for no word on an effect", summary.status.name());
+            return Ok(Answer::Refused { reason });
+        }
+        if let Some((landed, request)) = Pending::of(&*self.store, &run).await?.settled {
+            let said = if landed { "landed" } else { "did not land" };
+            let reason =
+                format!("{} has said already that it {said}: that is taken up when it is run again", request.by);
             return Ok(Answer::Refused { reason });
         }
         let output = output.map(|output| Payload::of(&output));

@@ -34,6 +34,7 @@ pub(crate) use desk::{Answer, Ask, Desk, is_copy};
 pub(crate) use order::Order;
 pub(crate) use select::{Filter, without_covered};
 pub(crate) use serve::Server;
+pub(crate) use socket::Gone;
 use socket::Remote;
 pub(crate) use standing::Standing;
 use waiting::Waiting;

@@ -4,10 +4,13 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::WriteHalf;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use super::desk::{Answer, Ask, Desk};
@@ -15,6 +18,10 @@ use super::socket;
 
 /// The longest question, in bytes.
 const QUESTION_MAX: u64 = 16 * 1024 * 1024;
+/// How often an empty line is written before the answer, so that whoever waits knows that it is being worked on.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
+/// How long somebody may take to read an answer.
+const READING_TAKES: Duration = Duration::from_secs(30);
 
 /// The socket of an owner; dropping it takes the socket away.
 pub(crate) struct Server {
@@ -40,7 +47,7 @@ impl Server {
                     Ok((stream, _)) => drop(tokio::spawn(converse(Arc::clone(&desk), stream))),
                     Err(error) => {
                         tracing::warn!("cannot take a connection: {error}");
-                        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                        tokio::time::sleep(Duration::from_millis(100)).await;
                     }
                 }
             }
@@ -57,19 +64,38 @@ impl Drop for Server {
 }
 
 async fn converse(desk: Arc<Desk>, mut stream: UnixStream) {
-    let (reader, mut writer) = stream.split();
+    let (reader, writer) = stream.split();
     let mut line = String::new();
     if BufReader::new(reader.take(QUESTION_MAX)).read_line(&mut line).await.is_err() || line.is_empty() {
         return;
     }
-    let is_closed = desk.is_closed.read().await;
-    let answer = match serde_json::from_str::<Ask>(&line) {
-        _ if *is_closed => Answer::Leaving,
-        Ok(ask) => desk.answer(ask).await,
-        Err(error) => Answer::Refused { reason: format!("the running Longhaul does not understand this: {error}") },
+    let writer = Mutex::new(writer);
+    let attending = async {
+        match serde_json::from_str::<Ask>(&line) {
+            Ok(ask) => desk.attend(ask, async |answer| write(&writer, &answer).await).await,
+            Err(error) => {
+                let reason = format!("the running Longhaul does not understand this: {error}");
+                write(&writer, &Answer::Refused { reason }).await;
+            }
+        }
     };
-    if let Ok(mut line) = serde_json::to_vec(&answer) {
+    // Whoever waits sees that somebody is at it.
+    let signs_of_life = async {
+        loop {
+            tokio::time::sleep(SIGN_OF_LIFE).await;
+            let _ = writer.lock().await.write_all(b"\n").await;
+        }
+    };
+    tokio::select! {
+        () = attending => {}
+        () = signs_of_life => {}
+    }
+}
+
+/// Writes an answer; who does not read it in time gets none, and holds nobody up.
+async fn write(writer: &Mutex<WriteHalf<'_>>, answer: &Answer) {
+    if let Ok(mut line) = serde_json::to_vec(answer) {
         line.push(b'\n');
-        let _ = writer.write_all(&line).await;
+        let _ = tokio::time::timeout(READING_TAKES, async { writer.lock().await.write_all(&line).await }).await;
     }
 }

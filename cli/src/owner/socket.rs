@@ -1,9 +1,8 @@
 //! The local socket of an owner: one question, one answer, each a line of JSON.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 
 use super::desk::{Answer, Ask};
@@ -45,6 +44,8 @@ pub(crate) enum Gone {
     Amid,
     #[error("process {process} runs this log and does not answer for {seconds} seconds: {ADVICE}")]
     Silent { process: String, seconds: u64 },
+    #[error("the process that runs this log, perhaps another version, gave an answer that cannot be read: {0}")]
+    Strange(serde_json::Error),
 }
 
 impl Gone {
@@ -53,7 +54,7 @@ impl Gone {
         match self {
             Self::Before => true,
             Self::Amid => again.only_looks(),
-            Self::Silent { .. } => false,
+            Self::Silent { .. } | Self::Strange(_) => false,
         }
     }
 }
@@ -77,30 +78,38 @@ impl Remote {
         let mut line = serde_json::to_vec(ask).expect("questions have a JSON form");
         line.push(b'\n');
         stream.write_all(&line).await.map_err(before)?;
-        let answer = self.hear(stream, ask.only_looks()).await?;
+        let answer = self.hear(stream).await?;
         match serde_json::from_str(&answer) {
             Ok(Answer::Leaving) => Err(Gone::Before),
             Ok(answer) => Ok(answer),
-            Err(_) => Err(Gone::Amid),
+            Err(_) if answer.is_empty() => Err(Gone::Amid),
+            Err(error) => Err(Gone::Strange(error)),
         }
     }
 
-    /// Waits for the answer: to a question that only looks, for as long as our patience lasts; to all else, as long as it takes.
-    async fn hear(&self, stream: UnixStream, only_looks: bool) -> Result<String, Gone> {
-        let mut answer = String::new();
-        let mut reader = BufReader::new(stream);
-        let reading = reader.read_line(&mut answer);
-        tokio::pin!(reading);
-        let mut waited = SOON;
-        if tokio::time::timeout(SOON, &mut reading).await.is_err() {
-            let process = holder(&self.data_dir);
-            term::say(format!("waiting for process {process}, which runs this log"));
-            let patience = if only_looks { patience().saturating_sub(SOON) } else { Duration::MAX };
-            waited += patience;
-            if tokio::time::timeout(patience, &mut reading).await.is_err() {
-                return Err(Gone::Silent { process, seconds: waited.as_secs() });
+    /// Waits for the answer, for as long as there are signs of life.
+    async fn hear(&self, stream: UnixStream) -> Result<String, Gone> {
+        let mut lines = BufReader::new(stream).lines();
+        loop {
+            let line = match tokio::time::timeout(SOON, lines.next_line()).await {
+                Ok(line) => line,
+                Err(_) => self.hear_late(&mut lines).await?,
+            };
+            match line.ok().flatten() {
+                Some(line) if line.is_empty() => {}
+                line => return Ok(line.unwrap_or_default()),
             }
         }
-        Ok(answer)
+    }
+
+    /// The next line of somebody who has been silent for a while.
+    async fn hear_late(
+        &self,
+        lines: &mut Lines<BufReader<UnixStream>>,
+    ) -> Result<std::io::Result<Option<String>>, Gone> {
+        let process = holder(&self.data_dir);
+        term::say(format!("waiting for process {process}, which runs this log"));
+        let waited = tokio::time::timeout(patience().saturating_sub(SOON), lines.next_line()).await;
+        waited.map_err(|_| Gone::Silent { process, seconds: patience().max(SOON).as_secs() })
     }
 }

@@ -11,7 +11,7 @@ use longhaul_activities::process::start_in_background;
 use crate::arguments::Batch;
 use crate::command::run::limits as limits_of;
 use crate::exit::Exit;
-use crate::owner::Access;
+use crate::owner::{Access, Gone};
 use crate::term;
 
 use super::{Asked, submit, wait};
@@ -21,9 +21,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Result<Exit> {
     if let Some(access) = Access::reach_owner(data_dir).await? {
-        submit(&access, asked).await?;
-        term::say("the Longhaul that runs this log carries it on");
-        return Ok(Exit::Ok);
+        match submit(&access, asked).await {
+            Ok(_) => {
+                term::say("the Longhaul that runs this log carries it on");
+                return Ok(Exit::Ok);
+            }
+            // It is about to end: a new process carries it on.
+            Err(error) if error.is::<Gone>() => {}
+            Err(error) => return Err(error),
+        }
     }
     let folder = data_dir.join("batches");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

@@ -41,13 +41,17 @@ pub(super) async fn until_done(
             return as_owner(data_dir, desk, asked, changes).await;
         }
         let Some(access) = Access::reach_owner(data_dir).await? else { continue };
-        term::say("another Longhaul runs this log: it carries the batch on");
+        let work = async {
+            let submission = submit(&access, asked).await?;
+            term::say("another Longhaul runs this log: it carries the batch on");
+            watch(&access, asked, &submission, changes).await
+        };
         tokio::select! {
-            done = watch(&access, asked, changes) => match done {
+            done = work => match done {
                 Ok(done) => return Ok(Some(done)),
                 Err(error) if error.is::<Complaint>() => return Err(error),
-                // The owner went away in the middle: the work is for us now.
-                Err(_) => {}
+                // The owner goes away: the work is for us then.
+                Err(_) => tokio::time::sleep(LOOK).await,
             },
             () = run::interrupted() => {
                 term::say("the other Longhaul goes on with it");
@@ -60,11 +64,19 @@ pub(super) async fn until_done(
 async fn as_owner(data_dir: &Path, desk: Arc<Desk>, asked: &Asked, changes: &mut Changes) -> Result<Option<Done>> {
     let server = Server::start(data_dir, Arc::clone(&desk))?;
     let access = Access::Local(Arc::clone(&desk));
-    let ours: Vec<RunId> = asked.plan.projects.iter().filter_map(run_of).collect();
     let work = async {
-        let done = watch(&access, asked, changes).await?;
-        run::others_settle(&desk, &access, &ours).await?;
-        anyhow::Ok(done)
+        let submission = submit(&access, asked).await?;
+        let mut others = run::Others::of(&desk, &access);
+        loop {
+            let done = watch(&access, asked, &submission, changes).await?;
+            let all_settled = others.are_settled(&[]).await?;
+            if others.may_go(all_settled).await {
+                return anyhow::Ok(done);
+            }
+            if !all_settled {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
     };
     let done = tokio::select! {
         done = work => done.map(Some),
@@ -78,8 +90,7 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, asked: &Asked, changes: &mut
     done
 }
 
-async fn watch(access: &Access, asked: &Asked, changes: &mut Changes) -> Result<Done> {
-    let submission = submit(access, asked).await?;
+async fn watch(access: &Access, asked: &Asked, submission: &str, changes: &mut Changes) -> Result<Done> {
     loop {
         let standing = standing(access, &asked.id).await?;
         for entry in &standing.view.plan.projects {
@@ -90,7 +101,7 @@ async fn watch(access: &Access, asked: &Asked, changes: &mut Changes) -> Result<
             }
         }
         if !standing.is_open {
-            let is_held = standing.view.submitted < submission;
+            let is_held = *standing.view.submitted < *submission;
             if is_held {
                 term::say(format!("batch {} takes nothing in: it is paused, or cannot go on", asked.id));
             }
@@ -121,7 +132,7 @@ fn run_of(entry: &Entry) -> Option<RunId> {
 /// Where a project stands: by the log, or, if it has not begun, by its files.
 async fn document(access: &Access, entry: &Entry) -> Result<StatusDocument> {
     let Some(project) = run_of(entry) else { return Err(unasked()) };
-    match access.ask(Ask::Status { project: project.clone() }).await? {
+    match access.ask(Ask::Status { project: project.clone(), for_people: false }).await? {
         Answer::Status { status } if !status.root.is_empty() => return Ok(*status),
         Answer::Failed { reason } => return Err(anyhow::anyhow!(reason)),
         _ => {}

@@ -43,7 +43,7 @@ async fn place(data_dir: &Path, project: &Project) -> Finding {
 /// Where the log says that it is; `None` if that cannot be had, which is told elsewhere.
 async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
     let access = Access::reach(data_dir).await.ok()??;
-    match access.ask(Ask::Status { project: project.id.clone() }).await {
+    match access.ask(Ask::Status { project: project.id.clone(), for_people: false }).await {
         Ok(Answer::Status { status }) if !status.root.is_empty() => Some(status.root),
         _ => None,
     }
