@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use longhaul_tests::project::{Habit, Plan, plain};
+use longhaul_tests::wait::until;
 
 use crate::world::World;
 
@@ -85,4 +86,42 @@ fn a_work_tree_that_is_made_again_is_set_up() {
     world.longhaul.call(&["fork", &again, "--from", "session:2"]).exits(0);
     world.run().exits(0);
     assert_eq!(world.project.marks().len(), 2, "its gates found what they need, and no agent was asked again");
+}
+
+#[test]
+fn what_a_rejected_candidate_installed_is_not_there_for_the_next() {
+    let world = with_dependencies(
+        &[plain("parser", &[], 1), plain("table", &[], 1)],
+        "[project]\nparallel = 1\n[limits]\nfailed_gates = 1\n",
+    );
+    // The first needs more and says so, but is rejected where it is merged; the second needs that too, and does not say so.
+    world.project.write("plan/parser", "echo extra >>needs; touch deps/extra\n");
+    world.project.write("plan/table", "touch deps/extra\n");
+    let list = world.project.read("feature_list.json");
+    let list = list.replace("grep -q finished parser.txt", "test $(basename $PWD) != .integrate");
+    world.project.write("feature_list.json", &list.replace("grep -q finished table.txt", "test -e deps/extra"));
+    world.project.commit("Features that need more");
+    world.run().exits(1);
+    assert!(world.project.landed("main").is_empty(), "{:?}", world.project.landed("main"));
+}
+
+#[test]
+fn a_set_up_that_was_cut_is_not_built_upon() {
+    let world = with_dependencies(&[plain("parser", &[], 1)], "");
+    // As set-ups are often written: what is there is taken for whole.
+    let place = world.project.place();
+    let wait = format!("touch '{0}/begun'; while [ -e '{0}/hold' ]; do sleep 0.05; done", place.display());
+    world.project.write(
+        "init.sh",
+        &format!("#!/bin/sh\nset -e\ntest ! -d deps || exit 0\nmkdir deps\n{wait}\ntouch deps/basic\n"),
+    );
+    world.project.commit("A set-up that takes its time");
+    fs::write(place.join("hold"), "").unwrap();
+    let mut run = world.begin();
+    until("the set-up has begun", || place.join("begun").exists());
+    assert!(run.kill());
+    until("it is gone", || world.longhaul.left_over().is_empty());
+    fs::remove_file(place.join("hold")).unwrap();
+    world.run().exits(0);
+    assert_eq!(world.project.marks().len(), 1, "nothing had to be mended");
 }

@@ -15,7 +15,7 @@ use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
 use crate::contracts::{
     CloseInput, CloseWorktree, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSession,
-    RunSetup, Seal, SessionEnding, SessionReason, SetupReport,
+    RunSetup, Seal, SessionEnding, SessionReason,
 };
 
 pub use approval::{Approval, Awaited};
@@ -137,7 +137,7 @@ async fn integrate(
 /// The change since which a merged result is set up before its gates are run.
 const MERGED_SETUP: &str = "set-up of the merged result";
 
-/// What failed on the merged result. Gates decide; if one failed after a set-up that failed, that is where to begin.
+/// What failed on the merged result: its set-up, without which gates would say little of it, or one of its gates.
 async fn failed_when_merged(
     context: &mut dyn Context,
     work: &Work,
@@ -145,14 +145,14 @@ async fn failed_when_merged(
     worktree: &str,
     candidate: &str,
 ) -> Result<Option<Evidence>, Stop> {
-    let setup = match context.version(MERGED_SETUP, 1).await? {
-        0 => None,
-        _ => Some(context.call::<RunSetup>(work.merged_setup(worktree, candidate)).await?),
-    };
+    if context.version(MERGED_SETUP, 1).await? > 0 {
+        let setup = context.call::<RunSetup>(work.merged_setup(worktree, candidate)).await?;
+        if let Some(failed) = setup.failed() {
+            return Ok(Some(failed.clone()));
+        }
+    }
     let checks = context.call::<RunChecks>(work.merged_gates(worktree, candidate, turn)).await?;
-    let Some(failed) = checks.failed() else { return Ok(None) };
-    let setup = setup.as_ref().and_then(SetupReport::failed);
-    Ok(Some(setup.unwrap_or(failed).clone()))
+    Ok(checks.failed().cloned())
 }
 
 async fn close(

@@ -90,8 +90,8 @@ fn rules(text: &mut String) {
         "\n# Rules\n\n\
          - Work on this feature only. Leave the project in a state that could be merged.\n\
          - Commit your work with messages that say what and why.\n\
-         - What your work needs and git does not keep (packages, generated files), `init.sh` must see to: it is run again \
-         where your work is merged and checked.\n\
+         - What your work needs and git does not keep (packages, generated files), `init.sh` must see to: run it when you \
+         change what it needs. It is run again where your work is merged and checked, and must succeed there.\n\
          - Do not change the feature list, `longhaul.toml` or acceptance scripts: such changes are seen and put back.\n\
          - Write what the next session should know into the file named by LONGHAUL_NOTES_FILE.\n\
          - Exit with 0 when the feature is done, with 75 when your context is full and a fresh session should go on.\n",

@@ -50,7 +50,7 @@ impl Handler<RunSetup> for ChecksHandler {
         let script = Script { path: &input.script, timeout, pass_env: &input.pass_env };
         let evidence = self.setup.run(&script, &wanted, &path, attempt).await?;
         // If it failed, the agent is told.
-        self.setup.git.mark_set_up(&input.project, &path).await?;
+        self.setup.git.end_setup(&input.project, &path, true).await?;
         Ok(SetupReport { evidence })
     }
 }
@@ -83,13 +83,12 @@ impl SetUp {
         // What it leaves beside what git ignores is no work of the agent's.
         let head = git(Path::new(&path), &["rev-parse", "HEAD"]).await?;
         worktree::Place::of(&path, &head).await?.reset().await?;
-        match evidence.filter(|evidence| !evidence.passed()) {
+        let failed = evidence.filter(|evidence| !evidence.passed());
+        if let Some(failed) = &failed {
             // The next step tries it again.
-            Some(failed) => {
-                tracing::warn!(tree = path, log = failed.log, "the set-up of a work tree failed: {}", failed.ending());
-            }
-            None => self.git.mark_set_up(wanted.project, &path).await?,
+            tracing::warn!(tree = path, log = failed.log, "the set-up of a work tree failed: {}", failed.ending());
         }
+        self.git.end_setup(wanted.project, &path, failed.is_none()).await?;
         Ok(path)
     }
 
@@ -115,6 +114,7 @@ impl SetUp {
             limits: Limits { total: Some(script.timeout), silence: None },
             remedy: REMEDY,
         };
+        self.git.begin_setup(wanted.project, path).await?;
         let finished = self.runner.run(&spec, attempt).await?;
         Ok(Some(evidence("setup", &command, &commit, finished)))
     }

@@ -64,6 +64,7 @@ impl Repository {
     pub(super) async fn integration_at(&self, commit: &str) -> Result<Tree, Failure> {
         let path = self.worktrees.join(INTEGRATION);
         let tree = if let Some(tree) = self.find_tree(&path).await? {
+            self.forget_rejected(&tree, commit).await?;
             tree
         } else {
             let _held = self.exclusive().await;
@@ -72,5 +73,13 @@ impl Repository {
         tree.git().args(["update-ref", "--no-deref", "HEAD", commit]).run().await?;
         tree.reset_to(commit).await?;
         Ok(tree)
+    }
+
+    /// What a candidate left that did not land, installed packages for one, must not make the next one pass.
+    async fn forget_rejected(&self, tree: &Tree, commit: &str) -> Result<(), Failure> {
+        match tree.head().await? {
+            Some(before) if !self.is_ancestor(&before, commit).await? => tree.empty().await,
+            _ => Ok(()),
+        }
     }
 }

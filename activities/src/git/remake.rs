@@ -44,9 +44,17 @@ impl GitHandlers {
         Ok(self.tree_at(project, worktree).await?.is_none_or(|tree| tree.is_set_up()))
     }
 
-    /// Says that the project's set-up has run in a work tree.
-    pub(crate) async fn mark_set_up(&self, project: &ProjectRef, worktree: &str) -> Result<(), Failure> {
-        self.tree_at(project, worktree).await?.map_or(Ok(()), |tree| tree.mark_set_up())
+    /// To be called before the project's set-up is run in a work tree.
+    pub(crate) async fn begin_setup(&self, project: &ProjectRef, worktree: &str) -> Result<(), Failure> {
+        match self.tree_at(project, worktree).await? {
+            Some(tree) => tree.begin_setup().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Says that a set-up came to its end in a work tree, and whether that is set up now.
+    pub(crate) async fn end_setup(&self, project: &ProjectRef, worktree: &str, is_set_up: bool) -> Result<(), Failure> {
+        self.tree_at(project, worktree).await?.map_or(Ok(()), |tree| tree.end_setup(is_set_up))
     }
 
     async fn tree_at(&self, project: &ProjectRef, worktree: &str) -> Result<Option<Tree>, Failure> {

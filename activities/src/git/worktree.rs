@@ -26,6 +26,8 @@ pub(super) struct Tree {
 
 /// A mark, beside a work tree's index, that the project's set-up has run in it since it was made.
 const SET_UP: &str = "longhaul-set-up";
+/// A mark, beside a work tree's index, that a set-up has begun in it and not ended.
+const SETTING_UP: &str = "longhaul-setting-up";
 
 /// What a new work tree stands on.
 #[derive(Debug, Clone, Copy)]
@@ -85,9 +87,26 @@ impl Tree {
         self.admin.join(SET_UP).exists()
     }
 
-    /// Says that the project's set-up has run in it.
-    pub(super) fn mark_set_up(&self) -> Result<(), Failure> {
-        files::write_durably(&self.admin.join(SET_UP), b"")
+    /// To be called before the project's set-up is run in it. What one left that was cut is not built upon.
+    pub(super) async fn begin_setup(&self) -> Result<(), Failure> {
+        let mark = self.admin.join(SETTING_UP);
+        if mark.exists() {
+            self.empty().await?;
+        }
+        files::write_durably(&mark, b"")
+    }
+
+    /// Says that a set-up came to its end, and whether it was one.
+    pub(super) fn end_setup(&self, is_set_up: bool) -> Result<(), Failure> {
+        if is_set_up {
+            files::write_durably(&self.admin.join(SET_UP), b"")?;
+        }
+        files::remove(&self.admin.join(SETTING_UP))
+    }
+
+    /// Removes all that git does not keep, ignored files too.
+    pub(super) async fn empty(&self) -> Result<(), Failure> {
+        self.git().args(["clean", "-ffdxq"]).run().await.map(drop)
     }
 
     /// Whether whoever made it, or brought it to a commit, died in the middle: no file in it is of value.
