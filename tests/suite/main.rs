@@ -10,6 +10,7 @@ mod carry;
 mod command_line;
 mod crash;
 mod cut_off;
+mod differs;
 mod golden;
 mod import;
 mod kill;

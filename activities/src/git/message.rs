@@ -3,9 +3,14 @@
 use longhaul_engine::RunId;
 use longhaul_workflows::backlog::FeatureId;
 
+/// The longest subject, in letters.
+const SUBJECT_MAX: usize = 200;
+
 /// A commit message that names the feature and the run.
 pub(super) fn message(subject: &str, body: &str, feature: &FeatureId, run: &RunId) -> String {
-    let subject = subject.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain: String = subject.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let subject = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let subject: String = subject.chars().take(SUBJECT_MAX).collect();
     let subject = if subject.is_empty() { feature.to_string() } else { subject };
     let body = body.trim();
     let body = if body.is_empty() { String::new() } else { format!("{body}\n\n") };

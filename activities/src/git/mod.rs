@@ -57,7 +57,10 @@ pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;
 use refs::Repository;
 pub(crate) use remake::Wanted;
-pub use repository::{Checkout, branch_of, check_git, exclude_own_files, known_project_id, project_id};
+pub use repository::{
+    Checkout, branch_of, check_git, commits_not_in, exclude_own_files, has_branch, known_project_id, project_id,
+    share_repository,
+};
 pub use rollback::WayBack;
 
 /// The handlers of all git contracts. Clones share the locks that keep one repository's commands apart.

@@ -1,5 +1,6 @@
 //! A user's repository: where it is, in what state its checkout is, and Longhaul's marks in it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use longhaul_engine::Failure;
 use super::command::Git;
 use super::files;
 use super::left::foreign_lock_at;
-use super::names::{OWN_DIR, PROGRESS_FILE};
+use super::names::{NEXT, OWN_DIR, PROGRESS_FILE, head_ref};
 
 /// The oldest git that has `merge-tree --write-tree`.
 const OLDEST: (u32, u32) = (2, 38);
@@ -92,6 +93,36 @@ pub async fn branch_of(checkout: &Path) -> Result<String, Failure> {
             checkout.display()
         ))
     })
+}
+
+/// Whether there is a branch of this name.
+pub async fn has_branch(checkout: &Path, branch: &str) -> Result<bool, Failure> {
+    let name = format!("{}^{{commit}}", head_ref(branch));
+    Ok(Git::at(checkout).args(["rev-parse", "--verify", "--quiet", &name]).find().await?.is_some())
+}
+
+/// Those of the commits that are neither in a branch nor in the work that waits for it.
+pub async fn commits_not_in(checkout: &Path, commits: &[&str], branch: &str) -> Result<HashSet<String>, Failure> {
+    if commits.is_empty() {
+        return Ok(HashSet::new());
+    }
+    // A commit that is gone altogether is in no branch; of the others, git lists those that no branch leads to.
+    let mut input = commits.join("\n");
+    for known in [head_ref(branch), head_ref(NEXT)] {
+        if Git::at(checkout).args(["rev-parse", "--verify", "--quiet", &known]).find().await?.is_some() {
+            input += &format!("\n^{known}");
+        }
+    }
+    let listed = Git::at(checkout).args(["rev-list", "--ignore-missing", "--stdin"]).input(input + "\n").text().await?;
+    Ok(listed.lines().map(str::to_owned).collect())
+}
+
+/// Whether two checkouts are work trees of one repository.
+pub async fn share_repository(one: &Path, other: &Path) -> bool {
+    match (common_dir(one).await, common_dir(other).await) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
 }
 
 /// The id of a project that has one already; changes nothing.

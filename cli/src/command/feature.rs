@@ -22,7 +22,8 @@ use crate::place::Project;
 use crate::status::{ShownPhase, StatusDocument};
 use crate::term;
 
-use super::{page, status};
+use super::page::{self, safe};
+use super::status;
 pub(super) use documents::{FeatureDocument, FeaturesDocument, NextDocument};
 pub(super) use import::ImportDocument;
 use list_file::ListFile;
@@ -117,15 +118,16 @@ async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Ex
 }
 
 fn described(feature: &Feature) -> String {
-    let mut text = format!("{}: {}\n", feature.id, feature.name);
+    let mut text = format!("{}: {}\n", feature.id, safe(&feature.name));
     if !feature.description.is_empty() {
-        text += &format!("\n{}\n", feature.description);
+        let lines: Vec<String> = feature.description.lines().map(safe).collect();
+        text += &format!("\n{}\n", lines.join("\n"));
     }
     for criterion in &feature.acceptance_criteria {
-        text += &format!("  - {criterion}\n");
+        text += &format!("  - {}\n", safe(criterion));
     }
     for check in &feature.checks {
-        text += &format!("check:        {} ({})\n", check.run, check.name);
+        text += &format!("check:        {} ({})\n", safe(&check.run), safe(&check.name));
     }
     let depends: Vec<_> = feature.depends_on.iter().map(FeatureId::as_str).collect();
     text += &format!("depends on:   {}\n", if depends.is_empty() { "nothing".into() } else { depends.join(", ") });

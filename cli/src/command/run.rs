@@ -1,13 +1,14 @@
 //! `longhaul run`: owns the log, or joins the process that does, until every project has come to rest.
 
+mod differs;
 mod progress;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Result;
-use longhaul_engine::{RunId, StoreError};
+use longhaul_engine::StoreError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -15,16 +16,15 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::arguments::{Output, Run};
 use crate::document::{self, Titled};
 use crate::exit::{Exit, usage};
-use crate::owner::{self, Access, Answer, Ask, Desk, Limits, Server, Standing};
+use crate::owner::{self, Access, Desk, Limits, Server, Standing};
 use crate::place::Project;
-use crate::settled::{self, Watched, is_settled};
+use crate::settled;
 use crate::status::StatusDocument;
 use crate::term;
 
 pub(super) use progress::Progress;
-
-/// How often a project is looked at.
-const LOOK: Duration = Duration::from_millis(200);
+pub(super) use watch::Others;
+use watch::{LOOK, begin, watch};
 
 /// Where projects stand that have come to rest.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -97,6 +97,13 @@ pub(super) async fn checked(dir: &Path) -> Result<Project> {
                 return Err(usage(format!("{}: the agent `{program}` {problem}; {advice}", settings.display())));
             }
         }
+    }
+    if loaded.settings.project.target.is_some()
+        && !longhaul_activities::git::has_branch(&project.root, &loaded.target).await.map_err(usage)?
+    {
+        let (settings, target) = (settings.display(), &loaded.target);
+        let advice = "correct `target` under [project], or make the branch";
+        return Err(usage(format!("{settings}: there is no branch `{target}`; {advice}")));
     }
     let list = project.root.join(&loaded.list_file);
     if loaded.features.is_empty() {
@@ -195,111 +202,6 @@ async fn as_guest(data_dir: &Path, projects: &[Project]) -> Result<Option<Option
             term::say("the other Longhaul goes on with it");
             Ok(Some(None))
         }
-    }
-}
-
-/// Has the projects run.
-async fn begin(access: &Access, projects: &[Project]) -> Result<Vec<Watched>> {
-    let mut watched = Vec::new();
-    for project in projects {
-        match super::ask(access, Ask::Begin { project: project.reference() }).await? {
-            Answer::Begun { sync } => watched.push(Watched::new(project.id.clone(), sync)),
-            _ => return Err(super::unasked()),
-        }
-    }
-    Ok(watched)
-}
-
-/// Watches projects until all have settled; as the owner, those of others who joined us as well.
-async fn watch(access: &Access, mut ours: Vec<Watched>, desk: Option<&Desk>) -> Result<Vec<StatusDocument>> {
-    let mut progress = Progress::new();
-    let mut others = desk.map(|desk| Others::of(desk, access));
-    loop {
-        let mut documents = Vec::new();
-        let mut all_settled = true;
-        for project in &mut ours {
-            let document = status(access, &project.id).await?;
-            progress.show(&document);
-            all_settled &= is_settled(project, &document);
-            documents.push(document);
-        }
-        let is_over = match &mut others {
-            Some(others) => {
-                all_settled &= others.are_settled(&ours).await?;
-                others.may_go(all_settled).await
-            }
-            None => all_settled,
-        };
-        if is_over {
-            progress.finish();
-            return Ok(for_people(access, documents).await);
-        }
-        if !all_settled {
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-}
-
-async fn status(access: &Access, project: &RunId) -> Result<StatusDocument> {
-    status_for(access, project, false).await
-}
-
-/// The same documents with what is for people; as they are, if nobody is there any more to ask for that.
-async fn for_people(access: &Access, mut documents: Vec<StatusDocument>) -> Vec<StatusDocument> {
-    for document in &mut documents {
-        if let Ok(project) = RunId::new(document.project.clone())
-            && let Ok(told) = status_for(access, &project, true).await
-        {
-            document.features = told.features;
-        }
-    }
-    documents
-}
-
-async fn status_for(access: &Access, project: &RunId, for_people: bool) -> Result<StatusDocument> {
-    match super::ask(access, Ask::Status { project: project.clone(), for_people }).await? {
-        Answer::Status { status } => Ok(*status),
-        _ => Err(super::unasked()),
-    }
-}
-
-/// The projects of others who joined the owner of a log: they settle before it goes.
-pub(super) struct Others<'a> {
-    desk: &'a Desk,
-    access: &'a Access,
-    watched: Vec<Watched>,
-    is_closed: bool,
-}
-
-impl<'a> Others<'a> {
-    pub(super) fn of(desk: &'a Desk, access: &'a Access) -> Self {
-        Self { desk, access, watched: Vec::new(), is_closed: false }
-    }
-
-    /// Whether all that is run besides ours has settled, batches too.
-    pub(super) async fn are_settled(&mut self, ours: &[Watched]) -> Result<bool> {
-        for run in self.desk.engaged() {
-            if ours.iter().chain(&self.watched).all(|known| known.id != run) {
-                self.watched.push(Watched::new(run, String::new()));
-            }
-        }
-        let mut all_settled = !self.desk.has_open_batch();
-        for project in &mut self.watched {
-            all_settled &= is_settled(project, &status(self.access, &project.id).await?);
-        }
-        Ok(all_settled)
-    }
-
-    /// What comes after a look at everything: the desk is closed when all has settled, and when all has settled still, by what
-    /// somebody was answered meanwhile, the owner may go.
-    pub(super) async fn may_go(&mut self, all_settled: bool) -> bool {
-        let was_closed = std::mem::replace(&mut self.is_closed, all_settled);
-        match (all_settled, was_closed) {
-            (true, false) => self.desk.close().await,
-            (false, true) => self.desk.reopen(),
-            _ => {}
-        }
-        all_settled && was_closed
     }
 }
 

@@ -52,7 +52,12 @@ pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<Statu
         }
     }
     let loaded = longhaul_activities::project::load(&project.root).await.map_err(usage)?;
-    Ok(status::of_files(&project.id, &project.root.to_string_lossy(), &loaded))
+    let mut document = status::of_files(&project.id, &project.root.to_string_lossy(), &loaded);
+    let list = project.root.join(&loaded.list_file);
+    if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
+        document.problem = Some(format!("{}: {error}", list.display()));
+    }
+    Ok(document)
 }
 
 /// Where a project stands, in a few lines.

@@ -255,7 +255,7 @@ impl Desk {
         if let Some(root) = &moved_from
             && git::carries_id(Path::new(root), run.as_str()).await
         {
-            return Ok(Answer::Refused { reason: is_copy(&project, root) });
+            return Ok(Answer::Refused { reason: is_copy(&project, root).await });
         }
         self.git.is_at(&project);
         if let Some(root) = &moved_from {
@@ -324,7 +324,13 @@ impl Desk {
 }
 
 /// The same id belongs to another directory that still exists.
-pub(crate) fn is_copy(project: &ProjectRef, root: &str) -> String {
+pub(crate) async fn is_copy(project: &ProjectRef, root: &str) -> String {
+    if git::share_repository(Path::new(&project.root), Path::new(root)).await {
+        return format!(
+            "{} and {root} are work trees of one repository, which is one project: run it in {root}, or make a clone",
+            project.root
+        );
+    }
     format!(
         "{} carries the project id `{}`, which belongs to {root}: it seems to be a copy; give it an id of its own with \
          `git -C {} config --unset longhaul.id`",

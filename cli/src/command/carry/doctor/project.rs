@@ -19,6 +19,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding> {
     let project = match Project::at(dir).await {
         Ok(project) => project,
+        Err(error) if dir.join(".git").exists() => {
+            return vec![Finding::problem("project", format!("{error:#}"), "see what git says there")];
+        }
         Err(error) => return vec![Finding::ok("project", format!("none was looked at: {error:#}"))],
     };
     let mut findings = vec![place(data_dir, &project).await];
@@ -35,7 +38,7 @@ async fn place(data_dir: &Path, project: &Project) -> Finding {
     };
     if git::carries_id(Path::new(&known), project.id.as_str()).await {
         let advice = "do that; if the other one is the copy, do it there";
-        return Finding::problem("project", is_copy(&project.reference(), &known), advice);
+        return Finding::problem("project", is_copy(&project.reference(), &known).await, advice);
     }
     Finding::ok("project", format!("{what}; it was moved there from {known}, and the next run goes on where it is now"))
 }

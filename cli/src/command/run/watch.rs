@@ -1,0 +1,122 @@
+//! Having projects run, and watching them until nothing more happens without a person.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use longhaul_engine::RunId;
+
+use super::{Progress, differs};
+use crate::command::{ask, unasked};
+use crate::owner::{Access, Answer, Ask, Desk};
+use crate::place::Project;
+use crate::settled::{Watched, is_settled};
+use crate::status::StatusDocument;
+
+/// How often a project is looked at.
+pub(super) const LOOK: Duration = Duration::from_millis(200);
+
+/// Has the projects run.
+pub(super) async fn begin(access: &Access, projects: &[Project]) -> Result<Vec<Watched>> {
+    let mut watched = Vec::new();
+    for project in projects {
+        differs::say(access, project).await;
+        match ask(access, Ask::Begin { project: project.reference() }).await? {
+            Answer::Begun { sync } => watched.push(Watched::new(project.id.clone(), sync)),
+            _ => return Err(unasked()),
+        }
+    }
+    Ok(watched)
+}
+
+/// Watches projects until all have settled; as the owner, those of others who joined us as well.
+pub(super) async fn watch(access: &Access, mut ours: Vec<Watched>, desk: Option<&Desk>) -> Result<Vec<StatusDocument>> {
+    let mut progress = Progress::new();
+    let mut others = desk.map(|desk| Others::of(desk, access));
+    loop {
+        let mut documents = Vec::new();
+        let mut all_settled = true;
+        for project in &mut ours {
+            let document = status(access, &project.id).await?;
+            progress.show(&document);
+            all_settled &= is_settled(project, &document);
+            documents.push(document);
+        }
+        let is_over = match &mut others {
+            Some(others) => {
+                all_settled &= others.are_settled(&ours).await?;
+                others.may_go(all_settled).await
+            }
+            None => all_settled,
+        };
+        if is_over {
+            progress.finish();
+            return Ok(for_people(access, documents).await);
+        }
+        if !all_settled {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+async fn status(access: &Access, project: &RunId) -> Result<StatusDocument> {
+    status_for(access, project, false).await
+}
+
+/// The same documents with what is for people; as they are, if nobody is there any more to ask for that.
+async fn for_people(access: &Access, mut documents: Vec<StatusDocument>) -> Vec<StatusDocument> {
+    for document in &mut documents {
+        if let Ok(project) = RunId::new(document.project.clone())
+            && let Ok(told) = status_for(access, &project, true).await
+        {
+            document.features = told.features;
+        }
+    }
+    documents
+}
+
+async fn status_for(access: &Access, project: &RunId, for_people: bool) -> Result<StatusDocument> {
+    match ask(access, Ask::Status { project: project.clone(), for_people }).await? {
+        Answer::Status { status } => Ok(*status),
+        _ => Err(unasked()),
+    }
+}
+
+/// The projects of others who joined the owner of a log: they settle before it goes.
+pub(in crate::command) struct Others<'a> {
+    desk: &'a Desk,
+    access: &'a Access,
+    watched: Vec<Watched>,
+    is_closed: bool,
+}
+
+impl<'a> Others<'a> {
+    pub(in crate::command) fn of(desk: &'a Desk, access: &'a Access) -> Self {
+        Self { desk, access, watched: Vec::new(), is_closed: false }
+    }
+
+    /// Whether all that is run besides ours has settled, batches too.
+    pub(in crate::command) async fn are_settled(&mut self, ours: &[Watched]) -> Result<bool> {
+        for run in self.desk.engaged() {
+            if ours.iter().chain(&self.watched).all(|known| known.id != run) {
+                self.watched.push(Watched::new(run, String::new()));
+            }
+        }
+        let mut all_settled = !self.desk.has_open_batch();
+        for project in &mut self.watched {
+            all_settled &= is_settled(project, &status(self.access, &project.id).await?);
+        }
+        Ok(all_settled)
+    }
+
+    /// What comes after a look at everything: the desk is closed when all has settled, and when all has settled still, by what
+    /// somebody was answered meanwhile, the owner may go.
+    pub(in crate::command) async fn may_go(&mut self, all_settled: bool) -> bool {
+        let was_closed = std::mem::replace(&mut self.is_closed, all_settled);
+        match (all_settled, was_closed) {
+            (true, false) => self.desk.close().await,
+            (false, true) => self.desk.reopen(),
+            _ => {}
+        }
+        all_settled && was_closed
+    }
+}
