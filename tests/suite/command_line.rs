@@ -249,4 +249,6 @@ fn a_list_that_goes_in_a_circle_is_refused_with_its_path() {
         assert!(path.contains(feature), "{path}");
     }
     assert!(world.project.marks().is_empty());
+    world.call(&["status"]).exits(0).says("circle");
+    world.call(&["doctor"]).exits(1).says("circle");
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use longhaul_workflows::backlog::{EntryState, Feature, FeatureId, FeatureList};
 
 use super::error::FilesError;
-use super::list_turn;
 use super::place::{Durable, Place, is_missing, replace_if};
+use super::{LIST_PATIENCE, list_turn};
 
 /// Keeps the states in the list.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl ListFile {
     /// Writes the states into the list, if it is there, can be read, and says something else. `now` as RFC 3339 text.
     pub(super) fn bring_up_to_date(&mut self, place: &Place, name: &str, now: &str) -> Result<(), FilesError> {
         let Some(path) = inside(&place.root, name)? else { return Ok(()) };
-        let _turn = list_turn(&place.root);
+        let _turn = list_turn(&place.root, LIST_PATIENCE);
         let found = match fs::metadata(&path) {
             Ok(found) if found.is_file() => found,
             Ok(_) => return Err(FilesError::NotA { expected: "file", path }),

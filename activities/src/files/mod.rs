@@ -46,7 +46,7 @@ use tokio::sync::Mutex;
 pub use error::FilesError;
 use error::First;
 use state::{Cursors, News, State};
-pub(crate) use turn::turn_of;
+pub(crate) use turn::{LIST_PATIENCE, turn_of};
 pub use turn::{ListTurn, list_turn};
 
 /// Keeps the files of one project current from the log.

@@ -30,14 +30,14 @@ pub(crate) fn turn_of(root: &Path) -> Arc<Mutex<()>> {
 #[derive(Debug)]
 pub struct ListTurn(#[expect(dead_code, reason = "it is held, not used")] Option<File>);
 
-/// How long the right is waited for: a list is changed in a moment, and a process that was stopped in the middle of it must
-/// not stop the others.
-const LIST_PATIENCE: Duration = Duration::from_secs(5);
+/// How long those wait for the right who keep lists current: a list is changed in a moment, and a process that was stopped in
+/// the middle of that must not stop them.
+pub(crate) const LIST_PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Waits for the right to change the feature list of the project at `root`; after a while nobody waits any longer. To be held
-/// from before the list is read until it is written, and for nothing else.
-pub fn list_turn(root: &Path) -> ListTurn {
+/// Waits for the right to change the feature list of the project at `root`, so long at most; then it is done without. To be
+/// held from before the list is read until it is written, and for nothing else.
+pub fn list_turn(root: &Path, patience: Duration) -> ListTurn {
     // No file of ours has to be there for it, and people who lock a project lock its folder.
     let git = root.join(".git");
     let Ok(file) = File::open(if git.exists() { &git } else { root }) else { return ListTurn(None) };
@@ -45,7 +45,7 @@ pub fn list_turn(root: &Path) -> ListTurn {
     loop {
         match file.try_lock() {
             Ok(()) => return ListTurn(Some(file)),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < LIST_PATIENCE => std::thread::sleep(LOOK_AGAIN),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < patience => std::thread::sleep(LOOK_AGAIN),
             Err(error) => {
                 tracing::warn!(root = %root.display(), %error, "the feature list is changed without waiting for others");
                 return ListTurn(None);

@@ -11,6 +11,7 @@ use super::left::foreign_lock;
 use super::names::head_ref;
 use super::refs::Repository;
 use super::repository::{git_dir, operation_in};
+use crate::files::{LIST_PATIENCE, list_turn, turn_of};
 
 /// How often a checkout is tried that another git process is using right now.
 const TRIES: u32 = 5;
@@ -95,10 +96,10 @@ impl Repository {
 
     async fn advance_checkout(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
         // A list that is written again while it is aside would be in git's way.
-        let turn = crate::files::turn_of(checkout);
+        let turn = turn_of(checkout);
         let _turn = turn.lock().await;
         let root = checkout.to_owned();
-        let _list = tokio::task::spawn_blocking(move || crate::files::list_turn(&root)).await;
+        let _list = tokio::task::spawn_blocking(move || list_turn(&root, LIST_PATIENCE)).await;
         if let Some(lock) = foreign_lock(step.branch, &self.common, Some(checkout)).await? {
             return Ok(Moved::Blocked(lock));
         }

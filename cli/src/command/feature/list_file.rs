@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use longhaul_activities::files::{ListTurn, list_turn};
@@ -10,6 +11,9 @@ use longhaul_activities::project::{self, OTHER_LIST_FILE, TASKS_FILE};
 use longhaul_workflows::backlog::FeatureList;
 
 use crate::exit::usage;
+
+/// How long others may take to change the list before we do it beside them.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A list, and where it is.
 pub(super) struct ListFile {
@@ -27,7 +31,7 @@ impl ListFile {
     /// A project that has its features in a checklist keeps them there, unless it is the checklist itself, `from`, that
     /// becomes a list now: a list beside it would hide it.
     pub(super) fn open(root: &Path, from: Option<&Path>) -> Result<Self> {
-        let turn = list_turn(root);
+        let turn = list_turn(root, PATIENCE);
         let path = root.join(project::settings(root).map_err(usage)?.project.list);
         let other = root.join(OTHER_LIST_FILE);
         let path = if !path.exists() && other.exists() { other } else { path };

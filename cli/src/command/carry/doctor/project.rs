@@ -57,6 +57,10 @@ async fn settings(root: &Path) -> Finding {
         Ok(loaded) => loaded,
         Err(failure) => return Finding::problem("settings", failure.message, "correct the file that is named"),
     };
+    let list = root.join(&loaded.list_file);
+    if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
+        return Finding::problem("list", format!("{}: {error}", list.display()), "correct it there");
+    }
     match loaded.settings.agent.command.first().filter(|program| !program.is_empty()) {
         Some(program) => match why_not(root, program) {
             None => Finding::ok("agent", format!("`{program}` is there")),
