@@ -54,8 +54,8 @@ impl Pending {
         match body {
             MessageBody::Pause(request) => self.pause = Some(Pause::Asked(request)),
             MessageBody::Resume(_) => self.pause = Some(Pause::Lifted),
-            // Ended at once is more than asked to end.
             MessageBody::Reconcile { landed, request, .. } => self.settled = Some((landed, request)),
+            // Ended at once is more than asked to end.
             MessageBody::Cancel(request) if self.end.is_none() => self.end = Some((End::Cancelled, request)),
             _ => {}
         }
