@@ -1,7 +1,6 @@
 //! Checks and set-up scripts: run by us, in a work tree at a known commit, with evidence of what happened.
 
 mod setup;
-mod worktree;
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +14,6 @@ use crate::git::{GitHandlers, Wanted};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
 pub(crate) use setup::SetUp;
-pub(crate) use worktree::git;
 
 /// How long a check may take that does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
@@ -34,7 +32,13 @@ impl ChecksHandler {
         Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
     }
 
-    async fn check(&self, input: &ChecksInput, check: &Check, attempt: &Attempt) -> Result<Evidence, Failure> {
+    async fn check(
+        &self,
+        input: &ChecksInput,
+        check: &Check,
+        folder: &Path,
+        attempt: &Attempt,
+    ) -> Result<Evidence, Failure> {
         let env = Environment::chosen(&input.pass_env)
             .with("LONGHAUL_FEATURE_ID", input.feature.as_str())
             .with("LONGHAUL_COMMIT", &input.commit);
@@ -42,7 +46,7 @@ impl ChecksHandler {
             name: check.name.clone(),
             program: "sh".into(),
             args: vec!["-c".into(), check.run.clone().into()],
-            folder: input.worktree.clone().into(),
+            folder: folder.to_owned(),
             env,
             input: None,
             limits: Limits {
@@ -58,7 +62,11 @@ impl ChecksHandler {
 
 #[async_trait]
 impl Handler<RunChecks> for ChecksHandler {
-    async fn perform(&self, mut input: ChecksInput, attempt: &Attempt) -> Result<ChecksReport, Failure> {
+    async fn perform(&self, input: ChecksInput, attempt: &Attempt) -> Result<ChecksReport, Failure> {
+        let mut report = ChecksReport { evidence: Vec::new() };
+        if input.checks.is_empty() {
+            return Ok(report);
+        }
         // An idempotent call runs again after a crash: the processes of the lost one must not disturb it.
         self.setup.runner.end_call(&attempt.key()).await?;
         let wanted = Wanted {
@@ -66,19 +74,21 @@ impl Handler<RunChecks> for ChecksHandler {
             feature: &input.feature,
             worktree: &input.worktree,
             commit: Some(&input.commit),
-            run: &attempt.run,
+            attempt,
         };
-        input.worktree = self.setup.work_tree(&wanted, attempt).await?;
-        let place = worktree::Place::of(&input.worktree, &input.commit).await?;
-        place.reset().await?;
-        let mut report = ChecksReport { evidence: Vec::new() };
+        let tree = self.setup.git.gates_tree(&wanted, &input.commit).await?;
+        report.evidence.extend(self.setup.for_gates(&tree, &wanted, &input.commit).await?);
+        let guard = tree.guard(&input.commit, &input.protected).await?;
         for check in &input.checks {
-            report.evidence.push(self.check(&input, check, attempt).await?);
             if report.failed().is_some() {
                 break;
             }
+            let restored = guard.restore().await?;
+            if !restored.is_empty() {
+                tracing::warn!(check = check.name, files = restored.join(", "), "put protected files back");
+            }
+            report.evidence.push(self.check(&input, check, tree.path(), attempt).await?);
         }
-        place.reset().await?;
         Ok(report)
     }
 }

@@ -10,11 +10,11 @@ use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::contracts::{Evidence, RunSetup, SetupInput, SetupReport};
 
 use crate::files::turn_of;
-use crate::git::{GitHandlers, Wanted};
+use crate::git::{GitHandlers, Wanted, WorkTree};
 use crate::process::{Environment, Limits, Runner, Spec};
 use crate::project::settings;
 
-use super::{ChecksHandler, REMEDY, evidence, git, worktree};
+use super::{ChecksHandler, REMEDY, evidence};
 
 /// Brings work trees to where an agent or a check can work in them.
 #[derive(Debug, Clone)]
@@ -40,29 +40,54 @@ impl Handler<RunSetup> for ChecksHandler {
             feature: &input.feature,
             worktree: &input.worktree,
             commit: input.commit.as_deref(),
-            run: &attempt.run,
+            attempt,
         };
-        let path = self.setup.git.work_tree(&wanted).await?;
-        if let Some(commit) = &input.commit {
-            worktree::Place::of(&path, commit).await?.reset().await?;
-        }
+        let tree = self.setup.git.work_tree(&wanted).await?;
         let timeout = Duration::from_secs(input.timeout_seconds);
         let script = Script { path: &input.script, timeout, pass_env: &input.pass_env };
-        let evidence = self.setup.run(&script, &wanted, &path, attempt).await?;
-        // If it failed, the agent is told.
-        self.setup.git.end_setup(&input.project, &path, true).await?;
+        let evidence = self.setup.run(&script, &wanted, &tree).await?;
+        // If it failed, the agent is told: it is not run again before the session.
+        tree.end_setup(Some(&tree.at()?))?;
         Ok(SetupReport { evidence })
     }
 }
 
 impl SetUp {
-    /// The path of a work tree that is there, set up: one that had to be made, for a fork or after a move, has none of the
-    /// files that git does not keep.
-    pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>, attempt: &Attempt) -> Result<String, Failure> {
-        let path = self.git.work_tree(wanted).await?;
-        if self.git.is_set_up(wanted.project, &path).await? {
-            return Ok(path);
+    /// A work tree that is there, set up: one that had to be made, for a fork or after a move, has none of the files that
+    /// git does not keep.
+    pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>) -> Result<WorkTree, Failure> {
+        let tree = self.git.work_tree(wanted).await?;
+        if tree.is_set_up(None)? {
+            return Ok(tree);
         }
+        let head = tree.at()?;
+        let failed = self.set_up(&tree, wanted, &head).await?.filter(|evidence| !evidence.passed());
+        // What it leaves beside what git ignores is no work of the agent's.
+        tree.reset(&head).await?;
+        if let Some(failed) = &failed {
+            // The next step tries it again.
+            let path = tree.path().display();
+            tracing::warn!(tree = %path, log = failed.log, "the set-up of a work tree failed: {}", failed.ending());
+        }
+        Ok(tree)
+    }
+
+    /// Sets a tree of the gates up for a commit, which may need other packages than the one before. The evidence, if it
+    /// failed: checks would say little then.
+    pub(super) async fn for_gates(
+        &self,
+        tree: &WorkTree,
+        wanted: &Wanted<'_>,
+        commit: &str,
+    ) -> Result<Option<Evidence>, Failure> {
+        if tree.is_set_up(Some(commit))? {
+            return Ok(None);
+        }
+        Ok(self.set_up(tree, wanted, commit).await?.filter(|evidence| !evidence.passed()))
+    }
+
+    /// Runs the script that the project's settings name now.
+    async fn set_up(&self, tree: &WorkTree, wanted: &Wanted<'_>, commit: &str) -> Result<Option<Evidence>, Failure> {
         let root = self.git.root_of(wanted.project);
         // Not while the checkout is moved.
         let settings = {
@@ -73,23 +98,16 @@ impl SetUp {
         let project = match settings {
             Ok(settings) => settings.project,
             Err(failure) => {
-                tracing::warn!(tree = path, %failure, "a new work tree is not set up");
-                return Ok(path);
+                tracing::warn!(tree = %tree.path().display(), %failure, "a new work tree is not set up");
+                return Ok(None);
             }
         };
         let timeout = project.setup_timeout.duration();
         let script = Script { path: &project.setup, timeout, pass_env: &project.pass_env };
-        let evidence = self.run(&script, wanted, &path, attempt).await?;
-        // What it leaves beside what git ignores is no work of the agent's.
-        let head = git(Path::new(&path), &["rev-parse", "HEAD"]).await?;
-        worktree::Place::of(&path, &head).await?.reset().await?;
-        let failed = evidence.filter(|evidence| !evidence.passed());
-        if let Some(failed) = &failed {
-            // The next step tries it again.
-            tracing::warn!(tree = path, log = failed.log, "the set-up of a work tree failed: {}", failed.ending());
-        }
-        self.git.end_setup(wanted.project, &path, failed.is_none()).await?;
-        Ok(path)
+        let evidence = self.run(&script, wanted, tree).await?;
+        let succeeded = evidence.as_ref().is_none_or(Evidence::passed);
+        tree.end_setup(succeeded.then_some(commit))?;
+        Ok(evidence)
     }
 
     /// Runs the script in a work tree; `None` if there is none.
@@ -97,25 +115,23 @@ impl SetUp {
         &self,
         script: &Script<'_>,
         wanted: &Wanted<'_>,
-        path: &str,
-        attempt: &Attempt,
+        tree: &WorkTree,
     ) -> Result<Option<Evidence>, Failure> {
-        let worktree = Path::new(path);
-        let Some(file) = find(worktree, script.path)? else { return Ok(None) };
-        let commit = git(worktree, &["rev-parse", "HEAD"]).await?.trim().to_owned();
+        let Some(file) = find(tree.path(), script.path)? else { return Ok(None) };
         let (command, args) = call(&file, script.path);
         let spec = Spec {
             name: "setup".into(),
             program: "sh".into(),
             args,
-            folder: worktree.to_owned(),
+            folder: tree.path().to_owned(),
             env: Environment::chosen(script.pass_env).with("LONGHAUL_FEATURE_ID", wanted.feature.as_str()),
             input: None,
             limits: Limits { total: Some(script.timeout), silence: None },
             remedy: REMEDY,
         };
-        self.git.begin_setup(wanted.project, path).await?;
-        let finished = self.runner.run(&spec, attempt).await?;
+        let commit = tree.at()?;
+        tree.begin_setup().await?;
+        let finished = self.runner.run(&spec, wanted.attempt).await?;
         Ok(Some(evidence("setup", &command, &commit, finished)))
     }
 }

@@ -6,8 +6,9 @@ use longhaul_workflows::contracts::ProjectRef;
 
 use super::GitHandlers;
 use super::names::{branch, feature_ref, head_ref, run_of_path, taken_back_ref, taking_back_ref, taking_back_refs};
+use super::open::Kept;
+use super::private::Stand;
 use super::refs::Repository;
-use super::worktree::Stand;
 
 /// Which feature, and to where.
 #[derive(Debug, Clone)]
@@ -72,28 +73,21 @@ impl Repository {
             let root = self.root.display();
             return Err(Failure::terminal(format!("commit {commit} is not in {root} any more; choose another step")));
         }
-        let path = self.worktrees.join(input.feature.as_str());
-        let tree = self.find_tree(&path).await?;
-        match &tree {
-            Some(tree) => drop(self.keep_uncommitted(tree, &branch, &reference).await?),
-            None => self.keep_remains(&path, tip.as_ref().unwrap_or(commit), &reference).await?,
-        }
+        let tree = self.tree(input.feature.as_str());
+        let commits = feature_ref(&input.last);
+        self.keep_found(&tree, Kept { branch: &branch, rescue: &reference, commits: &commits }).await?;
+        let tip = self.branch_commit(&branch).await?;
         self.begin_taking_back(&input.next, tip.as_deref(), commit).await?;
         let _held = self.exclusive().await;
         if let Some(tip) = &tip
             && tip != commit
         {
-            self.keep_commits(&feature_ref(&input.last), tip).await?;
+            self.keep_commits(&commits, tip).await?;
         }
         if tip.as_ref() != Some(commit) {
             self.move_ref(&head_ref(&branch), tip.as_deref(), commit).await?;
         }
-        let tree = match tree {
-            Some(tree) => tree,
-            None => self.add_tree(&path, Stand::Branch(&branch)).await?,
-        };
-        tree.git().args(["symbolic-ref", "HEAD", &head_ref(&branch)]).run().await?;
-        tree.reset_to(commit).await
+        self.ready(&tree, Stand::Branch(&branch), None, commit).await
     }
 
     /// Says where the branch is and where it goes, before it does. An attempt that was made before knows better where it was.
@@ -125,18 +119,17 @@ impl Repository {
     async fn undo_taking_back(&self, feature: &FeatureId, next: &RunId) -> Result<(), Failure> {
         let [from, to] = taking_back_ref(next);
         let (was, goes) = (self.commit_of(&from).await?, self.commit_of(&to).await?);
-        let (branch, path) = (branch(feature), self.worktrees.join(feature.as_str()));
+        let (branch, tree) = (branch(feature), self.tree(feature.as_str()));
         let tip = self.branch_commit(&branch).await?;
         if tip.is_some() && tip != was && tip != goes {
             return Ok(());
         }
-        let tree = self.find_tree(&path).await?;
-        if let Some(tree) = &tree {
-            self.keep_uncommitted(tree, &branch, &taken_back_ref(next)).await?;
-        }
+        let (rescue, is_there) = (taken_back_ref(next), tree.path.is_dir());
+        self.keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &feature_ref(next) }).await?;
+        let tip = self.branch_commit(&branch).await?;
         let _held = self.exclusive().await;
         let Some(was) = was else {
-            self.drop_tree(&path)?;
+            tree.remove()?;
             return match &tip {
                 Some(tip) => self.delete_ref(&head_ref(&branch), tip).await,
                 None => Ok(()),
@@ -145,8 +138,6 @@ impl Repository {
         if tip.as_ref() != Some(&was) {
             self.move_ref(&head_ref(&branch), tip.as_deref(), &was).await?;
         }
-        let Some(tree) = tree else { return Ok(()) };
-        tree.git().args(["symbolic-ref", "HEAD", &head_ref(&branch)]).run().await?;
-        tree.reset_to(&was).await
+        if is_there { self.ready(&tree, Stand::Branch(&branch), None, &was).await } else { Ok(()) }
     }
 }

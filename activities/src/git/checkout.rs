@@ -41,8 +41,6 @@ pub(super) struct Step<'a> {
 struct Changes {
     /// Files that Longhaul writes to, changed.
     own: Vec<String>,
-    /// Files that are already as they will be: an earlier attempt was killed halfway.
-    done: Vec<Vec<u8>>,
     /// Anything else.
     foreign: Vec<Vec<u8>>,
 }
@@ -78,13 +76,9 @@ impl Repository {
                     return Ok(Moved::Blocked(lock));
                 }
                 self.move_ref(&head_ref(step.branch), Some(step.from), step.to).await?;
+                self.sync().await?;
                 Ok(Moved::Yes)
             }
-            [checkout] if checkout.starts_with(&self.worktrees) => Ok(Moved::Blocked(format!(
-                "an agent has checked out `{}` in its work tree {}; this ends with its session",
-                step.branch,
-                checkout.display()
-            ))),
             [checkout] => self.advance_checkout(checkout, step).await,
             several => Ok(Moved::Blocked(format!(
                 "`{}` is checked out in several places: {}; leave it checked out in one of them",
@@ -107,14 +101,15 @@ impl Repository {
             return Ok(Moved::Blocked(reason));
         }
         let changes = self.changes_in(checkout, step).await?;
-        let mark = self.mark_work(checkout, step.branch)?;
-        let outcome = self.move_checkout(checkout, step, &changes).await;
+        let mark = self.mark_work(checkout, step)?;
+        let outcome = self.move_checkout(checkout, step, &changes).await?;
+        // A power cut before this leaves empty files; the mark says whose they are.
+        self.disk.sync(&[checkout, &self.common]).await.map_err(|error| files::failed("sync", checkout, &error))?;
         files::remove(&mark)?;
-        outcome
+        Ok(outcome)
     }
 
     async fn move_checkout(&self, checkout: &Path, step: Step<'_>, changes: &Changes) -> Result<Moved, Failure> {
-        self.undo_half_done(checkout, step, &changes.done).await?;
         let mut saves = Vec::new();
         for file in &changes.own {
             saves.push(self.put_aside(checkout, file).await?);
@@ -149,42 +144,10 @@ impl Repository {
                 Some(file) if state != b" D" && is_one_change(checkout, state, file).await? => {
                     changes.own.push((*file).to_owned());
                 }
-                _ if is_at(checkout, step.to, path, state).await? => changes.done.push(path.to_owned()),
                 _ => changes.foreign.push(path.to_owned()),
             }
         }
         Ok(changes)
-    }
-
-    /// An attempt that was killed in the middle of the move left files that are already as they will be. Git would take them
-    /// for the user's changes; all of their content is in the commit.
-    async fn undo_half_done(&self, checkout: &Path, step: Step<'_>, done: &[Vec<u8>]) -> Result<(), Failure> {
-        if !done.is_empty() {
-            let git = || Git::at(checkout).uninterrupted();
-            git()
-                .args(["reset", "--quiet", "HEAD", "--pathspec-from-file=-", "--pathspec-file-nul"])
-                .input(done.join(&0))
-                .run()
-                .await?;
-            let listed = git().args(["ls-files", "-z", "--cached"]).run().await?;
-            let tracked: std::collections::HashSet<&[u8]> = files::nul_separated(&listed.stdout).collect();
-            let back: Vec<&[u8]> = done.iter().map(Vec::as_slice).filter(|path| tracked.contains(path)).collect();
-            if !back.is_empty() {
-                git()
-                    .args(["checkout", "--quiet", "HEAD", "--pathspec-from-file=-", "--pathspec-file-nul"])
-                    .input(back.join(&0))
-                    .run()
-                    .await?;
-            }
-        }
-        for change in self.changes(step.from, step.to).await? {
-            let file = checkout.join(files::path_of(&change.path));
-            let is_file = std::fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file());
-            if !change.before.is_there() && is_file && hash_of(checkout, &change.path).await? == change.after.object {
-                files::remove(&file)?;
-            }
-        }
-        Ok(())
     }
 
     /// Has git move a checkout, and the branch with it.
@@ -239,21 +202,6 @@ async fn is_one_change(checkout: &Path, state: &[u8], file: &str) -> Result<bool
         b"MM" => Git::at(checkout).args(["diff", "--no-ext-diff", "--quiet", "--", file]).answer().await,
         _ => Ok(false),
     }
-}
-
-/// Whether a changed path is as a commit has it, in the checkout and, if it was staged, in the index.
-async fn is_at(checkout: &Path, commit: &str, path: &[u8], state: &[u8]) -> Result<bool, Failure> {
-    let compare = |cached: bool| {
-        let args = ["diff", "--no-ext-diff", "--quiet", "--ignore-submodules=dirty"];
-        let args = args.into_iter().chain(cached.then_some("--cached")).chain([commit, "--"]);
-        Git::at(checkout).args(args).arg(files::path_of(path)).answer()
-    };
-    let staged_well = state[0] == b' ' || compare(true).await?;
-    Ok(staged_well && compare(false).await?)
-}
-
-async fn hash_of(checkout: &Path, path: &[u8]) -> Result<String, Failure> {
-    Git::at(checkout).args(["hash-object", "--"]).arg(files::path_of(path)).text().await
 }
 
 fn named(paths: &[Vec<u8>]) -> String {

@@ -6,10 +6,10 @@ use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 
 use super::GitHandlers;
-use super::names::checkpoints_ref;
+use super::names::{branch, checkpoints_ref};
 use super::refs::{NewCommit, Repository};
 use super::snapshot::Snapshot;
-use super::worktree::Tree;
+use super::tree::Condition;
 
 /// What is to be kept.
 #[derive(Debug, Clone)]
@@ -57,11 +57,18 @@ impl GitHandlers {
 
 impl Repository {
     async fn keep_checkpoint(&self, keep: &Keep) -> Result<Option<Kept>, Failure> {
-        let path = self.worktrees.join(keep.feature.as_str());
-        let Some(admin) = self.admin_of(&path)?.filter(|_| path.is_dir()) else { return Ok(None) };
-        // As it is: nothing is mended and no lock is cleared under the hands of an agent.
-        let tree = Tree { path, admin };
-        let Some(head) = tree.head().await? else { return Ok(None) };
+        let tree = self.tree(keep.feature.as_str());
+        if tree.condition()? != Condition::Sound {
+            return Ok(None);
+        }
+        // An agent may be at work: nothing in the tree is changed.
+        let head = match self.head_of(&tree).await?.commit {
+            Some(head) => head,
+            None => match self.branch_commit(&branch(&keep.feature)).await? {
+                Some(tip) => tip,
+                None => return Ok(None),
+            },
+        };
         let state = Snapshot::take(self, &tree.path, &tree.index(), &head).await?.tree().await?;
         let commit =
             self.commit(&NewCommit { tree: &state, parents: &[&head], message: &message(keep), at: None }).await?;

@@ -1,39 +1,36 @@
 //! `CloseWorktree`: nothing of a landed feature is left but the refs that keep its commits.
 
-use std::path::Path;
-
 use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::CloseInput;
 
-use super::names::{branch, feature_ref, head_ref, rescue_ref};
+use super::names::{branch, feature_ref, fetched_ref, gates_tree, head_ref, rescue_ref};
+use super::open::Kept;
 use super::refs::Repository;
 
 impl Repository {
     pub(super) async fn close_worktree(&self, input: &CloseInput, attempt: &Attempt) -> Result<(), Failure> {
-        let path = self.own_path(Path::new(&input.worktree), &input.project.id)?;
-        let reference = rescue_ref(&attempt.run, attempt.slot);
-        self.close_at(&path, &input.feature, &reference, &feature_ref(&attempt.run)).await
+        let rescue = rescue_ref(&attempt.run, attempt.slot);
+        self.close(&input.feature, &rescue, &feature_ref(&attempt.run)).await?;
+        self.tidy().await
     }
 
-    /// The same for the work tree of a feature, wherever its run is.
-    pub(super) async fn close(&self, feature: &FeatureId, rescue: &str, kept: &str) -> Result<(), Failure> {
-        self.close_at(&self.worktrees.join(feature.as_str()), feature, rescue, kept).await
-    }
-
-    async fn close_at(&self, path: &Path, feature: &FeatureId, rescue: &str, kept: &str) -> Result<(), Failure> {
+    /// Removes the trees and the branch of a feature. Its commits are kept under one ref, what is uncommitted under another.
+    pub(super) async fn close(&self, feature: &FeatureId, rescue: &str, commits: &str) -> Result<(), Failure> {
         let branch = branch(feature);
-        let tip = self.branch_commit(&branch).await?;
-        if let Some(tree) = self.find_tree(path).await? {
-            self.keep_uncommitted(&tree, &branch, rescue).await?;
-        } else if let Some(tip) = &tip {
-            self.keep_remains(path, tip, rescue).await?;
-        }
+        let tree = self.tree(feature.as_str());
+        self.keep_found(&tree, Kept { branch: &branch, rescue, commits }).await?;
         let _held = self.exclusive().await;
+        let tip = self.branch_commit(&branch).await?;
         if let Some(tip) = &tip {
-            self.keep_commits(kept, tip).await?;
+            self.keep_commits(commits, tip).await?;
         }
-        self.drop_tree(path)?;
+        tree.remove()?;
+        self.tree(&gates_tree(feature.as_str())).remove()?;
+        let fetched = fetched_ref(&tree.name());
+        if let Some(commit) = self.commit_of(&fetched).await? {
+            self.delete_ref(&fetched, &commit).await?;
+        }
         match &tip {
             Some(tip) => self.delete_branch(&branch, tip).await,
             None => Ok(()),

@@ -15,8 +15,8 @@ const ERROR_LIMIT: u64 = 1024 * 1024;
 /// How many lines of standard error a failure shows.
 const ERROR_LINES: usize = 6;
 
-/// Settings that hold for every command. Hooks and helpers of the repository must not run: a session may have set them.
-const SETTINGS: [&str; 11] = [
+/// Settings of every command. Hooks and helpers of the repository must not run: an agent may have set them.
+const SETTINGS: [&str; 13] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.safecrlf=false",
@@ -26,33 +26,41 @@ const SETTINGS: [&str; 11] = [
     "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",
+    // An object is on stable storage before the ref that names it: git syncs neither by default.
+    "core.fsync=committed,reference",
+    "fetch.fsckObjects=true",
     // Milliseconds to wait for another git process before giving up.
     "core.filesRefLockTimeout=2000",
     "core.packedRefsTimeout=5000",
 ];
 
-/// Variables that would make git look at another repository, or change what a command means.
-const SCRUBBED: [&str; 20] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_DIFF_OPTS",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_AUTHOR_DATE",
-    "GIT_COMMITTER_DATE",
-    "GIT_GLOB_PATHSPECS",
-    "GIT_NOGLOB_PATHSPECS",
-    "GIT_ICASE_PATHSPECS",
-    "GIT_REFLOG_ACTION",
+/// The variables of our own environment that git is given; filters of a user's configuration see no others.
+const PASSED_ON: [&str; 25] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "TZ",
+    "XDG_CONFIG_HOME",
+    "SSH_AUTH_SOCK",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_EXEC_PATH",
 ];
 
 /// One git command, before it is run.
@@ -167,10 +175,10 @@ impl Git {
             command.arg("-c").arg(setting);
         }
         command.args(&self.args);
-        for name in SCRUBBED {
-            command.env_remove(name);
-        }
+        command.env_clear().envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1");
+        // A replace ref would show other content under the name of a commit whose gates passed.
+        command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null");
         command.env("LC_ALL", "C").envs(self.env.iter().map(|(name, value)| (name, value)));
         let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(!self.must_end);

@@ -22,21 +22,38 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
     }
 }
 
-/// Replaces a file in one step, and returns when the new bytes are on disk. Makes its directory.
-pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    replace(path, bytes).map_err(|error| failed("write", path, &error))
+/// Replaces a file in one step. For what is of no value after a power cut: nothing is synced. Makes its directory.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    replace(path, bytes, false).map_err(|error| failed("write", path, &error))
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Copies an index; `false` if there is none. Its time goes along: git trusts what an index says of a file only if the file
+/// is older than the index.
+pub(super) fn copy_with_time(from: &Path, to: &Path) -> Result<bool, Failure> {
+    let Some(bytes) = read(from)? else { return Ok(false) };
+    write(to, &bytes)?;
+    let time = fs::metadata(from).and_then(|metadata| metadata.modified());
+    let copied = time.and_then(|time| fs::File::options().write(true).open(to)?.set_modified(time));
+    copied.map(|()| true).map_err(|error| failed("write", to, &error))
+}
+
+/// Replaces a file in one step, and returns when the new bytes are on disk. Makes its directory.
+pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    replace(path, bytes, true).map_err(|error| failed("write", path, &error))
+}
+
+fn replace(path: &Path, bytes: &[u8], durably: bool) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
     let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(dir)?;
     file.write_all(bytes)?;
     let permissions = fs::metadata(path).map_or_else(|_| ordinary(), |metadata| metadata.permissions());
     file.as_file().set_permissions(permissions)?;
-    file.as_file().sync_all()?;
+    if durably {
+        file.as_file().sync_all()?;
+    }
     file.persist(path).map_err(|error| error.error)?;
-    fs::File::open(dir)?.sync_all()
+    if durably { fs::File::open(dir)?.sync_all() } else { Ok(()) }
 }
 
 /// A temporary file is for its owner only; what replaces a file should not be.

@@ -4,73 +4,79 @@ use longhaul_engine::Failure;
 use longhaul_workflows::contracts::Tampering;
 
 use super::names::head_ref;
+use super::open::Kept;
+use super::private::Stand;
 use super::refs::{NewCommit, Repository};
 use super::snapshot::Snapshot;
-use super::worktree::Tree;
+use super::tree::Tree;
 
 /// Where a work tree belongs, and where its state is kept before it is brought there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Belongs<'a> {
-    pub(super) branch: &'a str,
+    pub(super) kept: Kept<'a>,
     pub(super) target: &'a str,
-    pub(super) rescue: &'a str,
     /// The message of a commit for work that is taken over.
     pub(super) message: &'a str,
 }
 
 impl Repository {
-    /// Puts HEAD on the branch. Work done elsewhere is taken along where that can be done without a conflict; if the branch
-    /// could not simply follow, the state before is kept and what happened is told.
+    /// The commit of the branch, after the work that was done in a tree was taken along where that can be done without a
+    /// conflict. If the branch could not simply follow, the state before is kept and what happened is told.
     pub(super) async fn return_to_branch(
         &self,
         tree: &Tree,
         belongs: Belongs<'_>,
         told: &mut Vec<Tampering>,
-    ) -> Result<(), Failure> {
-        let reference = head_ref(belongs.branch);
-        let (on, head) = (tree.branch().await?, tree.head().await?);
-        let tip = self.branch_commit(belongs.branch).await?;
-        match (&tip, &head) {
-            (Some(_), Some(_)) if on.as_deref() == Some(&reference) => return Ok(()),
-            (Some(tip), Some(head)) if !self.is_ancestor(tip, head).await? => {
-                return self.bring_back(tree, belongs, tip, head, on.as_deref(), told).await;
+    ) -> Result<String, Failure> {
+        let reference = head_ref(belongs.kept.branch);
+        let head = self.head_of(tree).await?;
+        let tip = self.branch_commit(belongs.kept.branch).await?;
+        match (tip, head.commit) {
+            (Some(tip), Some(commit)) => {
+                let is_on_branch = head.on.as_deref() == Some(reference.as_str());
+                if !is_on_branch && !self.is_ancestor(&tip, &commit).await? {
+                    return self.bring_back(tree, belongs, [&tip, &commit], head.on.as_deref(), told).await;
+                }
+                self.take_branch(belongs.kept, &commit).await?;
+                Ok(commit)
             }
-            (Some(tip), Some(head)) => self.move_ref(&reference, Some(tip), head).await?,
-            (None, Some(head)) => self.move_ref(&reference, None, head).await?,
+            (None, Some(commit)) => {
+                self.move_ref(&reference, None, &commit).await?;
+                Ok(commit)
+            }
             (None, None) => {
                 // The branch was deleted. Its files are still there, and become a commit on what it once began with.
                 let start = self.lead(belongs.target).await?.commit().to_owned();
                 self.move_ref(&reference, None, &start).await?;
+                Ok(start)
             }
             // A new branch without a commit: the files stay and become a commit on the feature's branch.
-            (Some(_), None) => {}
+            (Some(tip), None) => Ok(tip),
         }
-        tree.git().args(["symbolic-ref", "HEAD", &reference]).run().await.map(drop)
     }
 
     async fn bring_back(
         &self,
         tree: &Tree,
         belongs: Belongs<'_>,
-        tip: &str,
-        head: &str,
+        [tip, head]: [&str; 2],
         on: Option<&str>,
         told: &mut Vec<Tampering>,
-    ) -> Result<(), Failure> {
+    ) -> Result<String, Failure> {
         let state = Snapshot::take(self, &tree.path, &tree.index(), head).await?.tree().await?;
         let place = on.map_or("a detached HEAD", |on| on.trim_start_matches("refs/heads/"));
-        let what = format!("the work tree was on {place} and not on {}; that state is kept", belongs.branch);
+        let what = format!("the work tree was on {place} and not on {}; that state is kept", belongs.kept.branch);
         tell(told, Tampering { file: "HEAD".to_owned(), what });
-        self.keep(belongs.rescue, &state, Some(head), &kept_message(told)).await?;
+        self.keep(belongs.kept.rescue, &state, Some(head), &kept_message(told)).await?;
         let stand = match self.taken_over(belongs, tip, head, &state).await? {
             Some(commit) => commit,
             None => tip.to_owned(),
         };
         if stand != tip {
-            self.move_ref(&head_ref(belongs.branch), Some(tip), &stand).await?;
+            self.move_ref(&head_ref(belongs.kept.branch), Some(tip), &stand).await?;
         }
-        tree.git().args(["symbolic-ref", "HEAD", &head_ref(belongs.branch)]).run().await?;
-        tree.reset_to(&stand).await
+        self.ready(tree, Stand::Branch(belongs.kept.branch), Some(belongs.target), &stand).await?;
+        Ok(stand)
     }
 
     /// A commit on the branch with the work that was done elsewhere; `None` if there is none, or if it conflicts.

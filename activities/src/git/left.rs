@@ -7,9 +7,8 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::Failure;
 
 use super::files;
-use super::locks;
-use super::names::{branch_of_tree, head_ref};
-use super::repository::{common_dir, git_dir};
+use super::names::head_ref;
+use super::repository::git_dir;
 use crate::process::{Holder, holder_of};
 
 /// A lock file of git that is younger than this may still be somebody's.
@@ -22,25 +21,8 @@ const POLITE: Duration = Duration::from_secs(3);
 const OLD: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Removes what killed gits left in one of our work trees, and where all of them come by. Nobody may be at work there.
-pub(crate) async fn clear_left(worktree: &Path) -> Result<(), Failure> {
-    let admin = git_dir(worktree).await?;
-    clear_left_in(worktree, &admin, &common_dir(worktree).await?).await
-}
-
-/// The same, where what git keeps about the work tree is known.
-pub(super) async fn clear_left_in(tree: &Path, admin: &Path, common: &Path) -> Result<(), Failure> {
-    for lock in locks::names_in(admin) {
-        clear_lock(&lock, Some(tree)).await?;
-    }
-    if let Some(branch) = branch_of_tree(tree) {
-        clear_lock(&common.join(format!("{}.lock", head_ref(&branch))), None).await?;
-    }
-    clear_lock_of_packed(common).await
-}
-
-/// Every command that deletes a ref takes this lock, `git commit` too, and an agent's may have been killed. Who packs refs
-/// holds it as long as the new file is being written.
+/// Every command that deletes a ref takes this lock, and one of ours may have been killed. A git that packs refs holds it
+/// while it writes the new file.
 pub(super) async fn clear_lock_of_packed(common: &Path) -> Result<(), Failure> {
     let (lock, new) = (common.join("packed-refs.lock"), common.join("packed-refs.new"));
     for file in [new, lock] {

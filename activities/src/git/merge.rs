@@ -9,8 +9,9 @@ use super::list;
 use super::message::message;
 use super::names::INTEGRATION;
 use super::open::shown;
+use super::private::Stand;
 use super::refs::{NewCommit, Repository};
-use super::worktree::{Stand, Tree};
+use super::tree::{Condition, Tree};
 
 impl Repository {
     pub(super) async fn merge_candidate(&self, input: &MergeInput, attempt: &Attempt) -> Result<Merged, Failure> {
@@ -60,26 +61,17 @@ impl Repository {
         }
     }
 
-    /// The integration work tree at a commit. Nobody works there: what checks left in it is of no value.
+    /// The integration work tree at a commit. No agent works there, and what a candidate left that did not land, installed
+    /// packages for one, must not make the next one pass.
     pub(super) async fn integration_at(&self, commit: &str) -> Result<Tree, Failure> {
-        let path = self.worktrees.join(INTEGRATION);
-        let tree = if let Some(tree) = self.find_tree(&path).await? {
-            self.forget_rejected(&tree, commit).await?;
-            tree
-        } else {
-            let _held = self.exclusive().await;
-            self.add_tree(&path, Stand::Commit(commit)).await?
-        };
-        tree.git().args(["update-ref", "--no-deref", "HEAD", commit]).run().await?;
-        tree.reset_to(commit).await?;
-        Ok(tree)
-    }
-
-    /// What a candidate left that did not land, installed packages for one, must not make the next one pass.
-    async fn forget_rejected(&self, tree: &Tree, commit: &str) -> Result<(), Failure> {
-        match tree.head().await? {
-            Some(before) if !self.is_ancestor(&before, commit).await? => tree.empty().await,
-            _ => Ok(()),
+        let tree = self.tree(INTEGRATION);
+        if tree.condition()? == Condition::Sound
+            && let Some(before) = tree.at()?
+            && !self.is_ancestor(&before, commit).await?
+        {
+            tree.empty().await?;
         }
+        self.ready(&tree, Stand::Commit, None, commit).await?;
+        Ok(tree)
     }
 }

@@ -1,9 +1,11 @@
 //! Work trees, checkpoints and merges: the handlers of the git contracts, by way of the git command.
 //!
-//! Every handler comes to the same end from any state that a crash can leave. Read in this order: `open` (a work tree for a
-//! feature), `seal` (a checkpoint), `merge` and `land` (the way to the target branch), `close`. Below them: `tip` (where work
-//! goes on top of), `back` (a feature at an earlier commit), `snapshot` and `rescue` (nothing is lost), `protected` and `head` (what an agent may not do), `checkout`
-//! and `saved` (the user's files), and [`check_git`] with its neighbours for a project's first use.
+//! Every handler comes to the same end from any state that a crash or a power cut can leave, and returns when what it did
+//! is on stable storage. Read in this order: `open` (a work tree for a feature), `seal` (a checkpoint), `merge` and `land`
+//! (the way to the target branch), `close`. Below them: `plumbing` (Longhaul's own git directory), `tree` and `private`
+//! (work trees and the repositories in them), `tip` (where work goes on top of), `back` (a feature at an earlier commit),
+//! `snapshot` and `rescue` (nothing is lost), `protected` and `head` (what an agent may not do), `checkout` and `saved`
+//! (the user's files), and [`check_git`] with its neighbours for a project's first use.
 
 mod back;
 mod checkout;
@@ -12,7 +14,9 @@ mod close;
 mod command;
 mod files;
 mod found;
+mod guard;
 mod head;
+mod interrupted;
 mod land;
 mod left;
 mod list;
@@ -23,18 +27,21 @@ mod moved;
 mod names;
 mod notes;
 mod open;
+mod plumbing;
+mod private;
 mod protected;
 mod refs;
-mod remake;
 mod repository;
 mod rescue;
 mod rollback;
 mod saved;
 mod seal;
 mod snapshot;
+mod tidy;
 mod tip;
+mod tree;
 mod trees;
-mod worktree;
+mod work;
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -46,28 +53,32 @@ use longhaul_workflows::contracts::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged,
     OpenInput, OpenWorktree, ProjectRef, RollBack, RollBackInput, Seal, SealInput, Sealed, WentBack, Worktree,
 };
-use tokio::sync::Mutex;
 
 pub use back::TakeBack;
 pub use checkpoint::{Keep, Kept};
-pub(crate) use command::Git;
 pub use found::{commit_files, has_commit, make_repository};
-pub(crate) use left::clear_left;
 pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;
 use refs::Repository;
-pub(crate) use remake::Wanted;
 pub use repository::{
     Checkout, branch_of, check_git, commits_not_in, exclude_own_files, has_branch, known_project_id, project_id,
     share_repository,
 };
 pub use rollback::WayBack;
+pub(crate) use work::{Wanted, WorkTree};
+
+use crate::disk::Disk;
+use plumbing::Plumbing;
 
 /// The handlers of all git contracts. Clones share the locks that keep one repository's commands apart.
 #[derive(Debug, Clone)]
 pub struct GitHandlers {
     data_dir: PathBuf,
-    locks: Arc<std::sync::Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>>,
+    /// Names this process among those that used the data directory.
+    process: Arc<str>,
+    disk: Disk,
+    /// Repositories that were opened, by the project's id and place.
+    known: Arc<std::sync::Mutex<HashMap<(String, PathBuf), Repository>>>,
     /// Where projects are, by their ids.
     places: Arc<std::sync::Mutex<HashMap<String, PathBuf>>>,
 }
@@ -75,7 +86,9 @@ pub struct GitHandlers {
 impl GitHandlers {
     /// Handlers that keep their work trees under `data_dir`.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
-        Self { data_dir: data_dir.into(), locks: Arc::default(), places: Arc::default() }
+        let process = process_name().into();
+        let (known, places) = (Arc::default(), Arc::default());
+        Self { data_dir: data_dir.into(), process, disk: Disk::default(), known, places }
     }
 
     /// Adds all of them to an engine's handlers.
@@ -97,25 +110,72 @@ impl GitHandlers {
     }
 
     async fn repository(&self, project: &ProjectRef) -> Result<Repository, Failure> {
+        let root = self.root_of(project);
+        let key = (project.id.clone(), root.clone());
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(repository) = known.filter(|repository| repository.common.is_dir()) {
+            return Ok(repository);
+        }
+        let opened = self.open_repository(project, root).await?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another task may have opened it meanwhile: there is one lock for a repository.
+        Ok(known.entry(key).and_modify(|known| known.plumbing = opened.plumbing.clone()).or_insert(opened).clone())
+    }
+
+    async fn open_repository(&self, project: &ProjectRef, root: PathBuf) -> Result<Repository, Failure> {
         let name = Path::new(&project.id);
         if project.id.is_empty() || !name.components().all(|part| matches!(part, Component::Normal(_))) {
             return Err(Failure::terminal(format!(
-                "`{}` cannot be the id of a project: it is no plain name",
+                "`{}` cannot be the id of a project: it is not a plain name",
                 project.id
             )));
         }
-        std::fs::create_dir_all(&self.data_dir)
-            .map_err(|error| files::failed("make the directory", &self.data_dir, &error))?;
+        let worktrees = self.data_dir.join("worktrees").join(name);
+        std::fs::create_dir_all(&worktrees).map_err(|error| files::failed("make the directory", &worktrees, &error))?;
         let data_dir = files::canonical(&self.data_dir)?;
-        let root = self.root_of(project);
         let common = repository::common_dir(&root).await?;
-        let lock = {
-            let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(locks.entry(common.clone()).or_default())
-        };
-        let (worktrees, saved) = (data_dir.join("worktrees").join(name), data_dir.join("saved").join(name));
-        Ok(Repository { root, common, worktrees, saved, lock })
+        let own = data_dir.join("git").join(name);
+        let plumbing = Plumbing::prepare(&own.join("plumbing"), &root, &common).await?;
+        Ok(Repository {
+            root,
+            common,
+            worktrees: data_dir.join("worktrees").join(name),
+            records: own.join("trees"),
+            saved: data_dir.join("saved").join(name),
+            plumbing,
+            process: Arc::clone(&self.process),
+            disk: self.disk.clone(),
+            lock: Arc::default(),
+        })
     }
+
+    /// Gives a result when what it refers to is on stable storage.
+    async fn synced<T>(&self, project: &ProjectRef, result: T) -> Result<T, Failure> {
+        self.repository(project).await?.sync().await?;
+        Ok(result)
+    }
+
+    /// To be called when no work is under way any more: the work trees can be built upon by the next process.
+    pub async fn rest(&self) -> Result<(), Failure> {
+        let known: Vec<_> = self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        for repository in known {
+            let mut used = repository.trees();
+            used.retain(|tree| tree.is_in_use().unwrap_or(false));
+            if !used.is_empty() {
+                repository.sync().await?;
+                used.iter().try_for_each(tree::Tree::end_use)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Different for each process and each set of handlers.
+fn process_name() -> String {
+    static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    format!("{}-{}-{count}", std::process::id(), since.as_nanos())
 }
 
 /// Runs what changes the user's checkout to its end, even if nobody waits for it any more: half a change is seen by the user.
@@ -129,21 +189,24 @@ async fn to_its_end<T: Send + 'static>(
 #[async_trait]
 impl Handler<OpenWorktree> for GitHandlers {
     async fn perform(&self, input: OpenInput, attempt: &Attempt) -> Result<Worktree, Failure> {
-        self.reopen_worktree(&input, attempt).await
+        let worktree = self.reopen_worktree(&input, attempt).await?;
+        self.synced(&input.project, worktree).await
     }
 }
 
 #[async_trait]
 impl Handler<Seal> for GitHandlers {
     async fn perform(&self, input: SealInput, attempt: &Attempt) -> Result<Sealed, Failure> {
-        self.repository(&input.project).await?.seal(&input, attempt).await
+        let sealed = self.repository(&input.project).await?.seal(&input, attempt).await?;
+        self.synced(&input.project, sealed).await
     }
 }
 
 #[async_trait]
 impl Handler<MergeCandidate> for GitHandlers {
     async fn perform(&self, input: MergeInput, attempt: &Attempt) -> Result<Merged, Failure> {
-        self.repository(&input.project).await?.merge_candidate(&input, attempt).await
+        let merged = self.repository(&input.project).await?.merge_candidate(&input, attempt).await?;
+        self.synced(&input.project, merged).await
     }
 }
 
@@ -174,7 +237,8 @@ impl Handler<Follow> for GitHandlers {
 #[async_trait]
 impl Handler<CloseWorktree> for GitHandlers {
     async fn perform(&self, input: CloseInput, attempt: &Attempt) -> Result<(), Failure> {
-        self.repository(&input.project).await?.close_worktree(&input, attempt).await
+        self.repository(&input.project).await?.close_worktree(&input, attempt).await?;
+        self.synced(&input.project, ()).await
     }
 }
 

@@ -22,13 +22,10 @@ impl GitHandlers {
         places.get(&project.id).cloned().unwrap_or_else(|| PathBuf::from(&project.root))
     }
 
-    /// Joins the work trees of a project that was moved to its repository again: they say where that is.
+    /// Joins the work trees of a project that was moved to its repository again: they borrow objects from it.
     pub async fn follow_move(&self, project: &ProjectRef) -> Result<(), Failure> {
         let repository = self.repository(project).await?;
-        for entry in std::fs::read_dir(&repository.worktrees).into_iter().flatten().flatten() {
-            repository.find_tree(&entry.path()).await?;
-        }
-        Ok(())
+        repository.trees().iter().try_for_each(|tree| repository.borrow_objects(tree))
     }
 }
 

@@ -1,7 +1,5 @@
 //! The names of everything that Longhaul makes in a repository: branches, refs, directories.
 
-use std::path::Path;
-
 use longhaul_engine::{RunId, Slot};
 use longhaul_workflows::backlog::FeatureId;
 
@@ -13,6 +11,18 @@ pub(super) const PROGRESS_FILE: &str = "claude-progress.txt";
 pub(super) const OWN_DIR: &str = ".longhaul";
 /// The integration work tree, beside those of the features. No feature can have this name.
 pub(super) const INTEGRATION: &str = ".integrate";
+/// New bytes on their way to the place of a file; a killed process leaves them.
+pub(super) const ON_THE_WAY: &str = ".longhaul-??????";
+
+/// The work tree in which the gates of a feature run; no agent works there. No feature can have this name.
+pub(super) fn gates_tree(feature: &str) -> String {
+    format!(".gates-{feature}")
+}
+
+/// The ref that holds the commits which were fetched from the private repository of a work tree.
+pub(super) fn fetched_ref(tree: &str) -> String {
+    format!("refs/longhaul/fetched/{}", ref_part(tree))
+}
 
 /// A full ref name of a branch.
 pub(super) fn head_ref(branch: &str) -> String {
@@ -27,12 +37,6 @@ pub(super) fn branch(feature: &FeatureId) -> String {
         return "longhaul/%next".to_owned();
     }
     format!("longhaul/{}", feature.as_str())
-}
-
-/// The branch of the feature that a work tree of ours is for; `None` for that of the merges.
-pub(super) fn branch_of_tree(tree: &Path) -> Option<String> {
-    let name = tree.file_name()?.to_str()?;
-    FeatureId::new(name).ok().map(|feature| branch(&feature))
 }
 
 /// The ref that keeps what was uncommitted before this call changed something.

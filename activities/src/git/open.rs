@@ -1,43 +1,63 @@
 //! `OpenWorktree`: the feature's branch, checked out and clean.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::{OpenInput, Worktree};
 
-use super::names::{NEXT, branch, head_ref, rescue_ref};
+use super::names::{NEXT, branch, feature_ref, head_ref, rescue_ref};
+use super::private::Stand;
 use super::refs::Repository;
-use super::repository::operation_in;
 use super::snapshot::Snapshot;
 use super::tip::Lead;
-use super::trees::{Change, index_entries};
-use super::worktree::{Stand, Tree};
+use super::tree::{Condition, Tree};
+use super::trees::Change;
+
+/// Where what is found in a tree is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kept<'a> {
+    /// The branch of the feature.
+    pub(super) branch: &'a str,
+    /// The ref for what is uncommitted, or off the branch.
+    pub(super) rescue: &'a str,
+    /// The ref for commits that the branch leaves behind.
+    pub(super) commits: &'a str,
+}
 
 impl Repository {
     pub(super) async fn open_worktree(&self, input: &OpenInput, attempt: &Attempt) -> Result<Worktree, Failure> {
-        let path = self.worktrees.join(input.feature.as_str());
+        let tree = self.tree(input.feature.as_str());
         let branch = branch(&input.feature);
-        let reference = rescue_ref(&attempt.run, attempt.slot);
+        self.refuse_if_checked_out(&branch).await?;
+        let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
         let tip = self.tip_to_start_from(&input.target).await?;
+        self.ensure_branch(&branch, &tip).await?;
+        let is_clean = self.keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &commits }).await?;
         let start = self.ensure_branch(&branch, &tip).await?;
-        let (tree, clean) = if let Some(tree) = self.find_tree(&path).await? {
-            let clean = self.keep_uncommitted(&tree, &branch, &reference).await?;
-            (tree, clean)
+        let is_behind = start != tip && self.is_ancestor(&start, &tip).await?;
+        let head = if is_behind { tip } else { start };
+        if is_behind {
+            self.advance_branch(&branch, &head).await?;
+        }
+        if is_clean && !is_behind {
+            tree.begin_use()?;
+            self.write_private(&tree, Stand::Branch(&branch), Some(&input.target), &head).await?;
         } else {
-            self.keep_remains(&path, &start, &reference).await?;
-            let _held = self.exclusive().await;
-            (self.add_tree(&path, Stand::Branch(&branch)).await?, false)
-        };
-        if !clean {
-            tree.git().args(["symbolic-ref", "HEAD", &head_ref(&branch)]).run().await?;
+            self.ready(&tree, Stand::Branch(&branch), Some(&input.target), &head).await?;
         }
-        let behind = start != tip && self.is_ancestor(&start, &tip).await?;
-        let head = if behind { tip } else { start };
-        if behind || !clean {
-            tree.reset_to(&head).await?;
+        let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
+        Ok(Worktree { path: shown(&tree.path), branch, head, rescued })
+    }
+
+    /// A branch that moves under a checkout makes the files there look changed.
+    async fn refuse_if_checked_out(&self, branch: &str) -> Result<(), Failure> {
+        match self.checkouts_of(branch).await?.first() {
+            Some(checkout) => Err(Failure::terminal(format!(
+                "`{branch}` is already checked out in {}; check out another branch there, then resume the feature",
+                checkout.display()
+            ))),
+            None => Ok(()),
         }
-        let rescued = self.commit_of(&reference).await?.map(|_| reference);
-        Ok(Worktree { path: shown(&path), branch, head, rescued })
     }
 
     /// A conflict between the target and `longhaul/next` does not keep a feature from being worked on; merging will tell.
@@ -64,49 +84,70 @@ impl Repository {
         Ok(tip.to_owned())
     }
 
-    /// Keeps what is in a work tree and not in its branch. Says whether it stands clean on the branch already.
-    pub(super) async fn keep_uncommitted(&self, tree: &Tree, branch: &str, reference: &str) -> Result<bool, Failure> {
-        let on_branch = tree.branch().await?.as_deref() == Some(head_ref(branch).as_str());
-        let branch_tip = self.branch_commit(branch).await?;
-        let base = tree.head().await?.or_else(|| branch_tip.clone());
-        let Some(base) = base else { return Ok(false) };
-        // Without an index its files were perhaps never all checked out: what is missing was not deleted by anybody then.
-        let was_checked_out = index_entries(self.git(), &tree.index()).await?.is_some();
-        let snapshot = Snapshot::take(self, &tree.path, &tree.index(), &base).await?;
-        let state = snapshot.tree().await?;
+    async fn advance_branch(&self, branch: &str, to: &str) -> Result<(), Failure> {
+        let _held = self.exclusive().await;
+        let from = self.branch_commit(branch).await?;
+        self.move_ref(&head_ref(branch), from.as_deref(), to).await
+    }
+
+    /// The commit of a feature's branch.
+    pub(super) async fn branch_commit(&self, branch: &str) -> Result<Option<String>, Failure> {
+        self.commit_of(&head_ref(branch)).await
+    }
+
+    /// Takes the commits of a tree's own branch over, and keeps all else that is in the tree and not on the branch. Says
+    /// whether the tree is sound and stands clean on the branch.
+    pub(super) async fn keep_found(&self, tree: &Tree, kept: Kept<'_>) -> Result<bool, Failure> {
+        let condition = tree.condition()?;
+        if condition == Condition::Missing && !has_files(&tree.path) {
+            return Ok(false);
+        }
+        let reference = head_ref(kept.branch);
+        let head = self.head_of(tree).await?;
+        let is_on_branch = head.on.as_deref() == Some(reference.as_str());
+        if is_on_branch && let Some(commit) = &head.commit {
+            self.take_branch(kept, commit).await?;
+        }
+        let tip = self.branch_commit(kept.branch).await?;
+        let Some(base) = head.commit.clone().or_else(|| tip.clone()) else { return Ok(false) };
+        // The index of a suspect tree cannot be trusted, and that of one that was never checked out is not there: what is
+        // missing then was not deleted.
+        let is_indexed = condition == Condition::Sound && tree.index().exists();
+        let index = if is_indexed { tree.index() } else { tree.index().with_extension("none") };
+        let state = Snapshot::take(self, &tree.path, &index, &base).await?.tree().await?;
         let changes = self.changes(&base, &state).await?;
-        let is_ours = |change: &Change| !was_checked_out && !change.after.is_there();
-        let has_changes = !tree.is_half_reset() && !changes.iter().all(is_ours);
-        let strayed = match &branch_tip {
+        let is_loss = |change: &Change| !is_indexed && !change.after.is_there();
+        let has_changes = !tree.is_half_reset() && !changes.iter().all(is_loss);
+        let has_strayed = match &tip {
             Some(tip) => !self.is_ancestor(&base, tip).await?,
             None => true,
         };
-        if has_changes || strayed {
-            let message = format!("Longhaul: found in the work tree of {branch}\n");
-            self.keep(reference, &state, Some(&base), &message).await?;
+        if has_changes || has_strayed {
+            let message = format!("Longhaul: found in the work tree of {}\n", kept.branch);
+            self.keep(kept.rescue, &state, Some(&base), &message).await?;
         }
-        Ok(on_branch
-            && was_checked_out
-            && !tree.is_half_reset()
-            && changes.is_empty()
-            && operation_in(&tree.admin).is_none())
+        let is_current = tip.as_ref() == Some(&base) && tree.at()?.as_ref() == Some(&base);
+        let is_clean = is_on_branch && is_indexed && changes.is_empty() && is_current;
+        Ok(is_clean && !tree.is_half_reset() && !tree.has_unfinished())
     }
 
-    /// Keeps what is left in the directory of a broken work tree.
-    pub(super) async fn keep_remains(&self, path: &Path, base: &str, reference: &str) -> Result<(), Failure> {
-        let has_files = std::fs::read_dir(path)
-            .is_ok_and(|entries| entries.filter_map(Result::ok).any(|entry| entry.file_name() != ".git"));
-        if !has_files {
+    /// Moves the branch of a feature to where an agent left it in its private repository.
+    pub(super) async fn take_branch(&self, kept: Kept<'_>, commit: &str) -> Result<(), Failure> {
+        let tip = self.branch_commit(kept.branch).await?;
+        if tip.as_deref() == Some(commit) {
             return Ok(());
         }
-        let index = self.admin_of(path)?.map_or_else(PathBuf::new, |admin| admin.join("index"));
-        let state = Snapshot::take(self, path, &index, base).await?.tree().await?;
-        // Missing files say nothing here; files that are there and differ are somebody's work.
-        if self.changes(base, &state).await?.iter().any(|change| change.after.is_there()) {
-            self.keep(reference, &state, Some(base), "Longhaul: found in a broken work tree\n").await?;
+        if let Some(tip) = &tip
+            && !self.is_ancestor(tip, commit).await?
+        {
+            self.keep_commits(kept.commits, tip).await?;
         }
-        Ok(())
+        self.move_ref(&head_ref(kept.branch), tip.as_deref(), commit).await
     }
+}
+
+fn has_files(dir: &Path) -> bool {
+    std::fs::read_dir(dir).is_ok_and(|entries| entries.filter_map(Result::ok).any(|entry| entry.file_name() != ".git"))
 }
 
 pub(super) fn shown(path: &Path) -> String {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use longhaul_engine::Failure;
-use longhaul_workflows::contracts::{SealInput, Tampering};
+use longhaul_workflows::contracts::Tampering;
 
 use super::command::Git;
 use super::files;
@@ -24,17 +24,17 @@ pub(super) struct Protected {
 
 impl Protected {
     /// Reads the globs. `*` stops at a slash and `**` does not; the name of a directory stands for all that is in it.
-    pub(super) fn of(input: &SealInput) -> Result<Self, Failure> {
+    pub(super) fn of(protected: &[String], list_file: &str) -> Result<Self, Failure> {
         let mut globs = GlobSetBuilder::new();
-        for text in &input.protected {
+        for text in protected {
             let text = text.trim_start_matches("./").trim_end_matches('/');
             globs.add(glob(text)?).add(glob(&format!("{text}/**"))?);
         }
         let globs = globs.build().map_err(|error| Failure::terminal(format!("`protected`: {error}")))?;
-        Ok(Self { globs, list_file: input.list_file.clone() })
+        Ok(Self { globs, list_file: list_file.to_owned() })
     }
 
-    fn covers(&self, path: &[u8]) -> bool {
+    pub(super) fn covers(&self, path: &[u8]) -> bool {
         path == self.list_file.as_bytes() || self.globs.is_match(files::path_of(path))
     }
 
@@ -53,7 +53,7 @@ impl Protected {
             _ if change.after.mode == "120000" => vec!["replaced by a symbolic link".to_owned()],
             _ if change.before.object == change.after.object => vec!["its mode was changed".to_owned()],
             _ if file == self.list_file => {
-                let blob = |entry: &Entry| repo.git().args(["cat-file", "blob", &entry.object]).run();
+                let blob = |entry: &Entry| repo.plumbing.git().args(["cat-file", "blob", &entry.object]).run();
                 list::differences(&blob(&change.before).await?.stdout, &blob(&change.after).await?.stdout)
             }
             _ => vec!["changed".to_owned()],
@@ -119,8 +119,9 @@ fn glob(text: &str) -> Result<Glob, Failure> {
     built.map_err(|error| Failure::terminal(format!("`protected` in longhaul.toml has a wrong glob: {error}")))
 }
 
-/// Git has walked here without following links, so no parent of the path is one.
-fn remove_with_empty_parents(top: &Path, path: &Path) -> Result<(), Failure> {
+/// Removes a file, and the directories above it that are empty then. Git has walked here without following links, so no
+/// parent of the path is one.
+pub(super) fn remove_with_empty_parents(top: &Path, path: &Path) -> Result<(), Failure> {
     files::remove(&top.join(path))?;
     for parent in path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()) {
         if std::fs::remove_dir(top.join(parent)).is_err() {
@@ -135,7 +136,7 @@ async fn ignored_by(repo: &Repository, commit: &str, paths: &[Vec<u8>]) -> Resul
     let dir = temporary_dir()?;
     let top = dir.path();
     Git::at(top).args(["init", "--quiet", "--template="]).run().await?;
-    let listed = repo.git().args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).run().await?;
+    let listed = repo.plumbing.git().args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).run().await?;
     for path in files::nul_separated(&listed.stdout).map(files::path_of).filter(|path| path.ends_with(".gitignore")) {
         if let Some((_, bytes)) = repo.file_in(commit, &path.to_string_lossy()).await? {
             files::write_durably(&top.join(path), &bytes)?;

@@ -7,7 +7,10 @@ use longhaul_engine::Failure;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::command::Git;
+use super::files;
 use super::left::{clear_lock, clear_lock_of_packed};
+use super::plumbing::Plumbing;
+use crate::disk::Disk;
 
 /// One repository, as the handlers see it.
 #[derive(Debug, Clone)]
@@ -18,8 +21,14 @@ pub(super) struct Repository {
     pub(super) common: PathBuf,
     /// Where the work trees of this project are.
     pub(super) worktrees: PathBuf,
+    /// Where Longhaul's records of them are.
+    pub(super) records: PathBuf,
     /// Where files of the user are kept while git changes them.
     pub(super) saved: PathBuf,
+    pub(super) plumbing: Plumbing,
+    /// The life of this process: other marks in `records` are of processes that died.
+    pub(super) process: Arc<str>,
+    pub(super) disk: Disk,
     pub(super) lock: Arc<Mutex<()>>,
 }
 
@@ -34,7 +43,7 @@ pub(super) struct NewCommit<'a> {
 }
 
 impl Repository {
-    /// A command in the user's checkout.
+    /// A command in the user's checkout, for refs and what leads to them.
     pub(super) fn git(&self) -> Git {
         Git::at(&self.root)
     }
@@ -78,15 +87,9 @@ impl Repository {
         self.git().args(["update-ref", "-d", name, from]).uninterrupted().run().await.map(drop)
     }
 
-    /// Makes a commit from a tree.
+    /// Makes a commit from a tree, in the name of the user: the work lands in the user's repository.
     pub(super) async fn commit(&self, new: &NewCommit<'_>) -> Result<String, Failure> {
-        let mut git = self.git();
-        // The user's own name if there is one: the work lands in the user's repository.
-        for (key, fallback) in [("user.name", "Longhaul"), ("user.email", "longhaul@localhost")] {
-            if self.git().args(["config", "--get", key]).find().await?.is_none_or(|value| value.is_empty()) {
-                git = git.setting(format!("{key}={fallback}"));
-            }
-        }
+        let mut git = self.plumbing.git();
         if let Some(at) = new.at {
             let date = format!("@{at} +0000");
             git = git.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
@@ -96,6 +99,12 @@ impl Repository {
             git = git.args(["-p", parent]);
         }
         git.input(new.message).text().await
+    }
+
+    /// Returns when all that was written to the repository and the work trees is on stable storage.
+    pub(super) async fn sync(&self) -> Result<(), Failure> {
+        let synced = self.disk.sync(&[&self.common, &self.root, &self.worktrees]).await;
+        synced.map_err(|error| files::failed("sync the file systems of", &self.root, &error))
     }
 
     /// A killed git leaves the lock of the ref that it was writing; in our own namespaces nobody else would remove it.

@@ -9,7 +9,7 @@ use longhaul_engine::Failure;
 use super::command::Git;
 use super::files;
 use super::left::foreign_lock_at;
-use super::names::{NEXT, OWN_DIR, PROGRESS_FILE, head_ref};
+use super::names::{NEXT, ON_THE_WAY, OWN_DIR, PROGRESS_FILE, head_ref};
 
 /// The oldest git that has `merge-tree --write-tree`.
 const OLDEST: (u32, u32) = (2, 38);
@@ -159,9 +159,6 @@ pub async fn project_id(root: &Path) -> Result<String, Failure> {
         }
     }
 }
-
-/// New bytes on their way to the place of a file; a killed process leaves them.
-const ON_THE_WAY: &str = ".longhaul-??????";
 
 /// Makes git overlook the files that Longhaul writes into a checkout, without a change that would be seen, and removes what a
 /// killed process left of them.

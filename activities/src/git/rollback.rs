@@ -133,7 +133,7 @@ impl Repository {
     async fn obstacle(&self, step: Step<'_>) -> Result<Option<String>, Failure> {
         match self.checkouts_of(step.branch).await?.as_slice() {
             [] => Ok(None),
-            [checkout] if !checkout.starts_with(&self.worktrees) => self.in_the_way(checkout, step).await,
+            [checkout] => self.in_the_way(checkout, step).await,
             several => Ok(Some(format!(
                 "`{}` is checked out in {}; leave it checked out in your own checkout only",
                 step.branch,

@@ -9,6 +9,7 @@ use longhaul_workflows::contracts::ProjectRef;
 use serde::{Deserialize, Serialize};
 
 use super::GitHandlers;
+use super::checkout::Step;
 use super::command::Git;
 use super::files;
 use super::left::clear_lock;
@@ -24,6 +25,15 @@ const AT_WORK: &str = "at-work-";
 struct Home {
     checkout: PathBuf,
     file: String,
+}
+
+/// A checkout that was to be moved.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Move {
+    pub(super) checkout: PathBuf,
+    branch: String,
+    pub(super) from: String,
+    pub(super) to: String,
 }
 
 /// A file that was put aside.
@@ -70,42 +80,47 @@ impl Repository {
         Ok(save)
     }
 
-    /// Notes durably that git works for us in a checkout: what is killed there leaves locks that are ours, not the user's.
-    pub(super) fn mark_work(&self, checkout: &Path, branch: &str) -> Result<PathBuf, Failure> {
-        let home = Home { checkout: checkout.to_owned(), file: branch.to_owned() };
-        let content = serde_json::to_vec(&home).map_err(|error| Failure::terminal(error.to_string()))?;
+    /// Notes durably that git works for us in a checkout, and from where to where: what is killed there leaves locks and
+    /// half-written files that are ours, not the user's.
+    pub(super) fn mark_work(&self, checkout: &Path, step: Step<'_>) -> Result<PathBuf, Failure> {
+        let move_ = Move {
+            checkout: checkout.to_owned(),
+            branch: step.branch.to_owned(),
+            from: step.from.to_owned(),
+            to: step.to.to_owned(),
+        };
+        let content = serde_json::to_vec(&move_).map_err(|error| Failure::terminal(error.to_string()))?;
         let name = blake3::hash(checkout.as_os_str().as_encoded_bytes()).to_hex();
         let mark = self.saved.join(format!("{AT_WORK}{}", &name[..16]));
         files::write_durably(&mark, &content)?;
         Ok(mark)
     }
 
-    /// Removes the locks of a git of ours that was killed in a checkout; one that lives on is waited for.
-    async fn clear_marked(&self) -> Result<(), Failure> {
+    /// Ends the moves that were interrupted: each checkout is brought to the commit that its HEAD names.
+    async fn end_interrupted_moves(&self) -> Result<(), Failure> {
         for entry in std::fs::read_dir(&self.saved).into_iter().flatten().flatten() {
             let mark = entry.path();
-            let content =
-                if entry.file_name().to_string_lossy().starts_with(AT_WORK) { files::read(&mark)? } else { None };
-            if let Some(home) = content.and_then(|content| serde_json::from_slice::<Home>(&content).ok()) {
-                // A project that was moved is not there any more.
-                let Ok(admin) = git_dir(&home.checkout).await else {
-                    files::remove(&mark)?;
-                    continue;
-                };
-                let branch = self.common.join(format!("{}.lock", head_ref(&home.file)));
+            let is_mark = entry.file_name().to_string_lossy().starts_with(AT_WORK);
+            let Some(content) = (if is_mark { files::read(&mark)? } else { None }) else { continue };
+            // A project that was moved is not there any more.
+            if let Ok(move_) = serde_json::from_slice::<Move>(&content)
+                && let Ok(admin) = git_dir(&move_.checkout).await
+            {
+                let branch = self.common.join(format!("{}.lock", head_ref(&move_.branch)));
                 let locks = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].map(|name| admin.join(name));
                 for lock in locks.iter().chain([&branch]) {
-                    clear_lock(lock, Some(&home.checkout)).await?;
+                    clear_lock(lock, Some(&move_.checkout)).await?;
                 }
-                files::remove(&mark)?;
+                self.end_move(&move_, &admin).await?;
             }
+            files::remove(&mark)?;
         }
         Ok(())
     }
 
     /// Puts back what a crash left aside. A file that somebody wrote to since stays, and so does the save.
     pub(super) async fn put_back_all(&self) -> Result<(), Failure> {
-        self.clear_marked().await?;
+        self.end_interrupted_moves().await?;
         let Ok(entries) = std::fs::read_dir(&self.saved) else { return Ok(()) };
         for place in entries.filter_map(Result::ok).map(|entry| entry.path()) {
             let is_save = place.file_name().is_some_and(|name| {

@@ -9,25 +9,26 @@ use super::files;
 use super::head::{Belongs, kept_message, tell, told_before};
 use super::message::message;
 use super::names::{branch, feature_ref, head_ref, rescue_ref};
+use super::open::Kept;
+use super::private::Stand;
 use super::protected::{Protected, is_own, put_back, restore_entries};
 use super::refs::{NewCommit, Repository};
 use super::snapshot::Snapshot;
-use super::worktree::{Stand, Tree};
+use super::tree::{Condition, Tree};
 
 impl Repository {
     pub(super) async fn seal(&self, input: &SealInput, attempt: &Attempt) -> Result<Sealed, Failure> {
-        let protected = Protected::of(input)?;
-        let path = self.own_path(Path::new(&input.worktree), &input.project.id)?;
+        let protected = Protected::of(&input.protected, &input.list_file)?;
+        let tree = self.tree_at(Path::new(&input.worktree), &input.project.id)?;
         let branch = branch(&input.feature);
-        let rescue = rescue_ref(&attempt.run, attempt.slot);
+        let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
+        let kept = Kept { branch: &branch, rescue: &rescue, commits: &commits };
         let message = message(&input.subject, "", &input.feature, &attempt.run);
         let mut told = self.kept_message(&rescue).await?.map(|text| told_before(&text)).unwrap_or_default();
 
-        let kept = feature_ref(&attempt.run);
-        let tree = self.tree_to_seal(&path, &branch, [&kept, &input.target], &rescue).await?;
-        let belongs = Belongs { branch: &branch, target: &input.target, rescue: &rescue, message: &message };
-        self.return_to_branch(&tree, belongs, &mut told).await?;
-        let head = tree.head().await?.ok_or_else(|| Failure::retryable(format!("`{branch}` has no commit")))?;
+        self.ready_to_seal(&tree, kept, &input.target).await?;
+        let belongs = Belongs { kept, target: &input.target, message: &message };
+        let head = self.return_to_branch(&tree, belongs, &mut told).await?;
         let base = match self.base_of(&head, &input.target).await? {
             Some(base) => base,
             None => self.lead(&input.target).await?.commit().to_owned(),
@@ -38,42 +39,32 @@ impl Repository {
         self.restore_protected(&tree, &snapshot, &protected, [&base, &head], &rescue, &mut told).await?;
         let state = snapshot.tree().await?;
         let commit = self.commit_state(&tree, &branch, &head, &state, &message).await?;
-        // Written last: until here the work tree's own index still says what was merged and staged.
-        let index = files::read(&snapshot.file())?.unwrap_or_default();
-        files::write_durably(&tree.index(), &index)?;
-        tree.forget_unfinished()?;
+        files::copy_with_time(&snapshot.file(), &tree.index())?;
+        tree.set_at(&commit)?;
+        self.write_private(&tree, Stand::Branch(&branch), Some(&input.target), &commit).await?;
 
         let files = self.changes(&base, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
         Ok(Sealed { commit, files, tampered: told, rescued, notes })
     }
 
-    /// The work tree; made again from its branch if it was destroyed, or from what was kept when it was closed.
-    async fn tree_to_seal(
-        &self,
-        path: &Path,
-        branch: &str,
-        [kept, target]: [&str; 2],
-        rescue: &str,
-    ) -> Result<Tree, Failure> {
-        if let Some(tree) = self.find_tree(path).await? {
-            return Ok(tree);
+    /// A tree that cannot be built upon is never sealed: what is in it is kept, and it is made again from the branch, or
+    /// from what was kept when the feature was closed.
+    async fn ready_to_seal(&self, tree: &Tree, kept: Kept<'_>, target: &str) -> Result<(), Failure> {
+        if tree.condition()? == Condition::Sound {
+            return Ok(());
         }
-        let _held = self.exclusive().await;
-        let commit = if let Some(commit) = self.branch_commit(branch).await? {
-            commit
-        } else {
-            let start = match self.commit_of(kept).await? {
-                Some(kept) => kept,
+        if self.branch_commit(kept.branch).await?.is_none() {
+            let _held = self.exclusive().await;
+            let start = match self.commit_of(kept.commits).await? {
+                Some(commit) => commit,
                 None => self.lead(target).await?.commit().to_owned(),
             };
-            self.move_ref(&head_ref(branch), None, &start).await?;
-            start
-        };
-        self.keep_remains(path, &commit, rescue).await?;
-        let tree = self.add_tree(path, Stand::Branch(branch)).await?;
-        tree.reset_to(&commit).await?;
-        Ok(tree)
+            self.move_ref(&head_ref(kept.branch), None, &start).await?;
+        }
+        self.keep_found(tree, kept).await?;
+        let commit = self.branch_commit(kept.branch).await?.unwrap_or_default();
+        self.ready(tree, Stand::Branch(kept.branch), Some(target), &commit).await
     }
 
     /// Puts protected files back as the base has them, after keeping what was there, and takes Longhaul's own files out of
@@ -121,8 +112,7 @@ impl Repository {
         message: &str,
     ) -> Result<String, Failure> {
         let mut parents = vec![head.to_owned()];
-        let merging = files::read(&tree.admin.join("MERGE_HEAD"))?.unwrap_or_default();
-        for merged in files::shown(&merging).lines().map(str::trim) {
+        for merged in &tree.merging()? {
             if let Some(merged) = self.commit_of(merged).await?
                 && !self.is_ancestor(&merged, head).await?
             {

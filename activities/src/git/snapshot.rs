@@ -7,24 +7,30 @@ use tempfile::TempDir;
 
 use super::command::Git;
 use super::files;
+use super::plumbing::Plumbing;
 use super::refs::Repository;
-use super::trees::{Entry, index_entries, set_entries, temporary_dir};
+use super::trees::{Entry, set_entries, temporary_dir};
 
 /// An index of our own over a work tree.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     dir: TempDir,
-    common: PathBuf,
+    plumbing: Plumbing,
     work_tree: PathBuf,
 }
 
 impl Snapshot {
-    /// Takes everything in a work tree that is not ignored. `index` is the work tree's own, if it has one; `commit` is used
-    /// where that cannot be read.
+    /// Takes everything in a work tree that is not ignored. `index` is Longhaul's own of the tree, if it has one; `commit`
+    /// is used where that cannot be read.
     pub(super) async fn take(repo: &Repository, work_tree: &Path, index: &Path, commit: &str) -> Result<Self, Failure> {
-        let snapshot = Self { dir: temporary_dir()?, common: repo.common.clone(), work_tree: work_tree.to_owned() };
-        snapshot.start_from(index, commit).await?;
-        snapshot.add_nested().await?;
+        let snapshot = Self { dir: temporary_dir()?, plumbing: repo.plumbing.clone(), work_tree: work_tree.to_owned() };
+        let is_copied = files::copy_with_time(index, &snapshot.file())?;
+        if !is_copied || snapshot.add_nested().await.is_err() {
+            // There was no index, or a broken one.
+            files::remove(&snapshot.file())?;
+            snapshot.git().args(["read-tree", commit]).run().await?;
+            snapshot.add_nested().await?;
+        }
         // Exit code 1 means that single files could not be read; the others are in.
         let added = snapshot.git().args(["add", "--all", "--ignore-errors"]).finish().await?;
         match added.code() {
@@ -37,13 +43,9 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// A command on this index. The repository is named outright: the work tree's own `.git` may be broken.
+    /// A command on this index.
     pub(super) fn git(&self) -> Git {
-        Git::at(&self.work_tree)
-            .setting("core.sparseCheckout=false")
-            .env("GIT_DIR", &self.common)
-            .env("GIT_WORK_TREE", &self.work_tree)
-            .env("GIT_INDEX_FILE", self.file())
+        self.plumbing.git_in(&self.work_tree, &self.file())
     }
 
     /// The index file.
@@ -69,14 +71,6 @@ impl Snapshot {
         let add = ["update-index", "--add", "--replace", "-z", "--stdin"];
         git().args(add).input(paths.join(&0)).run().await?;
         git().arg("write-tree").text().await
-    }
-
-    /// Begins with what the work tree's own index says, without its flags: they could hide changes.
-    async fn start_from(&self, index: &Path, commit: &str) -> Result<(), Failure> {
-        if let Some(entries) = index_entries(self.git(), index).await? {
-            return self.git().args(["update-index", "-z", "--index-info"]).input(entries).run().await.map(drop);
-        }
-        self.git().args(["read-tree", commit]).run().await.map(drop)
     }
 
     /// Repositories that somebody made inside of the work tree are taken as the plain files that they hold: git itself would

@@ -1,7 +1,5 @@
 //! Trees without a work tree: comparing, merging, replacing single files.
 
-use std::path::Path;
-
 use longhaul_engine::Failure;
 use tempfile::TempDir;
 
@@ -51,7 +49,7 @@ impl Repository {
     /// Every path that differs between two trees.
     pub(super) async fn changes(&self, before: &str, after: &str) -> Result<Vec<Change>, Failure> {
         let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after];
-        let finished = self.git().args(args).run().await?;
+        let finished = self.plumbing.git().args(args).run().await?;
         let mut parts = files::nul_separated(&finished.stdout);
         let mut changes = Vec::new();
         while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
@@ -69,7 +67,7 @@ impl Repository {
     /// Merges two commits without a work tree.
     pub(super) async fn merge_commits(&self, ours: &str, theirs: &str) -> Result<TreeMerge, Failure> {
         let args = ["merge-tree", "--write-tree", "--name-only", "--messages", "-z", ours, theirs];
-        let finished = self.git().args(args).finish().await?;
+        let finished = self.plumbing.git().args(args).finish().await?;
         if !matches!(finished.code(), Some(0 | 1)) {
             return Err(finished.failure());
         }
@@ -88,19 +86,19 @@ impl Repository {
 
     /// The bytes of a file in a commit or a tree, with its mode; `None` if it is not there or no file.
     pub(super) async fn file_in(&self, tree: &str, path: &str) -> Result<Option<(String, Vec<u8>)>, Failure> {
-        let listed = self.git().args(["ls-tree", "-z", tree, "--", path]).run().await?;
+        let listed = self.plumbing.git().args(["ls-tree", "-z", tree, "--", path]).run().await?;
         let listed = files::shown(&listed.stdout);
         let mut words = listed.split([' ', '\t']);
         let (Some(mode), Some("blob"), Some(object)) = (words.next(), words.next(), words.next()) else {
             return Ok(None);
         };
-        let bytes = self.git().args(["cat-file", "blob", object]).run().await?.stdout;
+        let bytes = self.plumbing.git().args(["cat-file", "blob", object]).run().await?.stdout;
         Ok(Some((mode.to_owned(), bytes)))
     }
 
     /// The same tree with other bytes in one file.
     pub(super) async fn with_file(&self, tree: &str, path: &str, mode: &str, bytes: &[u8]) -> Result<String, Failure> {
-        let object = self.git().args(["hash-object", "-w", "--stdin"]).input(bytes).text().await?;
+        let object = self.plumbing.git().args(["hash-object", "-w", "--stdin"]).input(bytes).text().await?;
         self.with_entry(tree, path, Some((mode, &object))).await
     }
 
@@ -113,7 +111,7 @@ impl Repository {
     ) -> Result<String, Failure> {
         let dir = temporary_dir()?;
         let index = dir.path().join("index");
-        let git = || self.git().env("GIT_INDEX_FILE", &index);
+        let git = || self.plumbing.git().env("GIT_INDEX_FILE", &index);
         git().args(["read-tree", tree]).run().await?;
         let line = match entry {
             Some((mode, object)) => format!("{mode} {object}\t{path}\0"),
@@ -146,27 +144,6 @@ pub(super) async fn set_entries(git: Git, entries: &[(&[u8], &Entry)]) -> Result
         return Ok(());
     }
     git.args(["update-index", "--replace", "-z", "--index-info"]).input(input).run().await.map(drop)
-}
-
-/// What an index holds, as input for `update-index --index-info`: without flags, which could hide changes, and without the
-/// sides of conflicts. `None` if there is no index or it cannot be read.
-pub(super) async fn index_entries(git: Git, index: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    if !index.exists() {
-        return Ok(None);
-    }
-    let listed = git.env("GIT_INDEX_FILE", index).args(["ls-files", "--stage", "-z"]).finish().await?;
-    if listed.code() != Some(0) {
-        return Ok(None);
-    }
-    let mut input = Vec::new();
-    for line in files::nul_separated(&listed.stdout) {
-        let head = line.split(|byte| *byte == b'\t').next().unwrap_or_default();
-        if head.ends_with(b" 0") {
-            input.extend_from_slice(line);
-            input.push(0);
-        }
-    }
-    Ok(Some(input))
 }
 
 /// Of `<count> <paths>... <kind> <text>` sections, the texts about conflicts.

@@ -53,21 +53,20 @@ impl SessionHandler {
 
 #[async_trait]
 impl Handler<RunSession> for SessionHandler {
-    async fn perform(&self, mut input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
+    async fn perform(&self, input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
         let files = self.files(&input, attempt);
         if let Some(report) = files.report() {
             return Ok(report);
         }
+        let kept = if files.exist() { self.clear_up(&input, attempt).await? } else { None };
         let wanted = Wanted {
             project: &input.project,
             feature: &input.feature.id,
             worktree: &input.worktree,
             commit: None,
-            run: &attempt.run,
+            attempt,
         };
-        self.setup.git.work_tree(&wanted).await?;
-        let kept = if files.exist() { self.clear_up(&input, attempt).await? } else { None };
-        input.worktree = self.setup.work_tree(&wanted, attempt).await?;
+        let tree = self.setup.work_tree(&wanted).await?;
         let mut prompt = prompt::session(&input);
         if let Some(reference) = kept {
             let _ = write!(
@@ -84,10 +83,12 @@ impl Handler<RunSession> for SessionHandler {
         };
         files.prepare(&input, &prompt).map_err(unwritable)?;
         let root = self.setup.git.root_of(&input.project);
-        progress_file::bring(&input, &root).await?;
-        let spec = spec(&input, &root, attempt, &files)?;
+        progress_file::bring(&tree, &root).await?;
+        let spec = spec(&input, &root, tree.path(), attempt, &files)?;
         let finished = self.setup.runner.run(&spec, attempt).await?;
         let report = report(&finished, files.notes());
+        // The report says that the session is over: what it did must outlive a power cut before that.
+        tree.settle().await?;
         files.keep(&report).map_err(unwritable)?;
         Ok(report)
     }
@@ -101,7 +102,13 @@ impl Handler<RunSession> for SessionHandler {
     }
 }
 
-fn spec(input: &SessionInput, root: &Path, attempt: &Attempt, files: &SessionFiles) -> Result<Spec, Failure> {
+fn spec(
+    input: &SessionInput,
+    root: &Path,
+    folder: &Path,
+    attempt: &Attempt,
+    files: &SessionFiles,
+) -> Result<Spec, Failure> {
     let agent = &input.agent;
     let Some((program, args)) = agent.command.split_first().filter(|(program, _)| !program.is_empty()) else {
         let root = root.display();
@@ -126,7 +133,7 @@ fn spec(input: &SessionInput, root: &Path, attempt: &Attempt, files: &SessionFil
         name: "session".into(),
         program,
         args: args.iter().map(Into::into).collect(),
-        folder: input.worktree.clone().into(),
+        folder: folder.to_owned(),
         env,
         input: Some(files.prompt()),
         limits: Limits { total: limit(agent.timeout), silence: limit(agent.silence_timeout) },

@@ -4,21 +4,19 @@ use std::io;
 use std::path::Path;
 
 use longhaul_engine::Failure;
-use longhaul_workflows::contracts::SessionInput;
 
-use crate::checks::git;
+use crate::git::WorkTree;
 
 const NAME: &str = "claude-progress.txt";
 
 /// Copies the file, unless git tracks one in the work tree: then the branch has its own.
-pub(super) async fn bring(input: &SessionInput, root: &Path) -> Result<(), Failure> {
+pub(super) async fn bring(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
     let from = root.join(NAME);
-    let worktree = Path::new(&input.worktree);
-    if !from.is_file() || git(worktree, &["ls-files", "--error-unmatch", "--", NAME]).await.is_ok() {
+    if !from.is_file() || tree.tracks(NAME).await? {
         return Ok(());
     }
-    copy(&from, worktree).map_err(|error| {
-        Failure::retryable(format!("{} cannot be copied into {}: {error}", from.display(), worktree.display()))
+    copy(&from, tree.path()).map_err(|error| {
+        Failure::retryable(format!("{} cannot be copied into {}: {error}", from.display(), tree.path().display()))
     })
 }
 

@@ -166,6 +166,7 @@ pub(crate) async fn checks(world: &mut World, commit: &str, evidence: &[Evidence
         worktree: "/w/login".into(),
         commit: commit.into(),
         checks: Vec::new(),
+        protected: Vec::new(),
         pass_env: Vec::new(),
     };
     world.completed::<RunChecks>(RUN, &input, &ChecksReport { evidence: evidence.to_vec() }).await;

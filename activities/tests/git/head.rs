@@ -89,7 +89,7 @@ async fn an_interrupted_rebase_is_ended() {
     let mine = commit(&tree, "Mine");
     world.write("src/a file.txt", "ours\n");
     world.commit("Ours");
-    crate::support::run_failing(&tree, &["rebase", "main"]);
+    crate::support::run_failing(&tree, &["rebase", &world.at("main")]);
     let sealed = world.seal("login").await;
     assert_eq!(sealed.commit, mine);
     assert_eq!(sealed.tampered[0].file, "HEAD");

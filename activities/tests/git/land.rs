@@ -1,8 +1,9 @@
 //! The target moves forward only, and never over anything of the user's.
 
 use longhaul_engine::{FailureKind, Probe};
+use longhaul_workflows::contracts::{MergeStyle, Merged};
 
-use crate::support::{LIST, World, run, status};
+use crate::support::{LIST, World, run, status, write};
 
 #[tokio::test]
 async fn a_clean_checkout_follows() {
@@ -163,19 +164,76 @@ async fn a_list_that_was_aside_when_longhaul_was_killed_is_put_back() {
     assert!(save.with_extension("1").exists(), "and so does the save");
 }
 
+/// The mark that is on disk while git moves the user's checkout.
+fn mark_move(world: &World, from: &str, to: &str) -> std::path::PathBuf {
+    let checkout = world.root.canonicalize().unwrap();
+    let name = blake3::hash(checkout.as_os_str().as_encoded_bytes()).to_hex();
+    let mark = world.data().join("saved/shop-1a2b3c").join(format!("at-work-{}", &name[..16]));
+    std::fs::create_dir_all(mark.parent().unwrap()).unwrap();
+    let content = serde_json::json!({ "checkout": checkout, "branch": "main", "from": from, "to": to });
+    std::fs::write(&mark, content.to_string()).unwrap();
+    mark
+}
+
+/// A move of the user's checkout stops as `leave` leaves it, by a kill or a power cut, and is finished.
+async fn check_interrupted(what: &str, leave: impl Fn(&World, &str)) {
+    let world = World::new();
+    world.open("login").await;
+    let tree = world.tree("login");
+    write(&tree, "src/a file.txt", "login\n");
+    write(&tree, "login.txt", "login page\n");
+    run(&tree, &["rm", "--quiet", ".gitignore"]);
+    let sealed = world.seal("login").await;
+    let merged = world.merge("login", &sealed.commit, MergeStyle::Squash).await;
+    let Merged::Candidate { commit, tip, .. } = merged else { panic!("{merged:?}") };
+    let mark = mark_move(&world, &tip, &commit);
+    leave(&world, &commit);
+    assert_eq!(world.land((&tip, &commit)).await.unwrap().waits_on_next, None, "{what}");
+    assert_eq!((world.at("main"), status(&world.root)), (commit, String::new()), "{what}");
+    assert_eq!(world.read("src/a file.txt"), "login\n", "{what}");
+    assert_eq!(world.read("login.txt"), "login page\n", "{what}");
+    assert!(!world.root.join(".gitignore").exists() && !mark.exists(), "{what}");
+}
+
 #[tokio::test]
-async fn a_move_that_was_killed_halfway_is_finished() {
+async fn a_move_that_was_interrupted_is_finished() {
+    // Git writes the files first, then the index, then the ref.
+    check_interrupted("before anything", |_, _| ()).await;
+    check_interrupted("a file written", |world, _| world.write("src/a file.txt", "login\n")).await;
+    check_interrupted("a file removed to be written", |world, _| {
+        std::fs::remove_file(world.root.join("src/a file.txt")).unwrap();
+    })
+    .await;
+    check_interrupted("a new file written in part, under a lock", |world, _| {
+        world.write("login.txt", "login p");
+        world.write(".git/index.lock", "");
+    })
+    .await;
+    check_interrupted("all but the ref", |world, to| drop(world.run(&["read-tree", "-m", "-u", "HEAD", to]))).await;
+    check_interrupted("all, and emptied by a power cut", |world, to| {
+        world.run(&["merge", "--ff-only", "--quiet", to]);
+        world.write("src/a file.txt", "");
+        world.write("login.txt", "");
+        world.write(".git/index", "");
+    })
+    .await;
+    check_interrupted("all, but the ref was lost", |world, to| {
+        world.run(&["merge", "--ff-only", "--quiet", to]);
+        let from = world.at("HEAD^");
+        world.run(&["update-ref", "refs/heads/main", &from]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_user_did_after_an_interrupted_move_stays() {
     let world = World::new();
     let (tip, commit) = world.candidate("login", "src/a file.txt", "login\n").await;
-    // Git writes the files first, then the index, then the ref.
-    world.write("src/a file.txt", "login\n");
-    assert_eq!(world.land((&tip, &commit)).await.unwrap().waits_on_next, None);
-    assert_eq!(status(&world.root), "");
-
-    let (tip, commit) = world.candidate("cart", "cart.txt", "cart\n").await;
-    world.run(&["read-tree", "-m", "-u", "HEAD", &commit]);
-    assert_eq!(world.land((&tip, &commit)).await.unwrap().waits_on_next, None);
-    assert_eq!((world.at("main"), status(&world.root)), (commit, String::new()));
+    mark_move(&world, &tip, &commit);
+    world.write("src/a file.txt", "the user's\n");
+    let landed = world.land((&tip, &commit)).await.unwrap();
+    assert!(landed.waits_on_next.is_some_and(|reason| reason.contains("uncommitted changes in src/a file.txt")));
+    assert_eq!(world.read("src/a file.txt"), "the user's\n");
 }
 
 #[tokio::test]

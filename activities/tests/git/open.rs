@@ -61,7 +61,7 @@ async fn a_merge_in_progress_is_kept_and_ended() {
     commit(&tree, "Mine");
     world.write("src/a file.txt", "ours\n");
     world.commit("Other");
-    run_failing(&tree, &["merge", "main"]);
+    run_failing(&tree, &["merge", &world.at("main")]);
 
     let opened = world.open_in("login", 7).await;
     let kept = world.run(&["show", &format!("{}:src/a file.txt", rescue("login", 7))]);
@@ -94,18 +94,21 @@ async fn what_a_crash_leaves_is_mended() {
     let world = World::new();
     let opened = world.open("login").await;
     let tree = world.tree("login");
-    let admin = run(&tree, &["rev-parse", "--absolute-git-dir"]);
-    let admin = std::path::Path::new(&admin);
+    let records = world.data().join("git/shop-1a2b3c/trees/login");
 
-    std::fs::write(admin.join("index.lock"), "").unwrap();
-    write(&world.root, ".git/refs/heads/longhaul/next.lock", "");
-    assert_eq!(world.open("login").await, opened, "a lock that was left");
+    for lock in [tree.join(".git/index.lock"), tree.join(".git/HEAD.lock"), records.join("index.lock")] {
+        std::fs::write(lock, "").unwrap();
+    }
+    write(&world.root, ".git/refs/heads/longhaul/login.lock", "");
+    assert_eq!(world.open("login").await, opened, "locks that were left");
+    run(&tree, &["reset", "--quiet"]);
 
-    std::fs::write(admin.join("index"), "").unwrap();
-    assert_eq!(world.open("login").await.head, opened.head, "an index that was lost");
+    std::fs::write(records.join("index"), "").unwrap();
+    std::fs::write(tree.join(".git/index"), "").unwrap();
+    assert_eq!(world.open("login").await, opened, "indexes that were lost");
     assert_eq!(status(&tree), "");
 
-    std::fs::remove_file(admin.join("index")).unwrap();
+    std::fs::remove_file(records.join("index")).unwrap();
     std::fs::remove_dir_all(tree.join("src")).unwrap();
     assert_eq!(world.open("login").await, opened, "a checkout that was not finished");
     assert_eq!(status(&tree), "");
@@ -113,15 +116,61 @@ async fn what_a_crash_leaves_is_mended() {
     std::fs::remove_dir_all(&tree).unwrap();
     assert_eq!(world.open("login").await, opened, "a directory that was removed");
 
-    std::fs::remove_dir_all(admin).unwrap();
+    std::fs::remove_dir_all(&records).unwrap();
     write(&tree, "lost.txt", "found\n");
     let again = world.open_in("login", 7).await;
-    assert_eq!(again.rescued, Some(rescue("login", 7)), "a work tree that git has forgotten");
+    assert_eq!(again.rescued, Some(rescue("login", 7)), "a work tree without records");
     assert_eq!(world.run(&["show", &format!("{}:lost.txt", rescue("login", 7))]), "found");
     assert_eq!(status(&tree), "");
+}
 
-    world.run(&["worktree", "remove", tree.to_str().unwrap()]);
-    assert_eq!(world.open("login").await.head, opened.head, "a branch that exists already");
+#[tokio::test]
+async fn a_tree_in_use_when_a_process_died_is_made_again() {
+    let mut world = World::new();
+    let opened = world.open("login").await;
+    let tree = world.tree("login");
+    write(&tree, "build/tool", "of the set-up\n");
+    write(&tree, "done.txt", "done\n");
+    let done = commit(&tree, "Done");
+    // After a power cut, files that were not synced are empty.
+    for file in ["src/a file.txt", "build/tool", "work.txt"] {
+        write(&tree, file, "");
+    }
+    world.restart();
+    let again = world.open_in("login", 7).await;
+    assert_eq!((again.head.as_str(), again.rescued), (done.as_str(), Some(rescue("login", 7))));
+    assert_eq!((read(&tree, "src/a file.txt"), tree.join("build").exists()), ("one\n".into(), false));
+    assert_eq!(world.run(&["show", &format!("{}:src/a file.txt", rescue("login", 7))]), "");
+    assert_eq!(status(&tree), "");
+    assert_ne!(opened.head, done);
+}
+
+#[tokio::test]
+async fn a_tree_that_came_to_rest_is_built_upon() {
+    let mut world = World::new();
+    let opened = world.open("login").await;
+    write(&world.tree("login"), "build/tool", "of the set-up\n");
+    world.git.rest().await.unwrap();
+    world.restart();
+    assert_eq!(world.open("login").await, opened);
+    assert_eq!(read(&world.tree("login"), "build/tool"), "of the set-up\n");
+}
+
+#[tokio::test]
+async fn a_private_repository_that_a_power_cut_damaged_is_made_again() {
+    for damage in ["HEAD", "config", "index", "refs/heads/longhaul/login", "objects/info/alternates", "packed-refs"] {
+        let world = World::new();
+        world.open("login").await;
+        let tree = world.tree("login");
+        write(&tree, "mine.txt", "mine\n");
+        commit(&tree, "Mine");
+        std::fs::write(tree.join(".git").join(damage), "").unwrap();
+        world.open_in("login", 7).await;
+        assert_eq!(status(&tree), "", "{damage}");
+        assert_eq!(run(&tree, &["rev-parse", "HEAD"]), world.at("longhaul/login"), "{damage}");
+        let kept = [rescue("login", 7), "longhaul/login".to_owned()];
+        assert!(kept.iter().any(|name| world.exists(&format!("{name}:mine.txt"))), "{damage}: the work is kept");
+    }
 }
 
 #[tokio::test]
@@ -129,11 +178,24 @@ async fn a_repository_that_an_agent_made_over_the_work_tree_is_set_aside() {
     let world = World::new();
     let opened = world.open("login").await;
     let tree = world.tree("login");
-    std::fs::remove_file(tree.join(".git")).unwrap();
+    std::fs::remove_dir_all(tree.join(".git")).unwrap();
     run(&tree, &["init", "--quiet"]);
     assert_eq!(world.open("login").await, opened);
     assert_eq!(run(&tree, &["branch", "--show-current"]), "longhaul/login");
     assert!(world.data().join("saved/shop-1a2b3c/repository-1/HEAD").exists());
+}
+
+#[tokio::test]
+async fn an_agent_sees_tags_the_target_and_its_own_name() {
+    let world = World::new();
+    world.run(&["tag", "v1.2"]);
+    world.run(&["remote", "add", "origin", "https://example.org/shop.git"]);
+    world.open("login").await;
+    let tree = world.tree("login");
+    assert_eq!(run(&tree, &["describe", "--tags"]), "v1.2");
+    assert_eq!(run(&tree, &["rev-parse", "main"]), world.at("main"));
+    assert_eq!(run(&tree, &["config", "--local", "user.name"]), "Ada");
+    assert_eq!(run(&tree, &["config", "--local", "remote.origin.url"]), "https://example.org/shop.git");
 }
 
 #[tokio::test]

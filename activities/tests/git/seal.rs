@@ -30,7 +30,7 @@ async fn a_merge_in_progress_is_concluded_even_with_conflicts() {
     commit(&tree, "Mine");
     world.write("src/a file.txt", "ours\n");
     let main = world.commit("Other");
-    run_failing(&tree, &["merge", "main"]);
+    run_failing(&tree, &["merge", &world.at("main")]);
 
     let sealed = world.seal("login").await;
     assert_eq!(world.at("longhaul/login^2"), main);

@@ -65,6 +65,11 @@ impl World {
         world
     }
 
+    /// From now on another process works, and the one before died.
+    pub(crate) fn restart(&mut self) {
+        self.git = GitHandlers::new(self.dir.path().join("data dir"));
+    }
+
     /// The data directory as git names it.
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.path().canonicalize().unwrap().join("data dir")

@@ -1,12 +1,11 @@
 //! Checks: what they run on, what they leave.
 
 use longhaul_activities::checks::ChecksHandler;
-use longhaul_activities::git::GitHandlers;
 use longhaul_engine::{Failure, Handler};
 use longhaul_workflows::backlog::{Check, FeatureId};
-use longhaul_workflows::contracts::{ChecksInput, ChecksReport, ProjectRef, RunChecks};
+use longhaul_workflows::contracts::{ChecksInput, ChecksReport, RunChecks};
 
-use super::support::{World, attempt, supervisor};
+use super::support::{World, attempt, git_in, supervisor};
 
 async fn perform(world: &World, checks: &[(&str, &str)]) -> Result<ChecksReport, Failure> {
     perform_within(None, world, checks).await
@@ -19,20 +18,21 @@ async fn perform_within(
 ) -> Result<ChecksReport, Failure> {
     let check = |(name, run): &(&str, &str)| Check { name: (*name).into(), run: (*run).into(), timeout_seconds };
     let input = ChecksInput {
-        project: ProjectRef { id: "shop".into(), root: world.text_path("root") },
+        project: world.project(),
         feature: FeatureId::new("login").unwrap(),
         worktree: world.text_path("work"),
         commit: world.git(&["rev-parse", "HEAD"]),
         checks: checks.iter().map(check).collect(),
+        protected: vec!["acceptance/**".into()],
         pass_env: Vec::new(),
     };
-    let handler = ChecksHandler::new(world.path("data"), supervisor(), GitHandlers::new(world.path("data")));
+    let handler = ChecksHandler::new(world.path("data"), supervisor(), world.handlers());
     Handler::<RunChecks>::perform(&handler, input, &attempt("shop/login", 5)).await
 }
 
 #[tokio::test]
 async fn checks_stop_at_the_first_that_fails() {
-    let world = World::with_git();
+    let world = World::with_git().await;
     let report =
         perform(&world, &[("unit", "echo fine"), ("e2e", "echo bad; exit 2"), ("late", "true")]).await.unwrap();
     let told: Vec<_> = report.evidence.iter().map(|e| (e.name.as_str(), e.ending(), e.output_tail.as_str())).collect();
@@ -45,7 +45,7 @@ async fn checks_stop_at_the_first_that_fails() {
 
 #[tokio::test]
 async fn a_check_that_takes_too_long_has_failed() {
-    let world = World::with_git();
+    let world = World::with_git().await;
     let report = perform_within(Some(2), &world, &[("slow", "sleep 600")]).await.unwrap();
     assert_eq!(
         report.failed().map(longhaul_workflows::contracts::Evidence::ending),
@@ -55,45 +55,80 @@ async fn a_check_that_takes_too_long_has_failed() {
 
 #[tokio::test]
 async fn a_check_is_told_what_it_checks() {
-    let world = World::with_git();
+    let world = World::with_git().await;
     let commit = world.git(&["rev-parse", "HEAD"]);
     let report = perform(&world, &[("who", "echo $LONGHAUL_FEATURE_ID $LONGHAUL_COMMIT")]).await.unwrap();
     assert_eq!(report.evidence[0].output_tail, format!("login {commit}\n"));
 }
 
 #[tokio::test]
-async fn checks_see_the_commit_and_leave_it_as_it_was() {
-    let world = World::with_git();
+async fn checks_see_the_commit_where_no_agent_has_worked() {
+    let world = World::with_git().await;
     let commit = world.git(&["rev-parse", "HEAD"]);
     world.write("work/code.txt", "uncommitted\n");
     world.write("work/untracked", "");
-    world.write("work/build", "a cache\n");
-    let report = perform(
-        &world,
-        &[
-            ("see", "cat code.txt build; ls untracked 2>&1 | wc -l; git status --short"),
-            ("dirty", "echo worse >code.txt; git init -q nested; mkdir made; echo more >>build; touch .git/index.lock"),
-        ],
-    );
-    assert_eq!(report.await.unwrap().evidence[0].output_tail.replace(' ', ""), "good\nacache\n1\n");
-    assert_eq!(world.git(&["status", "--short", "--ignored"]), "!! build");
-    assert_eq!(world.read("work/build"), "a cache\nmore\n");
-    assert_eq!(world.git(&["rev-parse", "HEAD"]), commit);
+    world.write("work/build", "of the agent\n");
+    let checks = [
+        (
+            "see",
+            "cat code.txt; cat build 2>/dev/null; ls untracked 2>/dev/null; git status --short; git rev-parse HEAD",
+        ),
+        ("dirty", "echo worse >code.txt; git init -q nested; mkdir made; echo cache >>build; touch .git/index.lock"),
+    ];
+    for cache in ["", "cache\n"] {
+        let report = perform(&world, &checks).await.unwrap();
+        assert_eq!(report.evidence[0].output_tail, format!("good\n{cache}{commit}\n"));
+    }
+    assert_eq!(world.read("work/code.txt"), "uncommitted\n");
+    assert_eq!(world.read("work/build"), "of the agent\n");
 }
 
 #[tokio::test]
 async fn no_branch_is_moved_by_a_check() {
-    let world = World::with_git();
+    let world = World::with_git().await;
     let commit = world.git(&["rev-parse", "HEAD"]);
-    world.git(&["branch", "other"]);
     let commits = "git -c user.name=T -c user.email=t@example.org commit -q --allow-empty -m more";
-    perform(&world, &[("one", commits), ("two", &format!("git checkout -q other && {commits}"))]).await.unwrap();
-    assert_eq!(world.git(&["rev-parse", "longhaul/login"]), commit);
-    assert_eq!(world.git(&["symbolic-ref", "HEAD"]), "refs/heads/longhaul/login");
-    assert_eq!(world.git(&["rev-list", "--count", "longhaul/login..other"]), "1");
+    let checks = [("one", commits), ("two", &*format!("git checkout -q -b other && {commits}"))];
+    perform(&world, &checks).await.unwrap();
+    let root = world.path("root");
+    let refs = git_in(&root, &["for-each-ref", "--format=%(objectname) %(refname)"]);
+    assert_eq!(refs, format!("{commit} refs/heads/longhaul/login\n{commit} refs/heads/main"));
+    let report = perform(&world, &[("three", "git rev-parse HEAD; git symbolic-ref -q HEAD")]).await.unwrap();
+    assert_eq!(report.evidence[0].output_tail, format!("{commit}\n"), "each run begins on the commit");
+}
 
-    world.git(&["checkout", "--quiet", "--detach"]);
-    perform(&world, &[("three", "git checkout -q other")]).await.unwrap();
-    assert_eq!(world.git(&["rev-parse", "--symbolic-full-name", "HEAD"]), "HEAD");
-    assert_eq!(world.git(&["rev-parse", "HEAD"]), commit);
+#[tokio::test]
+async fn protected_files_are_put_back_before_each_check() {
+    let world = World::with_git().await;
+    std::fs::create_dir(world.path("work/acceptance")).unwrap();
+    world.script("work/acceptance/login.sh", "grep -q good code.txt\n");
+    world.commit();
+    world.open().await;
+    let tampering = "cd acceptance && printf 'grep -q  ood code.txt\\n' >login.sh && touch -r ../code.txt login.sh && \
+                     chmod -x login.sh && echo bad >helper.sh && mkdir -p __pycache__ && touch __pycache__/x";
+    let see = "cat acceptance/login.sh; ls acceptance; test -x acceptance/login.sh";
+    let moved = "rm -r acceptance && mkdir /tmp/$$ && ln -s /tmp/$$ acceptance && rmdir /tmp/$$";
+    let checks = [("tamper", tampering), ("see", see), ("move", moved), ("see again", see)];
+    let report = perform(&world, &checks).await.unwrap();
+    let seen: Vec<_> = report.evidence.iter().map(|evidence| (evidence.passed(), &*evidence.output_tail)).collect();
+    let right = (true, "grep -q good code.txt\nlogin.sh\n");
+    assert_eq!(seen, [(true, ""), right, (true, ""), right]);
+}
+
+#[tokio::test]
+async fn gates_are_set_up_for_each_commit_and_a_failure_is_evidence() {
+    let world = World::with_git().await;
+    world.write("work/init.sh", "echo ran >>build\n");
+    world.commit();
+    world.open().await;
+    let see = [("see", "cat build")];
+    assert_eq!(perform(&world, &see).await.unwrap().evidence[0].output_tail, "ran\n");
+    assert_eq!(perform(&world, &see).await.unwrap().evidence[0].output_tail, "ran\n", "it is set up already");
+    world.write("work/init.sh", "echo ran >>build; exit $(wc -l <build)\n");
+    world.commit();
+    world.open().await;
+    let report = perform(&world, &see).await.unwrap();
+    let failed = report.failed().unwrap();
+    assert_eq!((failed.name.as_str(), failed.ending().as_str()), ("setup", "exit code 2"));
+    assert_eq!(report.evidence.len(), 1, "no check runs then");
 }

@@ -1,17 +1,16 @@
 //! Sessions of an agent: what it gets, what it leaves, and the report that is never paid for twice.
 
-use longhaul_activities::git::GitHandlers;
 use longhaul_activities::session::SessionHandler;
 use longhaul_engine::{Failure, FailureKind, Handler, Probe};
 use longhaul_workflows::backlog::{Feature, FeatureId};
-use longhaul_workflows::contracts::{Feedback, ProjectRef, SessionEnding, SessionInput, SessionReason, SessionReport};
+use longhaul_workflows::contracts::{Feedback, SessionEnding, SessionInput, SessionReason, SessionReport};
 use longhaul_workflows::settings::AgentSettings;
 
 use super::support::{World, attempt, supervisor, wait_for, wait_until_gone};
 
 fn input(world: &World) -> SessionInput {
     SessionInput {
-        project: ProjectRef { id: "shop".into(), root: world.text_path("root") },
+        project: world.project(),
         target: "main".into(),
         feature: Feature::new(FeatureId::new("login").unwrap(), "Log in"),
         worktree: world.text_path("work"),
@@ -24,7 +23,7 @@ fn input(world: &World) -> SessionInput {
 }
 
 fn handler(world: &World) -> SessionHandler {
-    SessionHandler::new(world.path("data"), supervisor(), GitHandlers::new(world.path("data")))
+    SessionHandler::new(world.path("data"), supervisor(), world.handlers())
 }
 
 async fn perform(world: &World, input: SessionInput) -> Result<SessionReport, Failure> {
@@ -32,7 +31,7 @@ async fn perform(world: &World, input: SessionInput) -> Result<SessionReport, Fa
 }
 
 async fn session(script: &str) -> SessionReport {
-    let world = World::with_git();
+    let world = World::with_git().await;
     world.script("root/agent.sh", &format!("#!/bin/sh\n{script}\n"));
     perform(&world, input(&world)).await.unwrap()
 }
@@ -73,7 +72,7 @@ async fn notes_are_bounded_and_only_read_from_a_plain_file() {
 
 #[tokio::test]
 async fn the_variables_of_longhaul_cannot_be_replaced() {
-    let world = World::with_git();
+    let world = World::with_git().await;
     world.script("root/agent.sh", "#!/bin/sh\necho $MODE $LONGHAUL_SESSION\n");
     let mut input = input(&world);
     input.agent.env = [("MODE", "fast"), ("LONGHAUL_SESSION", "99")].map(|(k, v)| (k.into(), v.into())).into();
@@ -82,7 +81,7 @@ async fn the_variables_of_longhaul_cannot_be_replaced() {
 
 #[tokio::test]
 async fn a_silent_agent_has_failed() {
-    let world = World::with_git();
+    let world = World::with_git().await;
     world.script("root/agent.sh", "#!/bin/sh\nexec sleep 600\n");
     let mut input = input(&world);
     input.agent.silence_timeout.0 = 1;
@@ -92,7 +91,7 @@ async fn a_silent_agent_has_failed() {
 
 #[tokio::test]
 async fn the_users_progress_file_is_brought_along_unless_the_branch_has_its_own() {
-    let world = World::with_git();
+    let world = World::with_git().await;
     world.write("root/claude-progress.txt", "from the user");
     world.write("elsewhere", "untouched");
     std::os::unix::fs::symlink(world.path("elsewhere"), world.path("work/claude-progress.txt")).unwrap();
@@ -102,14 +101,15 @@ async fn the_users_progress_file_is_brought_along_unless_the_branch_has_its_own(
 
     world.write("work/claude-progress.txt", "of the branch");
     world.commit();
+    world.open().await;
     let next = handler(&world).perform(input(&world), &attempt("shop/login", 4)).await.unwrap();
     assert_eq!(next.output_tail, "of the branch");
 }
 
 #[tokio::test]
 async fn a_report_is_given_again_and_the_agent_is_not() {
-    let world = World::with_git();
-    let input = with_work_tree(&world);
+    let world = World::with_git().await;
+    let input = input(&world);
     world.script("root/agent.sh", "#!/bin/sh\necho x >>../../../../count\nexit 1\n");
     let report = perform(&world, input.clone()).await.unwrap();
     assert_eq!(handler(&world).probe(input.clone(), &attempt("shop/login", 3)).await, Probe::Landed(report.clone()));
@@ -123,27 +123,12 @@ async fn a_report_is_given_again_and_the_agent_is_not() {
     assert_eq!(world.read("count"), "x\nx\n");
 }
 
-/// A repository in `root`, and the work tree of the feature where Longhaul keeps it.
-fn with_work_tree(world: &World) -> SessionInput {
-    let root = world.text_path("root");
-    let tree = world.text_path("data") + "/worktrees/shop/login";
-    let git = |args: &[&str]| {
-        let identity = ["-C", &root, "-c", "user.name=A", "-c", "user.email=a@example.invalid"];
-        let status = std::process::Command::new("git").args(identity).args(args).status().unwrap();
-        assert!(status.success(), "git {args:?}");
-    };
-    git(&["init", "--quiet", "--initial-branch", "main"]);
-    git(&["commit", "--quiet", "--allow-empty", "-m", "Begin"]);
-    git(&["worktree", "add", "--quiet", "-b", "longhaul/login", &tree]);
-    SessionInput { worktree: tree, ..input(world) }
-}
-
 #[tokio::test]
 async fn a_session_that_was_cut_runs_again_and_its_uncommitted_work_is_kept() {
-    let world = World::with_git();
-    let input = with_work_tree(&world);
+    let world = World::with_git().await;
+    let input = input(&world);
     let agent = "#!/bin/sh\nls\n[ -e \"$PWD/../../../../second\" ] && exit 0\n\
-                 echo early >$LONGHAUL_NOTES_FILE\necho half >half.txt\necho $$ >>../../../../work/pids\nsleep 600\n";
+                 echo early >$LONGHAUL_NOTES_FILE\necho half >half.txt\necho $$ >>../../../../pids\nsleep 600\n";
     world.script("root/agent.sh", agent);
     let lost = tokio::select! {
         _ = perform(&world, input.clone()) => panic!("the agent sleeps"),
@@ -155,7 +140,7 @@ async fn a_session_that_was_cut_runs_again_and_its_uncommitted_work_is_kept() {
     world.write("second", "");
     let report = perform(&world, input).await.unwrap();
     assert_eq!((report.ending, report.notes.as_str()), (SessionEnding::ClaimsDone, ""));
-    assert_eq!(report.output_tail, "", "the work tree is as it was committed");
+    assert_eq!(report.output_tail, "code.txt\nlonghaul.toml\n", "the work tree is as it was committed");
     assert_eq!(world.read("data/sessions/shop~login/3.0.lost-1/notes.md"), "early\n");
 
     let reference = "refs/longhaul/rescue/shop/login/3.0";
@@ -169,8 +154,8 @@ async fn a_session_that_was_cut_runs_again_and_its_uncommitted_work_is_kept() {
 
 #[tokio::test]
 async fn an_agent_that_cannot_run_is_a_terminal_failure() {
-    let world = World::with_git();
-    let usual = with_work_tree(&world);
+    let world = World::with_git().await;
+    let usual = input(&world);
     let with = |command: &[&str]| {
         let mut input = usual.clone();
         input.agent.command = command.iter().map(|part| (*part).into()).collect();

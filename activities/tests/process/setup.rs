@@ -1,16 +1,15 @@
 //! Set-up scripts: found inside the work tree, run, and told about.
 
 use longhaul_activities::checks::ChecksHandler;
-use longhaul_activities::git::GitHandlers;
 use longhaul_engine::{Failure, FailureKind, Handler};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::contracts::{Evidence, ProjectRef, RunSetup, SetupInput};
+use longhaul_workflows::contracts::{Evidence, RunSetup, SetupInput};
 
 use super::support::{World, attempt, supervisor};
 
 async fn perform(world: &World, script: &str) -> Result<Option<Evidence>, Failure> {
     let input = SetupInput {
-        project: ProjectRef { id: "shop".into(), root: world.text_path("root") },
+        project: world.project(),
         feature: FeatureId::new("login").unwrap(),
         worktree: world.text_path("work"),
         commit: None,
@@ -18,7 +17,7 @@ async fn perform(world: &World, script: &str) -> Result<Option<Evidence>, Failur
         timeout_seconds: 60,
         pass_env: Vec::new(),
     };
-    let handler = ChecksHandler::new(world.path("data"), supervisor(), GitHandlers::new(world.path("data")));
+    let handler = ChecksHandler::new(world.path("data"), supervisor(), world.handlers());
     Ok(Handler::<RunSetup>::perform(&handler, input, &attempt("shop/login", 1)).await?.evidence)
 }
 
@@ -30,7 +29,7 @@ async fn check(world: &World, script: &str, expected: (&str, &str, &str)) {
 
 #[tokio::test]
 async fn scripts_run_in_the_work_tree_and_what_they_make_stays() {
-    let world = World::with_git();
+    let world = World::with_git().await;
     world.script("work/run.sh", "#!/bin/sh\ncat code.txt; touch made; exit 3\n");
     check(&world, "run.sh", ("./run.sh", "exit code 3", "good\n")).await;
     assert!(world.path("work/made").exists());
@@ -40,7 +39,7 @@ async fn scripts_run_in_the_work_tree_and_what_they_make_stays() {
 
 #[tokio::test]
 async fn a_script_with_a_bad_first_line_is_a_report() {
-    let world = World::with_git();
+    let world = World::with_git().await;
     world.script("work/odd.sh", "#!/no/such/interpreter\n");
     let evidence = perform(&world, "odd.sh").await.unwrap().unwrap();
     assert!(matches!(evidence.exit_code, Some(126 | 127)), "{}", evidence.ending());
@@ -48,12 +47,12 @@ async fn a_script_with_a_bad_first_line_is_a_report() {
 
 #[tokio::test]
 async fn a_script_that_is_not_there_is_skipped() {
-    assert_eq!(perform(&World::with_git(), "init.sh").await, Ok(None));
+    assert_eq!(perform(&World::with_git().await, "init.sh").await, Ok(None));
 }
 
 #[tokio::test]
 async fn a_script_outside_the_work_tree_is_refused() {
-    let world = World::with_git();
+    let world = World::with_git().await;
     world.script("root/evil.sh", "#!/bin/sh\n");
     std::os::unix::fs::symlink(world.path("root/evil.sh"), world.path("work/link.sh")).unwrap();
     for script in ["../root/evil.sh", &world.text_path("root/evil.sh"), "link.sh"] {

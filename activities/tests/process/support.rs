@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use longhaul_activities::git::GitHandlers;
 use longhaul_activities::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
-use longhaul_engine::{Attempt, Failure, RunId, Slot};
+use longhaul_engine::{Attempt, Failure, Handler, RunId, Slot};
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::contracts::{OpenInput, OpenWorktree, ProjectRef};
 use nix::sys::signal;
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -13,28 +16,55 @@ use tempfile::TempDir;
 /// A folder with a data directory, the user's checkout and a work tree in it.
 pub(crate) struct World {
     folder: TempDir,
+    git: GitHandlers,
+    /// Where the work tree is; `work` in a path means this.
+    work: &'static str,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        let world = Self { folder: tempfile::tempdir().unwrap() };
+        let folder = tempfile::tempdir().unwrap();
+        let git = GitHandlers::new(folder.path().join("data"));
+        let world = Self { folder, git, work: "work" };
         for folder in ["data", "root", "work"] {
-            std::fs::create_dir(world.path(folder)).unwrap();
+            std::fs::create_dir_all(world.path(folder)).unwrap();
         }
         world
     }
 
-    /// A world whose work tree is a git repository with one commit of one file, which ignores `build`.
-    pub(crate) fn with_git() -> Self {
-        let world = Self::new();
-        world.git(&["init", "--quiet", "--initial-branch", "longhaul/login"]);
-        world.write("work/code.txt", "good\n");
-        world.write("work/.gitignore", "build\n");
-        world.commit();
+    /// A world whose checkout is a repository with one commit of one file, which ignores `build`, and whose work tree was
+    /// opened for the feature `login`.
+    pub(crate) async fn with_git() -> Self {
+        let world = Self { work: "data/worktrees/shop/login", ..Self::new() };
+        let root = world.path("root");
+        git_in(&root, &["init", "--quiet", "--initial-branch", "main"]);
+        world.write("root/code.txt", "good\n");
+        world.write("root/.gitignore", "build\n");
+        world.write("root/longhaul.toml", "[project]\n");
+        git_in(&root, &["add", "--all"]);
+        git_in(&root, &["commit", "--quiet", "--message", "a commit"]);
+        world.open().await;
         world
     }
 
+    /// Opens the work tree, and takes over what was committed in it.
+    pub(crate) async fn open(&self) {
+        let input = OpenInput { project: self.project(), target: "main".into(), feature: login() };
+        let opened = Handler::<OpenWorktree>::perform(&self.git, input, &attempt("shop/login", 0)).await.unwrap();
+        assert_eq!(opened.path, self.text_path("work"));
+    }
+
+    pub(crate) fn project(&self) -> ProjectRef {
+        ProjectRef { id: "shop".into(), root: self.text_path("root") }
+    }
+
+    /// The same ones each time: those of another process would not trust the work tree.
+    pub(crate) fn handlers(&self) -> GitHandlers {
+        self.git.clone()
+    }
+
     pub(crate) fn path(&self, inside: &str) -> PathBuf {
+        let inside = inside.strip_prefix("work").map_or(inside.to_owned(), |rest| format!("{}{rest}", self.work));
         self.folder.path().canonicalize().unwrap().join(inside)
     }
 
@@ -57,12 +87,10 @@ impl World {
     }
 
     pub(crate) fn git(&self, args: &[&str]) -> String {
-        let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
-        let output = Command::new("git").arg("-C").arg(self.path("work")).args(identity).args(args).output().unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        git_in(&self.path("work"), args)
     }
 
+    /// Commits all that is in the work tree, as an agent would.
     pub(crate) fn commit(&self) -> String {
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--message", "a commit"]);
@@ -90,13 +118,24 @@ impl World {
         self.runner().run(spec, &attempt("run", 0)).await
     }
 
-    /// The process numbers that a script wrote into a file of the work tree, one a line, once there are `count`.
+    /// The process numbers that a script wrote into a file, one a line, once there are `count`.
     pub(crate) fn pids(&self, count: usize) -> Option<Vec<i32>> {
-        let text = self.read("work/pids");
+        let text = self.read("work/pids") + &self.read("pids");
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let pids: Vec<_> = whole.lines().filter_map(|line| line.trim().parse().ok()).collect();
         (pids.len() >= count).then_some(pids)
     }
+}
+
+pub(crate) fn git_in(dir: &Path, args: &[&str]) -> String {
+    let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
+    let output = Command::new("git").arg("-C").arg(dir).args(identity).args(args).output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+pub(crate) fn login() -> FeatureId {
+    FeatureId::new("login").unwrap()
 }
 
 pub(crate) fn supervisor() -> Supervisor {

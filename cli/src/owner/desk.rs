@@ -201,6 +201,23 @@ impl Desk {
             engine.stop().await;
         }
         engaged::refresh_all(self).await;
+        self.come_to_rest().await;
+    }
+
+    /// Nothing works in the trees any more: the next process can build upon them.
+    pub(super) async fn come_to_rest(&self) {
+        if let Err(failure) = self.git.rest().await {
+            tracing::warn!(%failure, "the next run makes its work trees again");
+        }
+    }
+
+    /// Answers for a command that has opened the log itself.
+    pub(super) async fn answer_at_rest(self: &Arc<Self>, ask: Ask) -> Answer {
+        let answer = self.answer(ask).await;
+        if self.engine.is_none() {
+            self.come_to_rest().await;
+        }
+        answer
     }
 
     /// Answers.

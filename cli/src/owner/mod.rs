@@ -108,7 +108,7 @@ impl Access {
     /// Asks something of the log.
     pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer> {
         match self {
-            Self::Local(desk) => Ok(desk.answer(ask).await),
+            Self::Local(desk) => Ok(desk.answer_at_rest(ask).await),
             Self::Remote(remote) => match remote.ask(&ask).await {
                 Err(gone) if remote.or_next && gone.allows(&ask) => Self::ask_next(&remote.data_dir, &ask).await,
                 answer => Ok(answer?),
@@ -124,7 +124,7 @@ impl Access {
                 anyhow::bail!("the log in {} is not there any more", data_dir.display());
             };
             match access {
-                Self::Local(desk) => return Ok(desk.answer(ask.clone()).await),
+                Self::Local(desk) => return Ok(desk.answer_at_rest(ask.clone()).await),
                 Self::Remote(owner) => match owner.ask(ask).await {
                     Err(gone) if gone.allows(ask) => {}
                     answer => return Ok(answer?),

@@ -57,8 +57,9 @@ impl Activity for RunSetup {
     }
 }
 
-/// Runs checks one after the other in a work tree that is brought to `commit` first (ignored files stay, for build caches)
-/// and again after. Stops at the first that fails. Checks that fail are a report, not a failure of the activity.
+/// Runs checks one after the other, in a tree that no agent has touched and that is brought to `commit` and set up first
+/// (ignored files stay, for build caches). Stops at the first that fails. Checks that fail are a report, not a failure of
+/// the activity.
 #[derive(Debug)]
 pub struct RunChecks;
 
@@ -69,12 +70,14 @@ pub struct ChecksInput {
     pub project: ProjectRef,
     /// The feature that they are run for.
     pub feature: FeatureId,
-    /// The work tree.
+    /// The work tree of the feature, whose gates run in a tree beside it, or that of a merged result.
     pub worktree: String,
     /// The commit that is checked.
     pub commit: String,
     /// The checks.
     pub checks: Vec<Check>,
+    /// Globs of files that are put back as the commit has them before each check, relative to the root.
+    pub protected: Vec<String>,
     /// Names of variables that they are given besides the usual ones.
     pub pass_env: Vec<String>,
 }

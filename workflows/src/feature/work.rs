@@ -66,6 +66,7 @@ impl Work {
             worktree: worktree.into(),
             commit: commit.into(),
             checks,
+            protected: self.brief.settings.protected(),
             pass_env: self.brief.settings.project.pass_env.clone(),
         }
     }

@@ -1,0 +1,148 @@
+//! Longhaul's own git directory of a project: the objects of the user's repository, and nothing else of it.
+//!
+//! Commands that read or write files of a work tree run here. No configuration, attribute file, filter, merge driver,
+//! replace ref or index of the user's repository or of an agent's clone takes part in them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use longhaul_engine::Failure;
+
+use super::command::Git;
+use super::files;
+use super::names::{ON_THE_WAY, OWN_DIR};
+
+/// A git directory that borrows the objects of a repository.
+#[derive(Debug, Clone)]
+pub(super) struct Plumbing {
+    dir: PathBuf,
+    objects: PathBuf,
+    /// The list of commits without parents, in a shallow repository.
+    shallow: PathBuf,
+    is_sha256: bool,
+    /// Author and committer: the user's if there is one, because the work lands in the user's repository.
+    identity: Arc<[(&'static str, String)]>,
+}
+
+impl Plumbing {
+    /// Makes the directory, or makes it again: it holds nothing of value.
+    pub(super) async fn prepare(dir: &Path, root: &Path, common: &Path) -> Result<Self, Failure> {
+        let values = config_of(root).await?;
+        let value = |name: &str| values.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let is_sha256 = value("extensions.objectformat") == Some("sha256");
+        let config = format!("[core]\n\tbare = true\n{}", format_lines(is_sha256));
+        std::fs::create_dir_all(dir.join("refs")).map_err(|error| files::failed("make the directory", dir, &error))?;
+        files::write_durably(&dir.join("config"), config.as_bytes())?;
+        files::write_durably(&dir.join("HEAD"), b"ref: refs/heads/none\n")?;
+        let excluded = excluded_by_user(common, value("core.excludesfile"))?;
+        files::write_durably(&dir.join("info/exclude"), &excluded)?;
+        let name = value("user.name").filter(|name| !name.is_empty()).unwrap_or("Longhaul");
+        let email = value("user.email").filter(|email| !email.is_empty()).unwrap_or("longhaul@localhost");
+        let chosen = |variable: &'static str, value: &str| {
+            (variable, std::env::var(variable).ok().filter(|given| !given.is_empty()).unwrap_or(value.to_owned()))
+        };
+        let identity = [
+            chosen("GIT_AUTHOR_NAME", name),
+            chosen("GIT_AUTHOR_EMAIL", email),
+            chosen("GIT_COMMITTER_NAME", name),
+            chosen("GIT_COMMITTER_EMAIL", email),
+        ];
+        let (objects, shallow) = (common.join("objects"), common.join("shallow"));
+        Ok(Self { dir: dir.to_owned(), objects, shallow, is_sha256, identity: identity.into() })
+    }
+
+    /// A command without a work tree.
+    pub(super) fn git(&self) -> Git {
+        self.at(&self.dir)
+    }
+
+    /// A command on a work tree, with this index.
+    pub(super) fn git_in(&self, work_tree: &Path, index: &Path) -> Git {
+        self.at(work_tree).env("GIT_WORK_TREE", work_tree).env("GIT_INDEX_FILE", index)
+    }
+
+    /// Where objects are read and written.
+    pub(super) fn objects(&self) -> &Path {
+        &self.objects
+    }
+
+    /// The file that lists commits without parents; it is there in a shallow repository only.
+    pub(super) fn shallow(&self) -> &Path {
+        &self.shallow
+    }
+
+    /// The name and address of the user, for commits of agents.
+    pub(super) fn author(&self) -> (&str, &str) {
+        (&self.identity[0].1, &self.identity[1].1)
+    }
+
+    /// The lines of a configuration that say in which format objects are named.
+    pub(super) fn format_lines(&self) -> &'static str {
+        format_lines(self.is_sha256)
+    }
+
+    /// What git overlooks in every work tree.
+    pub(super) fn excluded(&self) -> PathBuf {
+        self.dir.join("info/exclude")
+    }
+
+    fn at(&self, dir: &Path) -> Git {
+        let mut git = Git::at(dir)
+            .setting("core.attributesFile=/dev/null")
+            .setting("core.sparseCheckout=false")
+            .env("GIT_DIR", &self.dir)
+            .env("GIT_OBJECT_DIRECTORY", &self.objects)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_ATTR_NOSYSTEM", "1");
+        for (name, value) in self.identity.iter() {
+            git = git.env(name, value);
+        }
+        if self.shallow.exists() { git.env("GIT_SHALLOW_FILE", &self.shallow) } else { git }
+    }
+}
+
+fn format_lines(is_sha256: bool) -> &'static str {
+    if is_sha256 {
+        "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n"
+    } else {
+        "[core]\n\trepositoryformatversion = 0\n"
+    }
+}
+
+/// The configuration that holds in a checkout: names in small letters, and values, in order.
+async fn config_of(root: &Path) -> Result<Vec<(String, String)>, Failure> {
+    let listed = Git::at(root).args(["config", "--list", "-z", "--includes"]).run().await?;
+    let entry = |bytes: &[u8]| {
+        let text = files::shown(bytes);
+        let (name, value) = text
+            .split_once('\n')
+            .map_or((text.clone(), String::new()), |(name, value)| (name.to_owned(), value.to_owned()));
+        (name.to_lowercase(), value)
+    };
+    Ok(files::nul_separated(&listed.stdout).map(entry).collect())
+}
+
+/// What the user has told git to overlook, in the repository and everywhere.
+fn excluded_by_user(common: &Path, everywhere: Option<&str>) -> Result<Vec<u8>, Failure> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let everywhere = match everywhere {
+        Some(path) => match path.strip_prefix("~/") {
+            Some(rest) => home.map(|home| home.join(rest)),
+            None => Some(PathBuf::from(path)),
+        },
+        None => std::env::var_os("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+            .or_else(|| home.map(|home| home.join(".config")))
+            .map(|config| config.join("git/ignore")),
+    };
+    let mut text = format!("/{OWN_DIR}/\n{ON_THE_WAY}\n").into_bytes();
+    for file in everywhere.into_iter().chain([common.join("info/exclude")]) {
+        if file.is_file() {
+            text.extend(files::read(&file)?.unwrap_or_default());
+            text.push(b'\n');
+        }
+    }
+    Ok(text)
+}

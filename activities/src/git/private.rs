@@ -1,0 +1,266 @@
+//! The private repository of a work tree: what agents and checks see as git.
+//!
+//! Its objects are borrowed from the project's repository; its refs, configuration, hooks and index are its own, so
+//! nothing that a program does here changes another repository. Longhaul takes commits out of it by a fetch, and writes it
+//! anew before each use.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::Failure;
+
+use super::command::Git;
+use super::files;
+use super::names::{fetched_ref, head_ref};
+use super::refs::Repository;
+use super::tree::Tree;
+
+/// Tells a private repository from one that a program made in its place.
+const OURS: &str = "longhaul";
+
+/// What a work tree stands on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stand<'a> {
+    /// A branch of the private repository, at the commit.
+    Branch(&'a str),
+    /// A detached HEAD.
+    Commit,
+}
+
+/// Where a program left HEAD. The commit is in the project's objects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    /// The branch, as a full ref name; `None` for a detached HEAD.
+    pub(super) on: Option<String>,
+    /// `None`: there is none, or it could not be fetched.
+    pub(super) commit: Option<String>,
+}
+
+impl Tree {
+    pub(super) fn private_dir(&self) -> PathBuf {
+        self.path.join(".git")
+    }
+
+    /// The commits that an unfinished merge in the private repository is about to join.
+    pub(super) fn merging(&self) -> Result<Vec<String>, Failure> {
+        let text = files::read(&self.private_dir().join("MERGE_HEAD"))?.unwrap_or_default();
+        let is_name = |line: &&str| matches!(line.len(), 40 | 64) && line.bytes().all(|byte| byte.is_ascii_hexdigit());
+        Ok(files::shown(&text).lines().map(str::trim).filter(is_name).map(str::to_owned).collect())
+    }
+
+    /// Whether a merge, rebase or the like is unfinished in the private repository.
+    pub(super) fn has_unfinished(&self) -> bool {
+        super::repository::operation_in(&self.private_dir()).is_some()
+    }
+
+    /// Where HEAD is, without regard to where its commit is. Reads files only, in the common case.
+    async fn private_head(&self) -> Result<Head, Failure> {
+        let dir = self.private_dir();
+        if !dir.is_dir() || dir.is_symlink() {
+            return Ok(Head::default());
+        }
+        let Some(head) = read_ref(&dir.join("HEAD"))? else { return Ok(Head::default()) };
+        let Some(on) = head.strip_prefix("ref: ").map(str::trim) else {
+            return Ok(Head { on: None, commit: Some(head) });
+        };
+        let is_plain = on.starts_with("refs/") && !on.contains("..");
+        let commit = match read_ref(&dir.join(on)) {
+            Ok(Some(commit)) if is_plain && !commit.starts_with("ref:") => Some(commit),
+            _ => {
+                let git = Git::at(&self.path).env("GIT_DIR", &dir);
+                let answer = git.args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).finish().await?;
+                (answer.code() == Some(0)).then(|| answer.text())
+            }
+        };
+        Ok(Head { on: Some(on.to_owned()), commit })
+    }
+}
+
+fn read_ref(file: &Path) -> Result<Option<String>, Failure> {
+    let is_file = std::fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 4096);
+    let bytes = if is_file { files::read(file)? } else { None };
+    Ok(bytes.map(|bytes| files::shown(bytes.trim_ascii())).filter(|text| !text.is_empty()))
+}
+
+impl Repository {
+    /// Where a program left HEAD of a tree; its commits are fetched. Commits that cannot be read are reported and left
+    /// out: after a power cut, the private repository may be damaged.
+    pub(super) async fn head_of(&self, tree: &Tree) -> Result<Head, Failure> {
+        let head = tree.private_head().await?;
+        let Some(commit) = &head.commit else { return Ok(head) };
+        if self.plumbing.git().args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).finish().await?.code()
+            == Some(0)
+        {
+            return Ok(head);
+        }
+        let fetched = fetched_ref(&tree.name());
+        let args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--force"];
+        let git = self.git().setting("protocol.file.allow=always").args(args).arg(tree.private_dir());
+        let finished = git.arg(format!("+HEAD:{fetched}")).finish().await?;
+        if finished.code() != Some(0) {
+            tracing::warn!(tree = %tree.path.display(), "commits cannot be fetched: {}", finished.error_text());
+            return Ok(Head { commit: None, ..head });
+        }
+        // HEAD may have moved since it was read.
+        Ok(Head { commit: self.commit_of(&fetched).await?, ..head })
+    }
+
+    /// Brings a tree to a commit, with a private repository that stands there; makes the tree if it is missing or suspect.
+    /// What is uncommitted in it must have been kept before.
+    pub(super) async fn ready(
+        &self,
+        tree: &Tree,
+        stand: Stand<'_>,
+        target: Option<&str>,
+        commit: &str,
+    ) -> Result<(), Failure> {
+        self.usable(tree)?;
+        // Twice forced where no agent works: a repository that a check made goes too.
+        let clean = if matches!(stand, Stand::Commit) { "-ffd" } else { "-fd" };
+        tree.reset_to(commit, clean).await?;
+        self.write_private(tree, stand, target, commit).await
+    }
+
+    /// Writes what a private repository consists of, apart from its objects and the branches of its own.
+    pub(super) async fn write_private(
+        &self,
+        tree: &Tree,
+        stand: Stand<'_>,
+        target: Option<&str>,
+        commit: &str,
+    ) -> Result<(), Failure> {
+        let dir = tree.private_dir();
+        let is_ours = dir.is_dir() && !dir.is_symlink() && dir.join(OURS).is_file();
+        if !is_ours && files::is_there(&dir) {
+            self.set_aside(&dir)?;
+        }
+        for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+            let folder = dir.join(folder);
+            std::fs::create_dir_all(&folder).map_err(|error| files::failed("make the directory", &folder, &error))?;
+        }
+        forget_unfinished(&dir)?;
+        if !is_ours {
+            let tags =
+                self.git().args(["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"]).run().await?;
+            files::write(&dir.join("packed-refs"), &tags.stdout)?;
+        }
+        files::write(&dir.join("config"), self.private_config().await?.as_bytes())?;
+        self.borrow_objects(tree)?;
+        copy_if_there(self.plumbing.shallow(), &dir.join("shallow"))?;
+        copy_if_there(&self.plumbing.excluded(), &dir.join("info/exclude"))?;
+        files::copy_with_time(&tree.index(), &dir.join("index"))?;
+        let line = format!("{commit}\n");
+        if let Some(target) = target
+            && let Some(tip) = self.commit_of(&head_ref(target)).await?
+        {
+            write_ref(&dir.join(head_ref(target)), &format!("{tip}\n"))?;
+        }
+        match stand {
+            Stand::Branch(branch) => {
+                write_ref(&dir.join(head_ref(branch)), &line)?;
+                files::write(&dir.join("HEAD"), format!("ref: {}\n", head_ref(branch)).as_bytes())?;
+            }
+            Stand::Commit => files::write(&dir.join("HEAD"), line.as_bytes())?,
+        }
+        files::write(
+            &dir.join(OURS),
+            b"The private repository of a work tree. Longhaul writes it anew before each use.\n",
+        )
+    }
+
+    /// Names the project's repository as the place of the objects that a private one lacks.
+    pub(super) fn borrow_objects(&self, tree: &Tree) -> Result<(), Failure> {
+        let info = tree.private_dir().join("objects/info");
+        if !info.is_dir() {
+            return Ok(());
+        }
+        let mut line = self.plumbing.objects().as_os_str().as_encoded_bytes().to_vec();
+        line.push(b'\n');
+        files::write(&info.join("alternates"), &line)
+    }
+
+    /// Remotes are named so that submodules with relative addresses are found, and the user is the author.
+    async fn private_config(&self) -> Result<String, Failure> {
+        let (name, email) = self.plumbing.author();
+        let mut text = self.plumbing.format_lines().to_owned();
+        text.push_str("[core]\n\tbare = false\n\tlogallrefupdates = true\n\tfsync = committed,reference\n");
+        text.push_str(&format!("[user]\n\tname = {}\n\temail = {}\n", quoted(name), quoted(email)));
+        let listed = self.git().args(["config", "--get-regexp", "-z", r"^remote\..*\.url$"]).finish().await?;
+        for entry in files::nul_separated(&listed.stdout) {
+            let entry = files::shown(entry);
+            if let Some((key, url)) = entry.split_once('\n')
+                && let Some(remote) = key.strip_prefix("remote.").and_then(|rest| rest.strip_suffix(".url"))
+            {
+                text.push_str(&format!("[remote {}]\n\turl = {}\n", quoted(remote), quoted(url)));
+            }
+        }
+        Ok(text)
+    }
+
+    /// Moves what is not a private repository of ours out of its place.
+    fn set_aside(&self, dir: &Path) -> Result<(), Failure> {
+        if !dir.is_dir() || dir.is_symlink() {
+            return files::remove(dir);
+        }
+        let kept = files::first_free(|number| self.saved.join(format!("repository-{number}")));
+        std::fs::create_dir_all(&self.saved)
+            .and_then(|()| std::fs::rename(dir, &kept))
+            .map_err(|error| files::failed("set aside", dir, &error))?;
+        tracing::warn!(dir = %dir.display(), kept = %kept.display(), "set aside a repository made inside of a work tree");
+        Ok(())
+    }
+}
+
+/// Removes locks and the marks of an unfinished merge, rebase or the like.
+fn forget_unfinished(dir: &Path) -> Result<(), Failure> {
+    const MARKS: [&str; 18] = [
+        "MERGE_HEAD",
+        "MERGE_MODE",
+        "MERGE_MSG",
+        "MERGE_AUTOSTASH",
+        "AUTO_MERGE",
+        "SQUASH_MSG",
+        "CHERRY_PICK_HEAD",
+        "REVERT_HEAD",
+        "REBASE_HEAD",
+        "sequencer",
+        "rebase-merge",
+        "rebase-apply",
+        "BISECT_LOG",
+        "BISECT_START",
+        "info/attributes",
+        "info/grafts",
+        "info/sparse-checkout",
+        "commondir",
+    ];
+    MARKS.iter().try_for_each(|mark| files::remove(&dir.join(mark)))?;
+    super::locks::names_in(dir).try_for_each(|lock| files::remove(&lock))
+}
+
+fn write_ref(file: &Path, line: &str) -> Result<(), Failure> {
+    let mut lock = file.as_os_str().to_owned();
+    lock.push(".lock");
+    files::remove(Path::new(&lock))?;
+    if file.is_dir() {
+        // Branches of an agent under the name of ours.
+        files::remove(file)?;
+    }
+    for parent in file.ancestors().skip(1).take_while(|parent| !parent.ends_with("refs")) {
+        if parent.is_file() {
+            files::remove(parent)?;
+        }
+    }
+    files::write(file, line.as_bytes())
+}
+
+fn copy_if_there(from: &Path, to: &Path) -> Result<(), Failure> {
+    match files::read(from)? {
+        Some(bytes) => files::write(to, &bytes),
+        None => files::remove(to),
+    }
+}
+
+/// A value of a git configuration file.
+fn quoted(value: &str) -> String {
+    let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("\"{escaped}\"")
+}

@@ -1,0 +1,209 @@
+//! Longhaul's work trees: the files, and what Longhaul records about them where no agent can write.
+//!
+//! Programs that work in a tree see a private repository in its `.git` ([`super::private`]). Longhaul itself never reads
+//! that one to learn what is in the tree: it compares the files with an index of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use longhaul_engine::Failure;
+
+use super::command::Git;
+use super::files;
+use super::plumbing::Plumbing;
+use super::refs::Repository;
+
+/// The process that uses the tree. A mark of another process means that the tree was in use when that one died: after a
+/// power cut any file in it may be empty.
+const IN_USE: &str = "in-use";
+/// A reset has begun and not ended: no file in the tree is of value.
+const RESETTING: &str = "resetting";
+/// The commit that the tree was last brought to.
+const AT: &str = "at";
+/// The commit at which the project's set-up last succeeded in the tree.
+const SET_UP: &str = "set-up";
+/// A set-up has begun and not ended.
+const SETTING_UP: &str = "setting-up";
+
+/// A work tree: there, or to be made.
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    /// Its directory.
+    pub(super) path: PathBuf,
+    /// Longhaul's records of it.
+    records: PathBuf,
+    pub(super) plumbing: Plumbing,
+    process: Arc<str>,
+}
+
+/// Whether a tree can be built upon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Condition {
+    /// It is not there, or Longhaul has no records of it.
+    Missing,
+    /// It was in use when a process died: what is not in a commit may be damaged.
+    Suspect,
+    Sound,
+}
+
+impl Tree {
+    /// A command on its files, with Longhaul's own index.
+    pub(super) fn git(&self) -> Git {
+        self.plumbing.git_in(&self.path, &self.index())
+    }
+
+    /// Longhaul's own index of it.
+    pub(super) fn index(&self) -> PathBuf {
+        self.records.join("index")
+    }
+
+    /// Its name among the trees of the project.
+    pub(super) fn name(&self) -> String {
+        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    pub(super) fn condition(&self) -> Result<Condition, Failure> {
+        if !self.path.is_dir() || !self.records.is_dir() {
+            return Ok(Condition::Missing);
+        }
+        let user = files::read(&self.records.join(IN_USE))?;
+        let is_ours = user.is_none_or(|user| user == self.process.as_bytes());
+        Ok(if is_ours { Condition::Sound } else { Condition::Suspect })
+    }
+
+    /// Whether this process uses the tree.
+    pub(super) fn is_in_use(&self) -> Result<bool, Failure> {
+        Ok(files::read(&self.records.join(IN_USE))?.is_some_and(|user| user == self.process.as_bytes()))
+    }
+
+    /// Notes durably that this process uses the tree.
+    pub(super) fn begin_use(&self) -> Result<(), Failure> {
+        if self.is_in_use()? {
+            return Ok(());
+        }
+        files::write_durably(&self.records.join(IN_USE), self.process.as_bytes())
+    }
+
+    /// Forgets that this process uses the tree. Its files must be on stable storage.
+    pub(super) fn end_use(&self) -> Result<(), Failure> {
+        files::remove(&self.records.join(IN_USE))
+    }
+
+    /// Brings every file that is not ignored to a commit. What is uncommitted is lost, so it must have been kept before.
+    pub(super) async fn reset_to(&self, commit: &str, clean: &str) -> Result<(), Failure> {
+        files::write(&self.records.join(RESETTING), b"")?;
+        files::remove(&self.records.join("index.lock"))?;
+        let reset = ["read-tree", "--reset", "-u", commit];
+        // Compares what is there, so that files that are right keep their times: build caches go by them.
+        let finished = self.git().args(reset).finish().await?;
+        if finished.code() != Some(0) {
+            // A broken index is no reason to fail.
+            files::remove(&self.index())?;
+            self.git().args(reset).run().await?;
+        }
+        self.git().args(["clean", clean, "--quiet"]).run().await?;
+        self.set_at(commit)?;
+        files::remove(&self.records.join(RESETTING))
+    }
+
+    /// Records that the files and the index are those of a commit.
+    pub(super) fn set_at(&self, commit: &str) -> Result<(), Failure> {
+        files::write(&self.records.join(AT), commit.as_bytes())
+    }
+
+    /// The commit that the tree was last brought to.
+    pub(super) fn at(&self) -> Result<Option<String>, Failure> {
+        Ok(files::read(&self.records.join(AT))?.map(|bytes| files::shown(&bytes)))
+    }
+
+    /// Whether a reset was interrupted. What it was to overwrite had been kept, and what is there is of no value.
+    pub(super) fn is_half_reset(&self) -> bool {
+        self.records.join(RESETTING).exists()
+    }
+
+    /// Whether the project's set-up has succeeded in it; with a commit: since the tree was brought there.
+    pub(super) fn is_set_up(&self, commit: Option<&str>) -> Result<bool, Failure> {
+        let at = files::read(&self.records.join(SET_UP))?;
+        Ok(at.is_some_and(|at| commit.is_none_or(|commit| at == commit.as_bytes())))
+    }
+
+    /// To be called before the project's set-up runs in it. The remains of an interrupted one are removed.
+    pub(super) async fn begin_setup(&self) -> Result<(), Failure> {
+        let mark = self.records.join(SETTING_UP);
+        if mark.exists() {
+            self.empty().await?;
+        }
+        files::write(&mark, b"")
+    }
+
+    /// Records that a set-up ended, and at which commit it succeeded.
+    pub(super) fn end_setup(&self, succeeded_at: Option<&str>) -> Result<(), Failure> {
+        if let Some(commit) = succeeded_at {
+            files::write(&self.records.join(SET_UP), commit.as_bytes())?;
+        }
+        files::remove(&self.records.join(SETTING_UP))
+    }
+
+    /// Removes all that git does not keep, ignored files too.
+    pub(super) async fn empty(&self) -> Result<(), Failure> {
+        files::remove(&self.records.join(SET_UP))?;
+        self.git().args(["clean", "-ffdxq"]).run().await.map(drop)
+    }
+
+    /// Makes its directory and its records.
+    fn make(&self) -> Result<(), Failure> {
+        for dir in [&self.path, &self.records] {
+            std::fs::create_dir_all(dir).map_err(|error| files::failed("make the directory", dir, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Removes it, with Longhaul's records, in any state.
+    pub(super) fn remove(&self) -> Result<(), Failure> {
+        files::remove(&self.path)?;
+        files::remove(&self.records)
+    }
+}
+
+impl Repository {
+    /// A tree by its name.
+    pub(super) fn tree(&self, name: &str) -> Tree {
+        Tree {
+            path: self.worktrees.join(name),
+            records: self.records.join(name),
+            plumbing: self.plumbing.clone(),
+            process: Arc::clone(&self.process),
+        }
+    }
+
+    /// A tree that is there and can be written to, made again if it cannot be built upon. What is in it must have been
+    /// kept before.
+    pub(super) fn usable(&self, tree: &Tree) -> Result<(), Failure> {
+        if tree.condition()? != Condition::Sound {
+            tree.remove()?;
+            tree.make()?;
+        }
+        tree.begin_use()
+    }
+
+    /// All trees of which there are records.
+    pub(super) fn trees(&self) -> Vec<Tree> {
+        let entries = std::fs::read_dir(&self.records).into_iter().flatten().flatten();
+        entries.map(|entry| self.tree(&entry.file_name().to_string_lossy())).collect()
+    }
+
+    /// The tree at a path that was handed in; the path of a log that was carried here names another data directory.
+    pub(super) fn tree_at(&self, path: &Path, project: &str) -> Result<Tree, Failure> {
+        let named = |dir: Option<&Path>, name: &str| dir.and_then(Path::file_name).is_some_and(|is| is == name);
+        let parent = path.parent();
+        let is_ours = named(parent, project) && named(parent.and_then(Path::parent), "worktrees");
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some(name) if is_ours => Ok(self.tree(name)),
+            _ => Err(Failure::terminal(format!(
+                "{} is not a work tree of project {project}: those are in {}",
+                path.display(),
+                self.worktrees.display()
+            ))),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Work trees for programs: an agent's, the gates' and that of merged results, ready to run something in.
+
+use std::path::Path;
+
+use longhaul_engine::{Attempt, Failure};
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::contracts::ProjectRef;
+
+use super::GitHandlers;
+use super::names::{INTEGRATION, branch, feature_ref, gates_tree, head_ref, rescue_ref};
+use super::open::Kept;
+use super::private::Stand;
+use super::refs::Repository;
+use super::tree::{Condition, Tree};
+
+/// Which work tree is wanted, and for what.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) project: &'a ProjectRef,
+    pub(crate) feature: &'a FeatureId,
+    /// The path of the feature's tree, or of that of merged results, as the log has it.
+    pub(crate) worktree: &'a str,
+    /// The commit that it is wanted for, if that is known.
+    pub(crate) commit: Option<&'a str>,
+    /// For whom: what is found in a tree that has to be made again is kept under its rescue ref.
+    pub(crate) attempt: &'a Attempt,
+}
+
+/// A work tree that is there.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkTree {
+    repository: Repository,
+    tree: Tree,
+    /// The feature's branch; `None`: it stands on a commit.
+    branch: Option<String>,
+}
+
+impl GitHandlers {
+    /// The tree at the path that the log has. One that is missing, or that cannot be built upon, is made again from what
+    /// git has kept; what was in it is kept under the rescue ref.
+    pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>) -> Result<WorkTree, Failure> {
+        let repository = self.repository(wanted.project).await?;
+        let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
+        if tree.name() == INTEGRATION {
+            let Some(commit) = wanted.commit else {
+                return Err(Failure::terminal(format!("{} is wanted without a commit", tree.path.display())));
+            };
+            let tree = repository.integration_at(commit).await?;
+            return Ok(WorkTree { repository, tree, branch: None });
+        }
+        let branch = branch(wanted.feature);
+        if tree.condition()? == Condition::Sound {
+            tree.begin_use()?;
+        } else {
+            tracing::warn!(tree = %tree.path.display(), "making a work tree again");
+            repository.make_again(&tree, &branch, wanted).await?;
+        }
+        Ok(WorkTree { repository, tree, branch: Some(branch) })
+    }
+
+    /// The tree in which the gates of a feature run, at a commit. No agent works there. Merged results have one of their
+    /// own.
+    pub(crate) async fn gates_tree(&self, wanted: &Wanted<'_>, commit: &str) -> Result<WorkTree, Failure> {
+        let repository = self.repository(wanted.project).await?;
+        let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
+        let tree = if tree.name() == INTEGRATION {
+            repository.integration_at(commit).await?
+        } else {
+            let tree = repository.tree(&gates_tree(&tree.name()));
+            repository.ready(&tree, Stand::Commit, None, commit).await?;
+            tree
+        };
+        Ok(WorkTree { repository, tree, branch: None })
+    }
+}
+
+impl WorkTree {
+    /// Its directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.tree.path
+    }
+
+    pub(super) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Whether the project's set-up has succeeded in it; with a commit: at that one.
+    pub(crate) fn is_set_up(&self, commit: Option<&str>) -> Result<bool, Failure> {
+        self.tree.is_set_up(commit)
+    }
+
+    /// To be called before the project's set-up runs in it.
+    pub(crate) async fn begin_setup(&self) -> Result<(), Failure> {
+        self.tree.begin_setup().await
+    }
+
+    /// Records that a set-up ended, and at which commit it succeeded.
+    pub(crate) fn end_setup(&self, succeeded_at: Option<&str>) -> Result<(), Failure> {
+        self.tree.end_setup(succeeded_at)
+    }
+
+    /// The commit that it was last brought to.
+    pub(crate) fn at(&self) -> Result<String, Failure> {
+        let missing = || Failure::retryable(format!("{} was never brought to a commit", self.tree.path.display()));
+        self.tree.at()?.ok_or_else(missing)
+    }
+
+    /// Brings it to a commit, whatever a program did to it. Ignored files stay.
+    pub(crate) async fn reset(&self, commit: &str) -> Result<(), Failure> {
+        // Twice forced: a repository that a program made in it goes too.
+        self.tree.reset_to(commit, "-ffd").await?;
+        let stand = self.branch.as_deref().map_or(Stand::Commit, Stand::Branch);
+        self.repository.write_private(&self.tree, stand, None, commit).await
+    }
+
+    /// Whether git keeps a file.
+    pub(crate) async fn tracks(&self, file: &str) -> Result<bool, Failure> {
+        let args = ["ls-files", "--error-unmatch", "--", file];
+        Ok(self.tree.git().args(args).finish().await?.code() == Some(0))
+    }
+
+    /// Returns when its files are on stable storage; from then on it can be built upon after a crash.
+    pub(crate) async fn settle(&self) -> Result<(), Failure> {
+        self.repository.sync().await?;
+        self.tree.end_use()
+    }
+}
+
+impl Repository {
+    async fn make_again(&self, tree: &Tree, branch: &str, wanted: &Wanted<'_>) -> Result<(), Failure> {
+        let commits = feature_ref(&wanted.attempt.run);
+        let rescue = rescue_ref(&wanted.attempt.run, wanted.attempt.slot);
+        self.keep_found(tree, Kept { branch, rescue: &rescue, commits: &commits }).await?;
+        let commit = match self.branch_commit(branch).await? {
+            Some(commit) => commit,
+            None => self.revive(branch, wanted).await?,
+        };
+        self.ready(tree, Stand::Branch(branch), None, &commit).await
+    }
+
+    /// Makes the branch again: at the commit that is wanted, or where the run left it when it was closed.
+    async fn revive(&self, branch: &str, wanted: &Wanted<'_>) -> Result<String, Failure> {
+        let _held = self.exclusive().await;
+        let names = wanted.commit.map(str::to_owned).into_iter().chain([feature_ref(&wanted.attempt.run)]);
+        for name in names {
+            if let Some(commit) = self.commit_of(&name).await? {
+                self.move_ref(&head_ref(branch), None, &commit).await?;
+                return Ok(commit);
+            }
+        }
+        let root = self.root.display();
+        Err(Failure::terminal(format!("the work tree of {branch} is gone, and its commits are not in {root} any more")))
+    }
+}
