@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod command;
 pub mod dice;
+pub mod disk;
 pub mod dying;
 pub mod history;
 pub mod plain;

@@ -87,8 +87,14 @@ impl Project {
 
     /// A project with more in its settings.
     pub fn with_settings(plans: &[Plan], pause: f32, settings: &str) -> Self {
+        Self::placed(plans, pause, settings, |_| ())
+    }
+
+    /// A project in a folder that is prepared first: the checkout will be `p` in it, the data directory `home`.
+    pub fn placed(plans: &[Plan], pause: f32, settings: &str, prepare: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made for a test");
         let project = Self { folder };
+        prepare(&project.place());
         for folder in [project.root().join("plan"), project.journal()] {
             fs::create_dir_all(folder).expect("a folder can be made for a test");
         }
@@ -194,12 +200,16 @@ impl Project {
         log.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Waits until the agent has committed something for a feature.
+    /// Waits until the agent has committed something for a feature in its work tree.
     pub fn until_at_work(&self, feature: &str) {
-        let branch = format!("longhaul/{feature}");
         until(&format!("the agent works on {feature}"), || {
-            let log = git(&self.root(), &["log", "--format=%s", &branch]);
-            log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
+            let projects = fs::read_dir(self.home().join("worktrees")).into_iter().flatten().flatten();
+            let mut trees = projects.map(|project| project.path().join(feature));
+            trees.any(|tree| {
+                // Not the repository around it, if there is one.
+                let log = git(&tree, &["--git-dir=.git", "log", "--format=%s"]);
+                log.is_ok_and(|log| log.contains(&format!("{feature}: step")))
+            })
         });
     }
 

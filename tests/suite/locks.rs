@@ -24,10 +24,11 @@ fn locks_in_our_work_trees_and_refs_block_nothing() {
     world.project.until_at_work("parser");
     assert!(run.kill());
     until("its agent is gone", || world.longhaul.left_over().is_empty());
+    let tree = world.longhaul.home().join("worktrees").join(world.project_id()).join("parser");
+    for name in ["HEAD.lock", "index.lock", "ORIG_HEAD.lock", "refs/heads/longhaul/parser.lock"] {
+        fs::write(tree.join(".git").join(name), "").unwrap();
+    }
     let names = [
-        "worktrees/parser/HEAD.lock",
-        "worktrees/parser/index.lock",
-        "worktrees/parser/ORIG_HEAD.lock",
         "refs/heads/longhaul/parser.lock",
         "refs/longhaul/features.lock",
         "packed-refs.lock",

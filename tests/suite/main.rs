@@ -21,6 +21,7 @@ mod names;
 mod parked;
 mod pauses;
 mod pipes;
+mod power_cut;
 mod project_crash;
 mod replay;
 mod rest;

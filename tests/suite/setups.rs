@@ -62,6 +62,11 @@ fn what_is_missing_where_it_is_merged_is_told_to_the_agent() {
     assert_eq!(world.project.marks().len(), 2);
 }
 
+/// Where Longhaul's records of a work tree are.
+fn records_of(world: &World, feature: &str) -> std::path::PathBuf {
+    world.longhaul.home().join("git").join(world.project_id()).join("trees").join(feature)
+}
+
 #[test]
 fn a_work_tree_that_is_made_again_is_set_up() {
     let obeys = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Obeys };
@@ -76,9 +81,9 @@ fn a_work_tree_that_is_made_again_is_set_up() {
         world.longhaul.call(&note).exits(0);
         world.run().exits(0);
     };
-    // Somebody died before that one was made again.
-    world.project.git(&["worktree", "prune"]);
-    world.project.git(&["worktree", "add", "--quiet", "--no-checkout", &tree.to_string_lossy(), "longhaul/parser"]);
+    // A process died while it made that one again.
+    fs::create_dir_all(&tree).unwrap();
+    fs::write(records_of(&world, "parser").join("in-use"), "another process").unwrap();
     fork("session:1");
     assert!(!tree_of(&world, "parser").exists(), "it has landed");
     // And of a run that has landed, whose work tree is closed.
