@@ -28,12 +28,8 @@ fn locks_in_our_work_trees_and_refs_block_nothing() {
     for name in ["HEAD.lock", "index.lock", "ORIG_HEAD.lock", "refs/heads/longhaul/parser.lock"] {
         fs::write(tree.join(".git").join(name), "").unwrap();
     }
-    let names = [
-        "refs/heads/longhaul/parser.lock",
-        "refs/longhaul/features.lock",
-        "packed-refs.lock",
-        "packed-refs.new",
-    ];
+    let names =
+        ["refs/heads/longhaul/parser.lock", "refs/longhaul/features.lock", "packed-refs.lock", "packed-refs.new"];
     for name in names {
         lock(&world, name, Duration::ZERO);
     }

@@ -36,7 +36,8 @@ fn stop_everything(longhaul: &Longhaul) {
             return;
         }
         for process in left {
-            let pid = process.split(' ').next().and_then(|place| place.rsplit('/').next()).unwrap_or_default().to_owned();
+            let pid =
+                process.split(' ').next().and_then(|place| place.rsplit('/').next()).unwrap_or_default().to_owned();
             let _ = Command::new("kill").args(["-9", &pid]).status();
         }
     }
@@ -48,7 +49,11 @@ fn check_repository(project: &Project, cut: u32) {
     assert!(fsck.is_ok(), "after cut {cut}: {fsck:?}");
     let listed = project.git(&["ls-tree", "-r", "-l", "main"]);
     for line in listed.lines() {
-        assert_ne!(line.split_whitespace().nth(3), Some("0"), "after cut {cut}, an empty file is on the target: {line}");
+        assert_ne!(
+            line.split_whitespace().nth(3),
+            Some("0"),
+            "after cut {cut}, an empty file is on the target: {line}"
+        );
     }
 }
 

@@ -12,6 +12,7 @@ mod checkout;
 mod checkpoint;
 mod close;
 mod command;
+mod damage;
 mod files;
 mod found;
 mod guard;
@@ -56,6 +57,7 @@ use longhaul_workflows::contracts::{
 
 pub use back::TakeBack;
 pub use checkpoint::{Keep, Kept};
+pub use damage::{Damage, find_damage, repair};
 pub use found::{commit_files, has_commit, make_repository};
 pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use longhaul_engine::Failure;
 
 use super::command::Git;
+use super::damage::find_damage;
 use super::files;
 use super::left::foreign_lock_at;
 use super::names::{NEXT, ON_THE_WAY, OWN_DIR, PROGRESS_FILE, head_ref};
@@ -66,7 +67,7 @@ impl Checkout {
         let top = PathBuf::from(Git::at(dir).args(["rev-parse", "--show-toplevel"]).text().await?);
         let head = Git::at(&top).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).find().await?;
         if head.is_none() {
-            return Err(Failure::terminal(format!("{} has no commit yet; make a first one", top.display())));
+            return Err(without_commit(&top).await?);
         }
         let in_progress = operation_in(&git_dir(&top).await?);
         Ok(Self { top, in_progress })
@@ -82,6 +83,23 @@ impl Checkout {
             ))),
         }
     }
+}
+
+/// Why HEAD names no commit: there is none yet, or the repository is damaged.
+async fn without_commit(top: &Path) -> Result<Failure, Failure> {
+    let shown = top.display();
+    // Git itself refuses to say which branch it is when its ref is damaged.
+    let head = files::read(&git_dir(top).await?.join("HEAD"))?.unwrap_or_default();
+    let branch = files::shown(head.trim_ascii()).trim_start_matches("ref: ").to_owned();
+    let has_ref = files::is_there(&common_dir(top).await?.join(&branch));
+    let damage = find_damage(top).await?;
+    if damage.is_empty() && !has_ref {
+        return Ok(Failure::terminal(format!("{shown} has no commit yet; make a first one")));
+    }
+    let named = damage.first().map_or(branch, |damage| damage.file().display().to_string());
+    Ok(Failure::terminal(format!(
+        "the repository {shown} is damaged: its HEAD names no commit that can be read ({named}); see `longhaul doctor {shown}`"
+    )))
 }
 
 /// The branch that is checked out; a terminal failure if none is.

@@ -5,6 +5,7 @@
 mod back;
 mod close;
 mod concurrency;
+mod damage;
 mod follow;
 mod head;
 mod killed;

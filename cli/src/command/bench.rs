@@ -1,6 +1,6 @@
 //! `longhaul bench`: what this machine gives, beside what its disk and sled would give alone.
 //!
-//! Four things are measured with the code that also runs projects, in a directory of its own that is removed afterwards:
+//! Five things are measured with the code that also runs projects, in a directory of its own that is removed afterwards:
 //!
 //! 1. **Steps**: runs of ten sequential no-op activities with 100 bytes of input and of output, each durable before the
 //!    next begins, with 1, 16 and 256 of them in flight. Right after each round come the ceilings, with histories of the
@@ -13,6 +13,8 @@
 //! 3. **Waiting**: 10,000 runs that wait for a message, in a new process: with the usual limits, under which most of
 //!    them leave memory, and with all of them in it.
 //! 4. **Scheduler**: a backlog of 100,000 features with 300,000 dependencies, worked off from start to end.
+//! 5. **Feature**: a project of small features, one after the other, with an agent that only writes a file; beside it, a
+//!    shell script that does the same with git alone: a work tree, the agent, a commit, a check, a merge, the check again.
 //!
 //! Absolute figures hold for one machine and one moment; so the targets are ratios, except those of time and memory. A
 //! target that is missed is a finding about the machine and does not change the exit code. `longhaul schema bench` says what
@@ -20,6 +22,7 @@
 
 mod ceiling;
 mod child;
+mod feature;
 mod machine;
 mod open;
 mod place;
@@ -81,5 +84,7 @@ async fn measure(directory: &Path, quick: bool) -> Result<Document> {
     let waiting = waiting::measure(directory, scale).await?;
     term::say("bench: scheduling a backlog");
     let scheduler = tokio::task::spawn_blocking(move || scheduler::measure(scale)).await??;
-    Ok(Document::new(quick, machine::describe(directory), steps, open, waiting, scheduler))
+    term::say("bench: a project of small features");
+    let feature = feature::measure(&directory.join("feature"), quick).await?;
+    Ok(Document::new(quick, machine::describe(directory), steps, open, waiting, scheduler, feature))
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ceiling::Ceiling;
+use super::feature::Overhead;
 use super::machine::Machine;
 use super::open::Opening;
 use super::scheduler::Scheduling;
@@ -27,6 +28,7 @@ pub(in crate::command) struct Document {
     pub(super) open: Opening,
     pub(super) waiting: Waiting,
     pub(super) scheduler: Scheduling,
+    pub(super) feature: Overhead,
     /// How the figures stand to what Longhaul promises of itself.
     pub(super) targets: Vec<Target>,
 }
@@ -80,6 +82,7 @@ impl Document {
         open: Opening,
         waiting: Waiting,
         scheduler: Scheduling,
+        feature: Overhead,
     ) -> Self {
         let targets = targets(&steps, &open, &waiting, &scheduler);
         Self {
@@ -91,6 +94,7 @@ impl Document {
             open,
             waiting,
             scheduler,
+            feature,
             targets,
         }
     }
@@ -143,10 +147,16 @@ mod tests {
         let scheduler = Scheduling { features: 50, dependencies: 150, build_seconds: 0.1, work_off_seconds: 0.2 };
         let steps = vec![Steps { in_flight: 256, of_sled: 0.7, p50_of_sled: 1.6, ..Steps::default() }];
         let machine = machine::describe(std::path::Path::new("/"));
-        let document = Document::new(true, machine, steps, open, waiting, scheduler);
+        let feature = Overhead { features: 5, longhaul_seconds: 2.0, script_seconds: 0.5 };
+        let document = Document::new(true, machine, steps, open, waiting, scheduler, feature);
 
         let text = table::of(&document);
-        for said in ["gone on after 3.50 s", "2 MiB more, peak 90 MiB, with 7 of them", "0.30 s of CPU"] {
+        for said in [
+            "gone on after 3.50 s",
+            "2 MiB more, peak 90 MiB, with 7 of them",
+            "0.30 s of CPU",
+            "400 ms of Longhaul, 100 ms",
+        ] {
             assert!(text.contains(said), "{said}: {text}");
         }
         let given = serde_json::to_value(Titled::of(&document)).unwrap();

@@ -8,7 +8,7 @@ use super::waiting::Held;
 
 /// The whole document as text.
 pub(super) fn of(document: &Document) -> String {
-    let Document { machine, open, waiting, scheduler, .. } = document;
+    let Document { machine, open, waiting, scheduler, feature, .. } = document;
     let mode = match (document.optimised, document.quick) {
         (true, false) => "",
         (true, true) => ", a tenth of the work",
@@ -47,9 +47,15 @@ pub(super) fn of(document: &Document) -> String {
         scheduler.total_seconds(),
         scheduler.build_seconds,
     );
+    let overhead = format!(
+        "{} features, one after the other: {:.0} ms of Longhaul, {:.0} ms of a shell script with git, for each",
+        feature.features,
+        feature.milliseconds_each(feature.longhaul_seconds),
+        feature.milliseconds_each(feature.script_seconds),
+    );
     format!(
         "{head}\n\nSTEPS\n{}\n\nOPEN\n {opening}\n\nWAITING\n {} runs: {}\n {} runs: {}\n\nSCHEDULER\n {scheduling}\n\n\
-         TARGETS\n{}",
+         FEATURE\n {overhead}\n\nTARGETS\n{}",
         steps(document),
         waiting.runs,
         held(&waiting.usual),

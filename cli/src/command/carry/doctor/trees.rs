@@ -27,11 +27,7 @@ pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
         if !needed {
             let shown = tree.display();
             let what = format!("{shown} belongs to no run that goes on; what is uncommitted in it may be wanted");
-            findings.push(Finding::warning(
-                "work tree",
-                what,
-                format!("look at it, then: git worktree remove {shown}"),
-            ));
+            findings.push(Finding::warning("work tree", what, format!("look at it, then: rm -r '{shown}'")));
         }
     }
     findings

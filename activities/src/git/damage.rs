@@ -1,0 +1,131 @@
+//! What a power cut leaves of a repository whose git did not sync: empty objects, refs and indexes. Found, named, and put
+//! right where git holds enough to do so.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::Failure;
+
+use super::command::Git;
+use super::files;
+use super::repository::{common_dir, git_dir};
+
+/// One damaged file of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Damage {
+    /// A loose object without content. Git does not write an object again whose file is there.
+    EmptyObject(PathBuf),
+    /// A ref whose file names no commit.
+    Ref {
+        /// Its full name.
+        name: String,
+        /// Its file.
+        file: PathBuf,
+        /// The last commit of its reflog that can be read.
+        last: Option<String>,
+    },
+    /// The index of a checkout that git cannot read.
+    Index(PathBuf),
+}
+
+impl Damage {
+    /// The damaged file.
+    pub fn file(&self) -> &Path {
+        match self {
+            Self::EmptyObject(file) | Self::Index(file) | Self::Ref { file, .. } => file,
+        }
+    }
+}
+
+/// Looks for damage in the repository of a checkout. Changes nothing.
+///
+/// # Errors
+/// If the directory is in no repository at all.
+pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
+    let common = common_dir(checkout).await?;
+    let mut found: Vec<Damage> = empty_objects(&common.join("objects")).map(Damage::EmptyObject).collect();
+    for (name, file) in loose_refs(&common) {
+        if !names_a_commit(&file) {
+            let last = last_in_reflog(checkout, &common.join("logs").join(&name)).await?;
+            found.push(Damage::Ref { name, file, last });
+        }
+    }
+    let index = git_dir(checkout).await?.join("index");
+    if index.exists() && Git::at(checkout).args(["ls-files", "-z"]).finish().await?.code() != Some(0) {
+        found.push(Damage::Index(index));
+    }
+    Ok(found)
+}
+
+/// Puts one damaged file right: an empty object is removed, a ref goes to the last commit of its reflog, an index is made
+/// from HEAD. Files of the checkout are not touched.
+///
+/// # Errors
+/// Terminal for a ref without a readable commit in its reflog.
+pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
+    match damage {
+        Damage::EmptyObject(file) => files::remove(file),
+        Damage::Ref { name, file, last: Some(commit) } => {
+            files::remove(file)?;
+            let args = ["update-ref", "-m", "longhaul: repair", name, commit];
+            Git::at(checkout).args(args).uninterrupted().run().await.map(drop)
+        }
+        Damage::Ref { name, file, last: None } if name.starts_with("refs/longhaul/") => files::remove(file),
+        Damage::Ref { name, .. } => Err(Failure::terminal(format!(
+            "no commit is known for {name}; choose one with `git fsck --lost-found`, then `git update-ref {name} COMMIT`"
+        ))),
+        Damage::Index(file) => {
+            files::remove(file)?;
+            Git::at(checkout).args(["read-tree", "HEAD"]).run().await?;
+            Git::at(checkout).args(["update-index", "-q", "--refresh"]).finish().await.map(drop)
+        }
+    }
+}
+
+/// The loose objects without content.
+fn empty_objects(objects: &Path) -> impl Iterator<Item = PathBuf> {
+    let is_fan_out = |path: &PathBuf| path.file_name().is_some_and(|name| name.len() == 2);
+    let files = entries(objects).filter(is_fan_out).flat_map(|dir| entries(&dir).collect::<Vec<_>>());
+    files.filter(|file| std::fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0))
+}
+
+/// The refs that have a file of their own, by their full names.
+fn loose_refs(common: &Path) -> Vec<(String, PathBuf)> {
+    let mut open = vec![common.join("refs")];
+    let mut found = Vec::new();
+    while let Some(dir) = open.pop() {
+        for path in entries(&dir) {
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_none_or(|end| end != "lock")
+                && let Ok(name) = path.strip_prefix(common)
+            {
+                found.push((name.to_string_lossy().into_owned(), path.clone()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn names_a_commit(file: &Path) -> bool {
+    let Ok(bytes) = std::fs::read(file) else { return true };
+    let text = bytes.trim_ascii();
+    text.starts_with(b"ref: ") || matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit)
+}
+
+async fn last_in_reflog(checkout: &Path, log: &Path) -> Result<Option<String>, Failure> {
+    let text = files::read(log)?.unwrap_or_default();
+    let text = files::shown(&text);
+    for line in text.lines().rev() {
+        let Some(commit) = line.split(' ').nth(1).filter(|commit| matches!(commit.len(), 40 | 64)) else { continue };
+        let readable = Git::at(checkout).args(["cat-file", "-e", &format!("{commit}^{{tree}}")]).finish().await?;
+        if readable.code() == Some(0) {
+            return Ok(Some(commit.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+}
