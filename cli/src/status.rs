@@ -39,6 +39,9 @@ pub(crate) struct StatusDocument {
     pub(crate) stuck: Vec<StuckRun>,
     /// How many runs of it have something to do now.
     pub(crate) active_runs: usize,
+    /// The failure of the machine that the run of the project waits out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) machine: Option<String>,
     pub(crate) counts: Counts,
     pub(crate) features: Vec<FeatureLine>,
 }
@@ -102,6 +105,9 @@ pub(crate) struct FeatureLine {
     pub(crate) commit: Option<String>,
     /// Whether its run can go on only when a person does something.
     pub(crate) needs_person: bool,
+    /// The failure of the machine that its run waits out: a full disk, no descriptors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) machine: Option<String>,
     /// The feature that was taken back since this one passed, on which it depends.
     #[serde(default)]
     pub(crate) invalidated: Option<String>,
@@ -152,6 +158,7 @@ pub(crate) async fn of_project(
         synced: String::new(),
         stuck: stuck_below(project, stuck),
         active_runs: usize::from(standing.is_active),
+        machine: standing.machine.clone(),
         counts: Counts::default(),
         features: Vec::new(),
     };
@@ -190,6 +197,7 @@ pub(crate) fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> S
         synced: String::new(),
         stuck: Vec::new(),
         active_runs: 0,
+        machine: None,
         counts: Counts::default(),
         features: Vec::new(),
     };
@@ -280,6 +288,7 @@ impl FeatureLine {
             waiting_for: Vec::new(),
             commit: None,
             needs_person: false,
+            machine: None,
             invalidated: None,
         }
     }
@@ -322,6 +331,10 @@ async fn line(
     }
     let Some(summary) = store.summary(run).await? else { return Ok((line, true)) };
     let standing = standing(store, run, &summary, stuck, is_running).await?;
+    if let Some(cause) = &standing.machine {
+        line.reason = Some(format!("waiting: {cause}"));
+        line.machine = standing.machine;
+    }
     if let Some(reason) = standing.needs_person {
         line.reason = Some(reason);
         line.needs_person = true;
@@ -371,6 +384,8 @@ struct Standing {
     /// What it was told, and is done before all else.
     told: Option<String>,
     needs_person: Option<String>,
+    /// The failure of the machine that it waits out.
+    machine: Option<String>,
 }
 
 async fn standing(
@@ -398,10 +413,14 @@ async fn standing(
     let works = match &summary.status {
         Status::Running => true,
         // What is in its mailbox is taken by what waits, even if nobody has told it yet.
-        Status::Waiting { until } => until.is_some() || (is_running && pending.is_something),
+        Status::Waiting { until, .. } => until.is_some() || (is_running && pending.is_something),
         _ => false,
     };
     let told = if pending.decides() { pending.words(is_running) } else { None };
     let needs_person = is_stuck.clone().or(parked).or(by_whom);
-    Ok(Standing { is_active: works && is_stuck.is_none(), paused, told, needs_person })
+    let machine = match &summary.status {
+        Status::Waiting { machine, .. } if is_stuck.is_none() => machine.clone(),
+        _ => None,
+    };
+    Ok(Standing { is_active: works && is_stuck.is_none(), paused, told, needs_person, machine })
 }

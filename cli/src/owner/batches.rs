@@ -108,8 +108,7 @@ impl Desk {
 
     /// Waits for a run that was told to end, so that it can be started again.
     async fn let_end(&self, run: &RunId) -> Result<(), StoreError> {
-        let ends =
-            |message: &Message| matches!(message.body, MessageBody::Cancel(_)) || message.body.as_terminate().is_some();
+        let ends = |message: &Message| matches!(message.body, MessageBody::Cancel(_) | MessageBody::Terminate(_));
         for _ in 0..100 {
             if !self.store.mailbox(run).await?.iter().any(ends) {
                 break;

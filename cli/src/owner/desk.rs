@@ -213,7 +213,7 @@ impl Desk {
             Ask::Steer { target, order, request, dry_run } => self.steer(&target, &order, &request, dry_run).await,
             Ask::Select { filters } => self.select(&filters).await,
             Ask::Signal { run, name, payload, request } => {
-                self.signal(run, MessageBody::signed(name, payload, request)).await
+                self.signal(run, MessageBody::signal_by(name, Payload::of(&payload), request)).await
             }
             Ask::Again { again } => self.again(again).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,

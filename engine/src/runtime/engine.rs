@@ -109,7 +109,7 @@ impl Engine {
         for (run, summary) in shared.store.runs(root).await? {
             match summary.status {
                 Status::Running | Status::Parked(_) => shared.wake(run),
-                Status::Waiting { until: Some(until) } => shared.timers.add(until, run),
+                Status::Waiting { until: Some(until), .. } => shared.timers.add(until, run),
                 _ => {}
             }
         }
@@ -181,7 +181,7 @@ impl Engine {
 
     /// Puts a signal into a run's mailbox. `false`: the run is over.
     pub async fn signal(&self, to: &RunId, name: &str, payload: Payload) -> Result<bool, StoreError> {
-        self.deliver(to, MessageBody::Signal { name: name.into(), payload, from: None }).await
+        self.deliver(to, MessageBody::signal(name, payload)).await
     }
 
     /// Puts a message into a run's mailbox. `false`: the run is over.
