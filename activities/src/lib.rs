@@ -3,6 +3,7 @@
 pub mod checks;
 pub mod files;
 pub mod git;
+mod machine;
 pub mod process;
 pub mod project;
 pub mod session;

@@ -241,6 +241,13 @@ impl StatusDocument {
         self.count();
     }
 
+    /// The failure of the machine that all waits for that is under way: its first line. `None`: something else goes on.
+    pub(crate) fn machine_wait(&self) -> Option<&str> {
+        let causes = self.features.iter().filter_map(|line| line.machine.as_deref()).chain(self.machine.as_deref());
+        let is_all = self.active_runs > 0 && causes.clone().count() == self.active_runs;
+        causes.clone().next().filter(|_| is_all).and_then(|cause| cause.lines().next())
+    }
+
     /// Whether there is something to do that needs no person.
     fn is_unfinished(&self) -> bool {
         let is_open = |line: &FeatureLine| matches!(line.status, FeatureStatus::Pending | FeatureStatus::InProgress);

@@ -156,18 +156,20 @@ impl CallState {
         }
     }
 
-    /// Applies the failure of an attempt. A failure of the machine gives the attempt back.
+    /// Applies the failure of an attempt. One of the machine gives the attempt back, and leaves open whether a guarded
+    /// one had an effect.
     pub(crate) fn record_failure(&mut self, attempt: u32, failure: Failure, retry_at: Option<DateTime<Utc>>) {
-        self.unknown = false;
         self.retry_at = retry_at;
+        if failure.kind == FailureKind::Machine {
+            self.attempts = attempt.saturating_sub(1);
+            self.machine_failures += 1;
+            return;
+        }
         self.attempts = attempt;
-        match failure.kind {
-            FailureKind::Machine => {
-                self.attempts = attempt.saturating_sub(1);
-                self.machine_failures += 1;
-            }
-            FailureKind::RateLimited { .. } => self.machine_failures = 0,
-            _ => (self.failed, self.machine_failures) = (self.failed + 1, 0),
+        self.machine_failures = 0;
+        self.unknown = false;
+        if !matches!(failure.kind, FailureKind::RateLimited { .. }) {
+            self.failed += 1;
         }
         if retry_at.is_none() {
             self.result = Some(Err(failure));

@@ -121,7 +121,8 @@ fn machine_fails(times: u32, counts: &Counts) -> Handlers {
 async fn failures_of_the_machine_have_delays_of_their_own_and_cost_no_attempt() {
     for workflow in ["step", "deed"] {
         let counts = Counts::default();
-        let mut world = world(MemoryStore::new(), machine_fails(9, &counts)).await;
+        let handlers = || machine_fails(9, &counts);
+        let mut world = world(MemoryStore::new(), handlers()).await;
         world.start("r", workflow).await;
         for (failed, delay) in (1..).zip([1, 2, 4, 8, 16, 32, 60, 60, 60]) {
             let due = world.clock.now() + chrono::Duration::seconds(delay);
@@ -129,9 +130,10 @@ async fn failures_of_the_machine_have_delays_of_their_own_and_cost_no_attempt() 
             until("it waits", async || world.memory.summary(&id("r")).await.unwrap().unwrap().status == waiting).await;
             assert_eq!(counts.of("r"), failed, "{workflow}");
             if failed == 3 {
-                // The delay is durable.
+                // Another process tries at once, and goes on with the delays.
                 world.engine.stop().await;
-                world = World { engine: world.reopened(machine_fails(9, &counts)).await, ..world };
+                world = World { engine: world.reopened(handlers()).await, ..world };
+                continue;
             }
             world.clock.advance(delay - 1);
             assert_eq!(counts.of("r"), failed, "it is not due yet");
@@ -140,6 +142,39 @@ async fn failures_of_the_machine_have_delays_of_their_own_and_cost_no_attempt() 
         assert_eq!(world.result("r").await, "attempt 1", "{workflow}");
         world.engine.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_probe_that_the_machine_fails_is_made_again_and_parks_nothing() {
+    let world = world(
+        MemoryStore::new(),
+        Handlers::new().with::<Deed>(Hands::<Deed>::new(&Counts::default(), |_, this| async move {
+            this.cancelled().await;
+            Err(Failure::cancelled())
+        })),
+    )
+    .await;
+    world.start("r", "deed").await;
+    world.events("r", 2).await;
+    world.engine.stop().await;
+    let (counts, probes) = (Counts::default(), Counts::default());
+    let asked = probes.clone();
+    let probe = move |_| {
+        asked.add("r");
+        if asked.of("r") < 3 { Probe::Machine("no file descriptors left".into()) } else { Probe::NotLanded }
+    };
+    let deed =
+        Hands::<Deed>::new(&counts, |_, this| async move { Ok(format!("attempt {}", this.number)) }).probed(probe);
+    let world = World { engine: world.reopened(Handlers::new().with::<Deed>(deed)).await, ..world };
+    for (asked, delay) in [(1, 1), (2, 2)] {
+        world.events("r", 2 + asked as usize).await;
+        assert_eq!((probes.of("r"), counts.of("r")), (asked, 0));
+        let status = world.memory.summary(&id("r")).await.unwrap().unwrap().status;
+        assert!(matches!(status, Status::Waiting { machine: Some(_), .. }), "{status:?}");
+        world.clock.advance(delay);
+    }
+    assert_eq!(world.result("r").await, "attempt 2", "the one that was cut was the first");
+    world.engine.stop().await;
 }
 
 #[tokio::test]

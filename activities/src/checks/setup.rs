@@ -14,7 +14,7 @@ use crate::git::{GitHandlers, Wanted};
 use crate::process::{Environment, Limits, Runner, Spec};
 use crate::project::settings;
 
-use super::{ChecksHandler, REMEDY, evidence, git, worktree};
+use super::{ChecksHandler, REMEDY, evidence, git, not_for_want_of_space, worktree};
 
 /// Brings work trees to where an agent or a check can work in them.
 #[derive(Debug, Clone)]
@@ -116,6 +116,7 @@ impl SetUp {
         };
         self.git.begin_setup(wanted.project, path).await?;
         let finished = self.runner.run(&spec, attempt).await?;
+        not_for_want_of_space(&spec, &finished)?;
         Ok(Some(evidence("setup", &command, &commit, finished)))
     }
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 use longhaul_engine::Failure;
 
 use crate::git::{Git, clear_left};
+use crate::machine;
 
 /// What git prints in a work tree. A check may have left anything there, so no failure is for good.
 pub(crate) async fn git(worktree: &Path, args: &[&str]) -> Result<String, Failure> {
-    Git::at(worktree).args(args).text().await.map_err(|failure| Failure::retryable(failure.message))
+    Git::at(worktree).args(args).text().await.map_err(machine::worth_another_try)
 }
 
 /// Where a work tree stands before checks are run in it, and shall stand after.

@@ -7,6 +7,7 @@ use longhaul_engine::Failure;
 use longhaul_workflows::contracts::SessionInput;
 
 use crate::checks::git;
+use crate::machine::{self, Doing};
 
 const NAME: &str = "claude-progress.txt";
 
@@ -18,7 +19,8 @@ pub(super) async fn bring(input: &SessionInput, root: &Path) -> Result<(), Failu
         return Ok(());
     }
     copy(&from, worktree).map_err(|error| {
-        Failure::retryable(format!("{} cannot be copied into {}: {error}", from.display(), worktree.display()))
+        let message = format!("{} cannot be copied into {}: {error}", from.display(), worktree.display());
+        machine::failure(&error, Doing::Files, worktree, message, Failure::retryable)
     })
 }
 

@@ -58,10 +58,15 @@ impl Life {
     ) -> Result<Vec<Result<Payload, Failure>>, Stop> {
         self.write_all().await?;
         let count = calls.0.len();
+        let mut states = states.unwrap_or_else(|| vec![CallState::default(); count]);
+        // A life that begins tries at once what the machine could not do for the last one: it may be mended.
+        for state in states.iter_mut().filter(|state| state.machine_failures > 0) {
+            state.retry_at = None;
+        }
         let mut round = Round {
             number,
             calls,
-            states: states.unwrap_or_else(|| vec![CallState::default(); count]),
+            states,
             cancels: vec![None; count],
             entering: BTreeSet::new(),
             pieces: FuturesUnordered::new(),
@@ -144,7 +149,7 @@ impl Life {
         let input = call.input.clone();
         let (pools, pool, run) = (self.shared.pools.clone(), call.policy.pool, self.run.clone());
         let piece: BoxFuture<'static, (usize, Piece)> = if round.states[index].unknown {
-            let attempt = self.attempt(round, index, round.states[index].attempts, listen);
+            let attempt = self.attempt(round, index, round.states[index].attempts.max(1), listen);
             Box::pin(async move { (index, Piece::Probed(attempt::probe(handler, input, attempt).await)) })
         } else if pool.is_some() || call.policy.effect == Effect::Guarded {
             round.entering.insert(index);
@@ -205,6 +210,10 @@ impl Life {
                         Ok(())
                     }
                     Probe::Unknown(reason) => self.park(round, index, reason).await,
+                    // Recorded as the attempt that could not begin.
+                    Probe::Machine(reason) => {
+                        self.record_result(round, index, attempt + 1, Err(Failure::machine(reason))).await
+                    }
                 }
             }
         }
@@ -254,7 +263,10 @@ impl Life {
         tracing::debug!(run = %self.run, activity = name, attempt, ?retry_at, %failure, "attempt failed");
         let kind = EventKind::ActivityFailed { slot, name, input, attempt, failure: failure.clone(), retry_at };
         self.commit(vec![kind], |_| ()).await?;
+        // A machine that failed in the middle does not know either: the world is asked before the next attempt.
+        let unknown = call.policy.effect == Effect::Guarded && failure.kind == FailureKind::Machine;
         round.states[index].record_failure(attempt, failure, retry_at);
+        round.states[index].unknown |= unknown;
         Ok(())
     }
 

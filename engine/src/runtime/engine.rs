@@ -108,7 +108,8 @@ impl Engine {
         shared.adopt(root);
         for (run, summary) in shared.store.runs(root).await? {
             match summary.status {
-                Status::Running | Status::Parked(_) => shared.wake(run),
+                // What the machine could not do for another process is tried at once: it may be mended.
+                Status::Running | Status::Parked(_) | Status::Waiting { machine: Some(_), .. } => shared.wake(run),
                 Status::Waiting { until: Some(until), .. } => shared.timers.add(until, run),
                 _ => {}
             }
