@@ -56,6 +56,9 @@ pub(crate) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bo
     if watched.has_waited_for_machine(document) {
         return true;
     }
+    if document.is_over {
+        return document.active_runs == 0;
+    }
     let followed = !document.synced.is_empty() && document.synced >= watched.sync;
     if followed && matches!(document.phase, ShownPhase::Idle | ShownPhase::Halted) {
         // What has just said so may still be at its last step: it is left waiting, not in the middle of something.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use longhaul_engine::{EventStore, Request, RunId, Status, Stop, StoreError, Summary};
+use longhaul_engine::{EventKind, EventStore, Request, RunId, Status, Stop, StoreError, Summary};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
@@ -26,7 +26,10 @@ pub(crate) struct StatusDocument {
     pub(crate) phase: ShownPhase,
     /// Whether a process runs it now.
     pub(crate) is_running: bool,
-    /// Who paused or halted it, and why.
+    /// Whether its run is over: terminated, or failed. `longhaul run` begins it again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_over: bool,
+    /// Who paused, halted or terminated it, and why.
     #[schemars(with = "Option<crate::look::why::Asked>")]
     pub(crate) stopped_by: Option<Request>,
     /// What is wrong with its list or settings.
@@ -152,6 +155,7 @@ pub(crate) async fn of_project(
         target: String::new(),
         phase: ShownPhase::New,
         is_running,
+        is_over: summary.status.is_terminal(),
         stopped_by: None,
         problem: None,
         waits_on_next: None,
@@ -176,6 +180,9 @@ pub(crate) async fn of_project(
     if is_changed && document.phase == ShownPhase::Idle && document.is_unfinished() {
         document.phase = ShownPhase::Working;
     }
+    if document.is_over {
+        document.take_end(store, project, &summary).await?;
+    }
     if let Some(request) = standing.paused {
         document.phase = ShownPhase::Paused;
         document.stopped_by = Some(request);
@@ -191,6 +198,7 @@ pub(crate) fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> S
         target: loaded.target.clone(),
         phase: ShownPhase::New,
         is_running: false,
+        is_over: false,
         stopped_by: None,
         problem: None,
         waits_on_next: None,
@@ -206,6 +214,19 @@ pub(crate) fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> S
 }
 
 impl StatusDocument {
+    /// How the run of the project ended.
+    async fn take_end(&mut self, store: &dyn EventStore, project: &RunId, summary: &Summary) -> Result<(), StoreError> {
+        self.phase = ShownPhase::Halted;
+        match store.read(project, summary.origin).await?.pop().map(|event| event.kind) {
+            Some(EventKind::RunTerminated(request)) => self.stopped_by = Some(request),
+            Some(EventKind::RunFailed { failure }) => {
+                self.stuck.push(StuckRun { run: project.clone(), reason: failure.message, has_diverged: false });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn take_view(&mut self, view: ProjectView) {
         self.root = view.root;
         self.target = view.target;

@@ -121,6 +121,21 @@ async fn orders_do_not_queue_behind_a_message_that_stops_the_workflow() {
 }
 
 #[tokio::test]
+async fn a_run_that_is_started_again_hears_nothing_of_what_ended_it() {
+    let memory = MemoryStore::new();
+    let engine = engine(&memory, strict(), &Counts::default()).await;
+    engine.start(new_run("r", "strict", "")).await.unwrap();
+    engine.signal(&id("r"), "number", Payload::of("poison")).await.unwrap();
+    until("it is stuck", async || engine.stuck().contains_key(&id("r"))).await;
+    engine.deliver(&id("r"), terminate()).await.unwrap();
+    assert_eq!(engine.outcome(&id("r")).await, Ok(Outcome::Cancelled));
+    engine.restart(new_run("r", "strict", "")).await.unwrap();
+    until("it waits", async || shape(&memory, "r").await.ends_with(&["MessageAwaited".into()])).await;
+    assert!(engine.stuck().is_empty());
+    engine.stop().await;
+}
+
+#[tokio::test]
 async fn a_request_that_comes_while_a_run_gets_stuck_is_followed() {
     let memory = MemoryStore::new();
     let (asked, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));

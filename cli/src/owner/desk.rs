@@ -269,7 +269,11 @@ impl Desk {
         let input = Payload::of(&ProjectInput { project: project.clone(), memory: None });
         let workflow = ProjectWorkflow::NAME.into();
         let new = NewRun { run: run.clone(), workflow, input, labels: terms.labels.clone() };
-        if engine.start(new).await? == Started::Joined && !terms.labels.is_empty() {
+        let started = engine.start(new.clone()).await?;
+        if started == Started::Over || (started == Started::Joined && self.is_ending(&run).await?) {
+            self.begin_again(engine, &project, new).await?;
+        }
+        if started != Started::New && !terms.labels.is_empty() {
             engine.signal(&run, signal::LABEL, Payload::of(&terms.labels)).await?;
         }
         if !terms.overrides.is_empty() {

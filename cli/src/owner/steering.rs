@@ -159,7 +159,7 @@ fn is_project(summary: &Summary) -> bool {
 /// What the workflow of a project has to know.
 fn told_to_project(order: &Order, request: &Request) -> Option<(&'static str, Payload)> {
     match order {
-        Order::Cancel | Order::Terminate => Some((signal::HALT, Payload::of(request))),
+        Order::Cancel => Some((signal::HALT, Payload::of(request))),
         Order::Resume => Some((signal::SYNC, Payload::of(&uuid::Uuid::now_v7().to_string()))),
         _ => None,
     }

@@ -137,7 +137,8 @@ impl Engine {
         Ok(if over { Started::Over } else { Started::Joined })
     }
 
-    /// Starts a run that is over again, with fresh input, under the same id.
+    /// Starts a run that is over again, with fresh input, under the same id. What is left of its mail is discarded: it was
+    /// for the run that ended, and may be what ended it.
     pub async fn restart(&self, new: NewRun) -> Result<(), StoreError> {
         let unknown = || StoreError::UnknownRun(new.run.clone());
         let mut summary = self.0.store.summary(&new.run).await?.ok_or_else(unknown)?;
@@ -146,6 +147,7 @@ impl Engine {
         summary.apply(&event);
         let mut commit = Commit::of(new.run.clone(), vec![event]);
         commit.summary = Some(summary);
+        commit.consumed = self.0.store.mailbox(&new.run).await?.into_iter().map(|message| message.seq).collect();
         self.0.record(commit).await?;
         self.0.wake(new.run);
         Ok(())
@@ -187,6 +189,10 @@ impl Engine {
 
     /// Puts a message into a run's mailbox. `false`: the run is over.
     pub async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
+        if matches!(body, MessageBody::Terminate(_)) {
+            // It ends now, whatever kept it from going on; if it cannot, it is stuck again.
+            self.0.stuck().remove(to);
+        }
         let delivery = Delivery { to: to.clone(), at: self.0.clock.now(), body };
         self.0.deliver(delivery).await
     }
