@@ -84,7 +84,7 @@ fn without_number(line: &str) -> &str {
 /// Whether the disk of a place is full, in words: programs that fail there may say anything, or nothing.
 pub(crate) fn full(place: &Path) -> Option<String> {
     let disk = nix::sys::statvfs::statvfs(place).ok()?;
-    let free = u64::from(disk.blocks_available()).saturating_mul(u64::from(disk.fragment_size()));
+    let free = disk.blocks_available().saturating_mul(disk.fragment_size());
     let has_no_files = disk.files() > 0 && disk.files_available() == 0;
     // A file system of no size at all keeps nothing: it cannot be full.
     let is_full = disk.blocks() > 0 && (free < LITTLE || has_no_files);

@@ -76,7 +76,7 @@ impl Replay {
             return Ok(Step::Perform { number, progress: None });
         };
         if recorded != number {
-            return Err(differs(verb, group.first(), |_| format!("command {recorded} after command {number}")));
+            return Err(differs(verb, group.first(), |_| format!("command {recorded} after command {number}")).into());
         }
         self.next += 1;
         if let Some(EventKind::CancelDelivered { digest, .. }) = group.last().map(|event| &event.kind) {
@@ -89,16 +89,16 @@ impl Replay {
             Ok(Record::UnderWay(progress)) => match self.groups.front() {
                 None => Ok(Step::Perform { number, progress: Some(progress) }),
                 // A command under way is the last one of its history.
-                Some((_, next)) => Err(differs(verb, next.first(), describe::recorded)),
+                Some((_, next)) => Err(differs(verb, next.first(), describe::recorded).into()),
             },
-            Err(event) => Err(differs(verb, Some(&event), describe::recorded)),
+            Err(event) => Err(differs(verb, Some(&event), describe::recorded).into()),
         }
     }
 
     /// Compares the end of the workflow with the history: nothing is left.
     pub(crate) fn end(&self, how: &str) -> Result<(), Box<Diverged>> {
         let Some(event) = self.groups.front().and_then(|(_, group)| group.first()) else { return Ok(()) };
-        Err(diverged(event, &describe::recorded(&event.kind), &format!("end: {how}")))
+        Err(diverged(event, &describe::recorded(&event.kind), &format!("end: {how}")).into())
     }
 
     /// Remembers a version that was marked just now.
@@ -136,15 +136,15 @@ fn cancelled_step<V: Verb>(
     if !begun.is_empty()
         && let Err(event) = verb.read(begun)
     {
-        return Err(differs(verb, Some(&event), describe::recorded));
+        return Err(differs(verb, Some(&event), describe::recorded).into());
     }
     if verb.digest() != recorded {
-        return Err(differs(verb, cancelled, describe::recorded));
+        return Err(differs(verb, cancelled, describe::recorded).into());
     }
     Ok(Step::Cancelled)
 }
 
-fn differs<V: Verb>(verb: &V, event: Option<&Event>, recorded: impl Fn(&EventKind) -> String) -> Box<Diverged> {
+fn differs<V: Verb>(verb: &V, event: Option<&Event>, recorded: impl Fn(&EventKind) -> String) -> Diverged {
     // A group is never empty: it is made of its events.
     let event = event.expect("a recorded command has an event");
     let asked = match &event.kind {
@@ -154,9 +154,9 @@ fn differs<V: Verb>(verb: &V, event: Option<&Event>, recorded: impl Fn(&EventKin
     diverged(event, &recorded(&event.kind), &asked)
 }
 
-fn diverged(event: &Event, recorded: &str, asked: &str) -> Box<Diverged> {
+fn diverged(event: &Event, recorded: &str, asked: &str) -> Diverged {
     let (recorded, asked) = difference(recorded, asked);
-    Box::new(Diverged { position: event.position, recorded, asked })
+    Diverged { position: event.position, recorded, asked }
 }
 
 #[cfg(test)]

@@ -422,7 +422,7 @@ impl Verb for MarkVersion {
 }
 
 /// A message, or none; `None` is any other event, also a message that is not for a workflow.
-fn received(kind: &EventKind) -> Option<Option<Received>> {
+fn received(kind: &EventKind) -> Option<<Receive as Verb>::Answer> {
     match kind {
         EventKind::MessageReceived { message: None, .. } => Some(None),
         EventKind::MessageReceived { message: Some(message), .. } => Received::of(&message.body).map(Some),

@@ -145,7 +145,11 @@ impl Runner {
         self.spawn(spec, key, output).map_err(|error| {
             let message = format!("the supervisor {supervisor} cannot be started: {error}");
             machine::failure(&error, Doing::Fork, &self.data_dir, message, |message| match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Failure::terminal(message),
+                // It is Longhaul itself: an upgrade that is under way, say. The work has no part in it.
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
+                    Failure::machine(format!("{message}; install longhaul again"))
+                }
+                io::ErrorKind::ArgumentListTooLong => Failure::terminal(message),
                 _ => Failure::retryable(message),
             })
         })

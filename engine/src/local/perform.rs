@@ -109,17 +109,16 @@ impl Performer<Receive> for Life {
         verb: Receive,
         progress: Option<Option<DateTime<Utc>>>,
     ) -> Result<Option<Received>, Stop> {
-        let deadline = match progress {
-            Some(deadline) => deadline,
-            None => {
-                self.follow_orders(number, &verb).await?;
-                if let Some(received) = self.take_message(number).await? {
-                    return Ok(Some(received));
-                }
-                let deadline = verb.timeout.map(|timeout| later(self.shared.clock.now(), timeout));
-                self.commit(vec![EventKind::MessageAwaited { command: number, deadline }], |_| ()).await?;
-                deadline
+        let deadline = if let Some(deadline) = progress {
+            deadline
+        } else {
+            self.follow_orders(number, &verb).await?;
+            if let Some(received) = self.take_message(number).await? {
+                return Ok(Some(received));
             }
+            let deadline = verb.timeout.map(|timeout| later(self.shared.clock.now(), timeout));
+            self.commit(vec![EventKind::MessageAwaited { command: number, deadline }], |_| ()).await?;
+            deadline
         };
         loop {
             self.inbox.look();
@@ -166,14 +165,13 @@ impl Performer<SendSignal> for Life {
 
 impl Performer<Sleep> for Life {
     async fn perform(&mut self, number: u32, verb: Sleep, progress: Option<DateTime<Utc>>) -> Result<(), Stop> {
-        let fire_at = match progress {
-            Some(fire_at) => fire_at,
-            None => {
-                self.follow_orders(number, &verb).await?;
-                let fire_at = later(self.shared.clock.now(), verb.0);
-                self.commit(vec![EventKind::TimerStarted { command: number, fire_at }], |_| ()).await?;
-                fire_at
-            }
+        let fire_at = if let Some(fire_at) = progress {
+            fire_at
+        } else {
+            self.follow_orders(number, &verb).await?;
+            let fire_at = later(self.shared.clock.now(), verb.0);
+            self.commit(vec![EventKind::TimerStarted { command: number, fire_at }], |_| ()).await?;
+            fire_at
         };
         while self.shared.clock.now() < fire_at {
             self.inbox.look();
