@@ -32,7 +32,7 @@ fn own(args: &[OsString]) -> ExitCode {
         limits: Limits::default(),
         remedy: "",
     };
-    let attempt = Attempt::detached(RunId::new("owned").expect("a good id"), Slot { command: 0, call: 0 });
+    let attempt = Attempt::detached(RunId::new("owned").expect("a good id"), Slot::only(0));
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let runner = Runner::new(data_dir, supervisor);
     let finished = runtime.block_on(runner.run(&spec, &attempt)).expect("the script runs");

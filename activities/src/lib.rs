@@ -4,6 +4,7 @@ pub mod checks;
 mod disk;
 pub mod files;
 pub mod git;
+mod machine;
 pub mod process;
 pub mod project;
 pub mod session;

@@ -10,6 +10,7 @@ use longhaul_workflows::contracts::{LoadBacklog, LoadInput, LoadedBacklog};
 use longhaul_workflows::settings::Settings;
 
 use crate::git;
+use crate::machine;
 
 /// The settings file of a project.
 pub const SETTINGS_FILE: &str = "longhaul.toml";
@@ -113,6 +114,9 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::terminal(format!("cannot read {}: {error}", path.display()))),
+        Err(error) => {
+            let message = format!("cannot read {}: {error}", path.display());
+            Err(machine::failure(&error, machine::Doing::Files, path, message, Failure::terminal))
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use longhaul_engine::{Failure, FailureKind};
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
@@ -64,6 +66,12 @@ impl std::error::Error for Complaint {}
 /// An error of whoever gave the command: exit code 2.
 pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
     Complaint { exit: Exit::Usage, message: message.to_string() }.into()
+}
+
+/// An error before anything was begun: of the machine, exit code 4; else of whoever gave the command.
+pub(crate) fn failed(failure: Failure) -> anyhow::Error {
+    let exit = if failure.kind == FailureKind::Machine { Exit::Operational } else { Exit::Usage };
+    Complaint { exit, message: failure.message }.into()
 }
 
 #[cfg(test)]

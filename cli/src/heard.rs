@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use longhaul_engine::{EventStore, Message, Payload, RunId, Signal, StoreError};
+use longhaul_engine::{EventStore, Message, MessageBody, Payload, RunId, StoreError};
 use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::project::{BacklogView, FeatureView, Forked, Unblock, signal};
 
@@ -23,17 +23,17 @@ impl Features {
         let listed = listed.map(|backlog| backlog.features).unwrap_or_default();
         let mut features = Self { views: said(&published), published, is_changed: false };
         for message in &mail {
-            if let Some(signal) = message.body.as_signal() {
-                features.hear(project, &listed, &signal);
+            if let MessageBody::Signal { name, payload, .. } = &message.body {
+                features.hear(project, &listed, name, payload);
             }
         }
         Ok(features)
     }
 
-    fn hear(&mut self, project: &RunId, listed: &[Feature], heard: &Signal) {
-        match heard.name.as_str() {
+    fn hear(&mut self, project: &RunId, listed: &[Feature], name: &str, payload: &Payload) {
+        match name {
             Forked::SIGNAL => {
-                let Ok(forked) = heard.payload.read::<Forked>() else { return };
+                let Ok(forked) = payload.read::<Forked>() else { return };
                 self.set(&forked.feature, FeatureStatus::InProgress, None);
                 if let Some(view) = self.views.get_mut(forked.feature.as_str()) {
                     view.run = RunId::new(format!("{project}/{}/{}", forked.feature, forked.run)).ok();
@@ -43,14 +43,14 @@ impl Features {
                 self.invalidate_below(&forked.feature, listed);
             }
             signal::UNBLOCK => {
-                let Ok(unblock) = heard.payload.read::<Unblock>() else { return };
+                let Ok(unblock) = payload.read::<Unblock>() else { return };
                 let feature = unblock.feature();
                 if self.views.get(feature.as_str()).is_some_and(|view| view.status == FeatureStatus::Blocked) {
                     self.set(feature, FeatureStatus::Pending, None);
                 }
             }
             signal::BLOCK => {
-                if let Ok((feature, reason)) = heard.payload.read::<(FeatureId, String)>() {
+                if let Ok((feature, reason)) = payload.read::<(FeatureId, String)>() {
                     self.set(&feature, FeatureStatus::Blocked, Some(reason));
                 }
             }

@@ -44,14 +44,9 @@ impl Pending {
     }
 
     fn hear(&mut self, body: MessageBody) {
-        if let Some(request) = body.as_terminate() {
-            self.end = Some((End::Terminated, request));
-            return;
-        }
-        if let Some(signal) = body.as_signal().filter(|signal| signal.name == Approval::SIGNAL) {
-            self.answer = signal.payload.read().ok();
-        }
         match body {
+            MessageBody::Signal { name, payload, .. } if name == Approval::SIGNAL => self.answer = payload.read().ok(),
+            MessageBody::Terminate(request) => self.end = Some((End::Terminated, request)),
             MessageBody::Pause(request) => self.pause = Some(Pause::Asked(request)),
             MessageBody::Resume(_) => self.pause = Some(Pause::Lifted),
             MessageBody::Reconcile { landed, request, .. } => self.settled = Some((landed, request)),

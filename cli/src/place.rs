@@ -7,7 +7,7 @@ use longhaul_activities::git;
 use longhaul_engine::RunId;
 use longhaul_workflows::contracts::ProjectRef;
 
-use crate::exit::usage;
+use crate::exit::{failed, usage};
 
 /// The data directory: the flag or `LONGHAUL_HOME`, else `longhaul` in the XDG data directory.
 pub(crate) fn data_dir(flag: Option<&Path>) -> Result<PathBuf> {
@@ -44,8 +44,8 @@ pub(crate) struct Project {
 impl Project {
     /// The project that a directory is in.
     pub(crate) async fn at(dir: &Path) -> Result<Self> {
-        let root = git::Checkout::containing(dir).await.map_err(usage)?.top;
-        let id = git::project_id(&root).await.map_err(usage)?;
+        let root = git::Checkout::containing(dir).await.map_err(failed)?.top;
+        let id = git::project_id(&root).await.map_err(failed)?;
         Ok(Self { id: RunId::new(id).map_err(usage)?, root })
     }
 

@@ -10,22 +10,55 @@ use crate::status::{FeatureLine, ShownPhase, StatusDocument};
 /// How long nothing may be active before a project that cannot go on counts as settled.
 const QUIET: Duration = Duration::from_secs(1);
 
+/// How long a project may wait for nothing but the machine before it counts as settled.
+const MACHINE_WAIT: Duration = Duration::from_mins(5);
+
+/// How long something else must happen in a project before that wait is counted anew: an attempt of a guarded activity
+/// is recorded as running until the machine fails it again.
+const ATTEMPT: Duration = Duration::from_secs(10);
+
 /// A project that is being watched.
 pub(crate) struct Watched {
     pub(crate) id: RunId,
     /// The sync that was asked for; empty: any.
     sync: String,
     quiet_since: Option<Instant>,
+    /// Since when it waits for nothing but the machine, and when that was seen last.
+    machine: Option<(Instant, Instant)>,
 }
 
 impl Watched {
     pub(crate) fn new(id: RunId, sync: String) -> Self {
-        Self { id, sync, quiet_since: None }
+        Self { id, sync, quiet_since: None, machine: None }
+    }
+
+    /// Whether it has waited for nothing but the machine for as long as anybody waits for that.
+    fn has_waited_for_machine(&mut self, document: &StatusDocument) -> bool {
+        let now = Instant::now();
+        if document.machine_wait().is_some() {
+            let since = self.machine.map_or(now, |(since, _)| since);
+            self.machine = Some((since, now));
+            return now - since >= machine_wait();
+        }
+        self.machine = self.machine.filter(|(_, seen)| now - *seen < ATTEMPT);
+        false
     }
 }
 
-/// Whether nothing more will happen in a project without a person.
+/// `LONGHAUL_MACHINE_WAIT` seconds, or the default.
+pub(crate) fn machine_wait() -> Duration {
+    let told = std::env::var("LONGHAUL_MACHINE_WAIT").ok().and_then(|seconds| seconds.parse().ok());
+    told.map_or(MACHINE_WAIT, Duration::from_secs)
+}
+
+/// Whether nothing more will happen in a project without a person, or before the machine is mended.
 pub(crate) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
+    if watched.has_waited_for_machine(document) {
+        return true;
+    }
+    if document.is_over {
+        return document.active_runs == 0;
+    }
     let followed = !document.synced.is_empty() && document.synced >= watched.sync;
     if followed && matches!(document.phase, ShownPhase::Idle | ShownPhase::Halted) {
         // What has just said so may still be at its last step: it is left waiting, not in the middle of something.
@@ -45,7 +78,7 @@ pub(crate) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bo
 /// The exit code for a settled project.
 pub(crate) fn exit(document: &StatusDocument) -> Exit {
     let in_hand = document.features.iter().any(FeatureLine::is_held);
-    if document.stuck.iter().any(|stuck| !stuck.has_diverged) {
+    if document.stuck.iter().any(|stuck| !stuck.has_diverged) || document.machine_wait().is_some() {
         Exit::Operational
     } else if !document.stuck.is_empty() {
         Exit::Finding

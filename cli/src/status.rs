@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use longhaul_engine::{EventStore, Request, RunId, Status, Stop, StoreError, Summary};
+use longhaul_engine::{EventKind, EventStore, Request, RunId, Status, Stop, StoreError, Summary};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
@@ -26,7 +26,10 @@ pub(crate) struct StatusDocument {
     pub(crate) phase: ShownPhase,
     /// Whether a process runs it now.
     pub(crate) is_running: bool,
-    /// Who paused or halted it, and why.
+    /// Whether its run is over: terminated, or failed. `longhaul run` begins it again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_over: bool,
+    /// Who paused, halted or terminated it, and why.
     #[schemars(with = "Option<crate::look::why::Asked>")]
     pub(crate) stopped_by: Option<Request>,
     /// What is wrong with its list or settings.
@@ -39,6 +42,9 @@ pub(crate) struct StatusDocument {
     pub(crate) stuck: Vec<StuckRun>,
     /// How many runs of it have something to do now.
     pub(crate) active_runs: usize,
+    /// The failure of the machine that the run of the project waits out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) machine: Option<String>,
     pub(crate) counts: Counts,
     pub(crate) features: Vec<FeatureLine>,
 }
@@ -102,6 +108,9 @@ pub(crate) struct FeatureLine {
     pub(crate) commit: Option<String>,
     /// Whether its run can go on only when a person does something.
     pub(crate) needs_person: bool,
+    /// The failure of the machine that its run waits out: a full disk, no descriptors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) machine: Option<String>,
     /// The feature that was taken back since this one passed, on which it depends.
     #[serde(default)]
     pub(crate) invalidated: Option<String>,
@@ -146,12 +155,14 @@ pub(crate) async fn of_project(
         target: String::new(),
         phase: ShownPhase::New,
         is_running,
+        is_over: summary.status.is_terminal(),
         stopped_by: None,
         problem: None,
         waits_on_next: None,
         synced: String::new(),
         stuck: stuck_below(project, stuck),
         active_runs: usize::from(standing.is_active),
+        machine: standing.machine.clone(),
         counts: Counts::default(),
         features: Vec::new(),
     };
@@ -169,6 +180,9 @@ pub(crate) async fn of_project(
     if is_changed && document.phase == ShownPhase::Idle && document.is_unfinished() {
         document.phase = ShownPhase::Working;
     }
+    if document.is_over {
+        document.take_end(store, project, &summary).await?;
+    }
     if let Some(request) = standing.paused {
         document.phase = ShownPhase::Paused;
         document.stopped_by = Some(request);
@@ -184,12 +198,14 @@ pub(crate) fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> S
         target: loaded.target.clone(),
         phase: ShownPhase::New,
         is_running: false,
+        is_over: false,
         stopped_by: None,
         problem: None,
         waits_on_next: None,
         synced: String::new(),
         stuck: Vec::new(),
         active_runs: 0,
+        machine: None,
         counts: Counts::default(),
         features: Vec::new(),
     };
@@ -198,6 +214,19 @@ pub(crate) fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> S
 }
 
 impl StatusDocument {
+    /// How the run of the project ended.
+    async fn take_end(&mut self, store: &dyn EventStore, project: &RunId, summary: &Summary) -> Result<(), StoreError> {
+        self.phase = ShownPhase::Halted;
+        match store.read(project, summary.origin).await?.pop().map(|event| event.kind) {
+            Some(EventKind::RunTerminated(request)) => self.stopped_by = Some(request),
+            Some(EventKind::RunFailed { failure }) => {
+                self.stuck.push(StuckRun { run: project.clone(), reason: failure.message, has_diverged: false });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn take_view(&mut self, view: ProjectView) {
         self.root = view.root;
         self.target = view.target;
@@ -231,6 +260,13 @@ impl StatusDocument {
             self.features.push(line);
         }
         self.count();
+    }
+
+    /// The failure of the machine that all waits for that is under way: its first line. `None`: something else goes on.
+    pub(crate) fn machine_wait(&self) -> Option<&str> {
+        let causes = self.features.iter().filter_map(|line| line.machine.as_deref()).chain(self.machine.as_deref());
+        let is_all = self.active_runs > 0 && causes.clone().count() == self.active_runs;
+        causes.clone().next().filter(|_| is_all).and_then(|cause| cause.lines().next())
     }
 
     /// Whether there is something to do that needs no person.
@@ -280,6 +316,7 @@ impl FeatureLine {
             waiting_for: Vec::new(),
             commit: None,
             needs_person: false,
+            machine: None,
             invalidated: None,
         }
     }
@@ -322,6 +359,10 @@ async fn line(
     }
     let Some(summary) = store.summary(run).await? else { return Ok((line, true)) };
     let standing = standing(store, run, &summary, stuck, is_running).await?;
+    if let Some(cause) = &standing.machine {
+        line.reason = Some(format!("waiting: {cause}"));
+        line.machine = standing.machine;
+    }
     if let Some(reason) = standing.needs_person {
         line.reason = Some(reason);
         line.needs_person = true;
@@ -371,6 +412,8 @@ struct Standing {
     /// What it was told, and is done before all else.
     told: Option<String>,
     needs_person: Option<String>,
+    /// The failure of the machine that it waits out.
+    machine: Option<String>,
 }
 
 async fn standing(
@@ -398,10 +441,14 @@ async fn standing(
     let works = match &summary.status {
         Status::Running => true,
         // What is in its mailbox is taken by what waits, even if nobody has told it yet.
-        Status::Waiting { until } => until.is_some() || (is_running && pending.is_something),
+        Status::Waiting { until, .. } => until.is_some() || (is_running && pending.is_something),
         _ => false,
     };
     let told = if pending.decides() { pending.words(is_running) } else { None };
     let needs_person = is_stuck.clone().or(parked).or(by_whom);
-    Ok(Standing { is_active: works && is_stuck.is_none(), paused, told, needs_person })
+    let machine = match &summary.status {
+        Status::Waiting { machine, .. } if is_stuck.is_none() => machine.clone(),
+        _ => None,
+    };
+    Ok(Standing { is_active: works && is_stuck.is_none(), paused, told, needs_person, machine })
 }

@@ -49,6 +49,8 @@ pub enum Probe<T> {
     NotLanded,
     /// Nobody can tell, for this reason.
     Unknown(String),
+    /// The machine cannot find out now, for this reason: the question is put again later.
+    Machine(String),
 }
 
 /// One try of an activity, as its handler sees it.
@@ -189,6 +191,7 @@ impl<A: Activity, H: Handler<A>> ErasedHandler for Erased<A, H> {
             Probe::Landed(output) => Probe::Landed(Payload::of(&output)),
             Probe::NotLanded => Probe::NotLanded,
             Probe::Unknown(reason) => Probe::Unknown(reason),
+            Probe::Machine(reason) => Probe::Machine(reason),
         }
     }
 }

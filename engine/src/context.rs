@@ -13,12 +13,11 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::activity::{Activity, Call};
-use crate::event::{Message, MessageBody, Outcome};
+use crate::event::{MessageBody, Outcome};
 use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::{Payload, PayloadError};
 use crate::replay::Diverged;
-use crate::signed::Signal;
 use crate::store::StoreError;
 
 /// Why a command gave no result. Workflow code handles the first two and passes the others on with `?`.
@@ -63,11 +62,16 @@ pub enum Received {
 }
 
 impl Received {
-    /// The part of a message that is for the workflow.
-    pub(crate) fn from_message(message: Message) -> Option<Self> {
-        match message.body {
-            MessageBody::ChildEnded { run, outcome } => Some(Self::ChildEnded { run, outcome }),
-            body => body.as_signal().map(|Signal { name, payload, from, .. }| Self::Signal { name, payload, from }),
+    /// The part of a message that is for the workflow; `None`: the message is an order to the engine.
+    pub(crate) fn of(body: &MessageBody) -> Option<Self> {
+        match body {
+            MessageBody::ChildEnded { run, outcome } => {
+                Some(Self::ChildEnded { run: run.clone(), outcome: outcome.clone() })
+            }
+            MessageBody::Signal { name, payload, from, request: _ } => {
+                Some(Self::Signal { name: name.clone(), payload: payload.clone(), from: from.clone() })
+            }
+            _ => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Cutting a history: which of its events a new run can begin with, so that replay goes on where they end.
 
 use crate::event::{Event, EventKind};
-use crate::id::Position;
+use crate::id::{Position, Slot};
 
 /// The events of the first commands of a segment: its `RunStarted` and all that answers commands which were complete at
 /// position `last`, renumbered from zero. Notes (pauses, parkings) belong to the run that was cut and are left out; a
@@ -24,26 +24,20 @@ pub fn cut(segment: &[Event], last: Position) -> (Vec<Event>, Position) {
     (renumbered.collect(), end)
 }
 
-/// Whether a command has its answer: for activities, each call that was begun.
+/// Whether a command has its answer: for activities, that of each call.
 fn is_answered(group: &[&Event]) -> bool {
     if group.iter().any(|event| matches!(event.kind, EventKind::CancelDelivered { .. })) {
         return false;
     }
-    let ends = |event: &&Event| match &event.kind {
-        EventKind::ActivityCompleted { slot, .. } | EventKind::ActivityFailed { slot, retry_at: None, .. } => {
-            Some(*slot)
-        }
-        _ => None,
+    let has_ended = |slot: Slot| {
+        group.iter().any(|event| match &event.kind {
+            EventKind::ActivityCompleted { slot: ended, .. }
+            | EventKind::ActivityFailed { slot: ended, retry_at: None, .. } => *ended == slot,
+            _ => false,
+        })
     };
-    let calls = group.iter().filter_map(|event| match &event.kind {
-        EventKind::ActivityStarted { slot, .. }
-        | EventKind::ActivityProgressed { slot, .. }
-        | EventKind::ActivityFailed { slot, .. }
-        | EventKind::ActivityCompleted { slot, .. }
-        | EventKind::RunReconciled { slot, .. } => Some(*slot),
-        _ => None,
-    });
-    let all_ended = calls.into_iter().all(|slot| group.iter().filter_map(ends).any(|ended| ended == slot));
+    let any = group.iter().find_map(|event| event.kind.slot());
+    let all_ended = any.is_none_or(|slot| (0..slot.calls).all(|call| has_ended(Slot { call, ..slot })));
     let last = group.last().map(|event| &event.kind);
     all_ended && !matches!(last, Some(EventKind::MessageAwaited { .. } | EventKind::TimerStarted { .. }))
 }
@@ -55,9 +49,8 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::event::{Cause, Message, MessageBody, Request};
+    use crate::event::{Cause, CommandDigest, Message, MessageBody, Request};
     use crate::failure::Failure;
-    use crate::id::Slot;
     use crate::payload::Payload;
 
     fn started() -> EventKind {
@@ -65,30 +58,29 @@ mod tests {
         EventKind::RunStarted { workflow, input: Payload::null(), parent: None, labels, cause: Cause::Started }
     }
 
-    fn begun(command: u32, call: u16) -> EventKind {
-        let slot = Slot { command, call };
+    fn begun(slot: Slot) -> EventKind {
         EventKind::ActivityStarted { slot, name: "a".into(), input: Payload::null(), attempt: 1 }
     }
 
-    fn done(command: u32, call: u16) -> EventKind {
-        let (slot, name, input) = (Slot { command, call }, "a".into(), Payload::null());
+    fn done(slot: Slot) -> EventKind {
+        let (name, input) = ("a".into(), Payload::null());
         EventKind::ActivityCompleted { slot, name, input, attempt: 1, output: Payload::null() }
     }
 
     fn failed(command: u32, is_last: bool) -> EventKind {
-        let (slot, name, input) = (Slot { command, call: 0 }, "a".into(), Payload::null());
+        let (slot, name, input) = (Slot::only(command), "a".into(), Payload::null());
         let retry_at = (!is_last).then_some(DateTime::UNIX_EPOCH);
         EventKind::ActivityFailed { slot, name, input, attempt: 1, failure: Failure::terminal("no"), retry_at }
     }
 
     fn received(command: u32) -> EventKind {
-        let body = MessageBody::Signal { name: "s".into(), payload: Payload::null(), from: None };
+        let body = MessageBody::signal("s", Payload::null());
         let message = Some(Message { seq: 1, at: DateTime::UNIX_EPOCH, body });
         EventKind::MessageReceived { command, message }
     }
 
     fn cancelled(command: u32) -> EventKind {
-        EventKind::CancelDelivered { command, asked: "a".into(), request: Request::default() }
+        EventKind::CancelDelivered { command, digest: CommandDigest([0; 32]), request: Request::default() }
     }
 
     /// Cuts a segment that began at position 10 at each of its events; how many events are kept, and where they ended.
@@ -106,7 +98,7 @@ mod tests {
     #[test]
     fn a_cut_ends_behind_the_last_complete_command() {
         check(
-            vec![started(), begun(0, 0), done(0, 0), EventKind::TimeRead { command: 1 }],
+            vec![started(), begun(Slot::only(0)), done(Slot::only(0)), EventKind::TimeRead { command: 1 }],
             &[(1, 10), (1, 10), (3, 12), (4, 13)],
         );
         let waiting = EventKind::MessageAwaited { command: 0, deadline: None };
@@ -116,16 +108,25 @@ mod tests {
 
     #[test]
     fn of_several_calls_at_once_all_must_have_ended() {
-        check(vec![started(), done(0, 1), begun(0, 0), done(0, 0)], &[(1, 10), (1, 10), (1, 10), (4, 13)]);
-        check(vec![started(), done(0, 1), begun(0, 0)], &[(1, 10), (1, 10), (1, 10)]);
+        let [first, second] = [0, 1].map(|call| Slot { command: 0, call, calls: 2 });
+        check(vec![started(), done(second), begun(first), done(first)], &[(1, 10), (1, 10), (1, 10), (4, 13)]);
+        check(vec![started(), done(second), begun(first)], &[(1, 10), (1, 10), (1, 10)]);
+        check(vec![started(), done(second)], &[(1, 10), (1, 10)]);
     }
 
     #[test]
     fn notes_are_left_out_and_nothing_follows_on_a_cancellation() {
         let paused = EventKind::RunPaused(Request::default());
-        check(vec![started(), done(0, 0), paused, done(1, 0)], &[(1, 10), (2, 11), (2, 11), (3, 13)]);
+        check(vec![started(), done(Slot::only(0)), paused, done(Slot::only(1))], &[(1, 10), (2, 11), (2, 11), (3, 13)]);
         check(
-            vec![started(), done(0, 0), begun(1, 0), cancelled(1), done(2, 0), EventKind::RunCancelled],
+            vec![
+                started(),
+                done(Slot::only(0)),
+                begun(Slot::only(1)),
+                cancelled(1),
+                done(Slot::only(2)),
+                EventKind::RunCancelled,
+            ],
             &[(1, 10), (2, 11), (2, 11), (2, 11), (2, 11), (2, 11)],
         );
     }

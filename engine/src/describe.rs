@@ -1,79 +1,61 @@
-//! Commands in words, for people: what was asked, what was recorded, and where the two differ.
+//! Commands and events in words, for people: what was asked, what was recorded, and where the two differ.
 
 use crate::event::EventKind;
-use crate::id::RunId;
+use crate::id::{RunId, Slot};
 use crate::payload::Payload;
-use crate::replay::Command;
 
-/// How much of a payload is shown. Histories hold such texts (of commands that were cancelled): do not change it.
+/// How many characters of a difference are shown.
 const SHOWN: usize = 400;
 
 /// How much is shown before the place where two texts differ.
 const BEFORE: usize = 60;
 
-/// What a command asks, for people.
-pub(crate) fn describe(command: &Command) -> String {
-    words(command, SHOWN)
-}
+pub(crate) const RECEIVE: &str = "receive a message";
+pub(crate) const READ_CLOCK: &str = "read the clock";
+pub(crate) const DRAW_ID: &str = "draw an id";
 
-/// What a command asks, whole.
-pub(crate) fn in_full(command: &Command) -> String {
-    words(command, usize::MAX)
-}
-
-fn words(command: &Command, limit: usize) -> String {
-    match command {
-        Command::Call(calls) => {
-            let calls: Vec<_> = calls.iter().map(|call| shown_call(call.name, &call.input, limit)).collect();
-            calls.join(" and ")
-        }
-        Command::Start(child) => shown_start(&child.run, child.workflow, &child.input, limit),
-        Command::Receive { .. } => "receive a message".into(),
-        Command::TryReceive => "look for a message".into(),
-        Command::Send { to, name, payload } => shown_send(to, name, payload, limit),
-        Command::Sleep(duration) => format!("sleep {duration:?}"),
-        Command::Now => "read the clock".into(),
-        Command::Uuid => "draw an id".into(),
-        Command::Publish { key, value } => shown_publish(key, value, limit),
-        Command::Version { change, .. } => format!("version of `{change}`"),
-        Command::End { how } => format!("end: {how}"),
-    }
-}
-
-/// What an event recorded, in the words of [`in_full`].
-pub(crate) fn recorded_in_full(kind: &EventKind) -> String {
-    let limit = usize::MAX;
+/// What an event recorded, in the words of [`Verb::text_beside`](crate::verb::Verb::text_beside).
+pub(crate) fn recorded(kind: &EventKind) -> String {
     match kind {
-        EventKind::ActivityStarted { name, input, .. }
-        | EventKind::ActivityFailed { name, input, .. }
-        | EventKind::ActivityCompleted { name, input, .. } => shown_call(name, input, limit),
-        EventKind::ChildStarted { run, workflow, input, .. } => shown_start(run, workflow, input, limit),
-        EventKind::MessageAwaited { .. } | EventKind::MessageReceived { .. } => "receive a message".into(),
-        EventKind::SignalSent { to, name, payload, .. } => shown_send(to, name, payload, limit),
+        EventKind::ActivityStarted { slot, name, input, .. }
+        | EventKind::ActivityFailed { slot, name, input, .. }
+        | EventKind::ActivityCompleted { slot, name, input, .. } => one_of(*slot, call(name, input)),
+        EventKind::ChildStarted { run, workflow, input, .. } => start(run, workflow, input),
+        EventKind::MessageAwaited { .. } | EventKind::MessageReceived { .. } => RECEIVE.into(),
+        EventKind::SignalSent { to, name, payload, .. } => send(to, name, payload),
         EventKind::TimerStarted { .. } => "sleep".into(),
-        EventKind::TimeRead { .. } => "read the clock".into(),
-        EventKind::UuidDrawn { .. } => "draw an id".into(),
-        EventKind::VersionMarked { change, .. } => format!("version of `{change}`"),
-        EventKind::StatusPublished { key, value, .. } => shown_publish(key, value, limit),
-        EventKind::CancelDelivered { asked, .. } => asked.clone(),
+        EventKind::TimeRead { .. } => READ_CLOCK.into(),
+        EventKind::UuidDrawn { .. } => DRAW_ID.into(),
+        EventKind::VersionMarked { change, .. } => version(change),
+        EventKind::StatusPublished { key, value, .. } => publish(key, value),
+        EventKind::CancelDelivered { digest, .. } => format!("a cancelled command (digest {digest})"),
         other => other.name().into(),
     }
 }
 
-fn shown_call(name: &str, input: &Payload, limit: usize) -> String {
-    format!("call {name} {}", input.preview(limit))
+pub(crate) fn call(name: &str, input: &Payload) -> String {
+    format!("call {name} {}", input.preview(usize::MAX))
 }
 
-fn shown_start(run: &RunId, workflow: &str, input: &Payload, limit: usize) -> String {
-    format!("start {workflow} {run} {}", input.preview(limit))
+/// One of the calls of a command; of a single one the number says nothing.
+pub(crate) fn one_of(slot: Slot, call: String) -> String {
+    if slot.calls > 1 { format!("{call} ({} of {} calls)", slot.call + 1, slot.calls) } else { call }
 }
 
-fn shown_send(to: &RunId, name: &str, payload: &Payload, limit: usize) -> String {
-    format!("send {name} to {to} {}", payload.preview(limit))
+pub(crate) fn start(run: &RunId, workflow: &str, input: &Payload) -> String {
+    format!("start {workflow} {run} {}", input.preview(usize::MAX))
 }
 
-fn shown_publish(key: &str, value: &Payload, limit: usize) -> String {
-    format!("publish {key} {}", value.preview(limit))
+pub(crate) fn send(to: &RunId, name: &str, payload: &Payload) -> String {
+    format!("send {name} to {to} {}", payload.preview(usize::MAX))
+}
+
+pub(crate) fn publish(key: &str, value: &Payload) -> String {
+    format!("publish {key} {}", value.preview(usize::MAX))
+}
+
+pub(crate) fn version(change: &str) -> String {
+    format!("version of `{change}`")
 }
 
 /// Two texts, cut so that both show how they begin and where they differ.

@@ -176,8 +176,8 @@ pub enum EventKind {
     CancelDelivered {
         /// The command.
         command: u32,
-        /// What the workflow had asked.
-        asked: String,
+        /// The command that was cancelled.
+        digest: CommandDigest,
         /// Who asked, and why.
         request: Request,
     },
@@ -213,6 +213,27 @@ pub enum EventKind {
     },
     /// The run is over, as asked.
     RunCancelled,
+    /// The run was ended from outside: its workflow was not asked.
+    RunTerminated(Request),
+}
+
+/// Identifies a command of a workflow: blake3 of its canonical encoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandDigest(pub [u8; 32]);
+
+impl std::fmt::Display for CommandDigest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&blake3::Hash::from(self.0).to_hex())
+    }
+}
+
+impl std::str::FromStr for CommandDigest {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digest = blake3::Hash::from_hex(text).ok().map(|hash| Self(*hash.as_bytes()));
+        let digest = digest.filter(|digest| digest.to_string() == text);
+        digest.ok_or_else(|| format!("`{text}` is not a digest: 64 hexadecimal digits, in lower case"))
+    }
 }
 
 /// Who asked for something, and why.
@@ -246,6 +267,8 @@ pub enum MessageBody {
         payload: Payload,
         /// The run that sent it, if a run did.
         from: Option<RunId>,
+        /// The person who sent it and why, if a person did.
+        request: Option<Request>,
     },
     /// The outcome of a child run, for the workflow.
     ChildEnded {
@@ -260,6 +283,8 @@ pub enum MessageBody {
     Resume(Request),
     /// End: the command under way, or the next one, fails as cancelled.
     Cancel(Request),
+    /// End now: the command under way is aborted, and the workflow is not asked.
+    Terminate(Request),
     /// What became of the guarded activity whose outcome is unknown.
     Reconcile {
         /// Whether the effect happened.
@@ -272,31 +297,19 @@ pub enum MessageBody {
 }
 
 impl MessageBody {
-    /// What the names of signals begin with that are orders to the engine: an older program that reads such a log hands
-    /// them to a workflow, which does not know them.
-    pub const RESERVED: &'static str = "longhaul.";
-    const TERMINATE: &'static str = "longhaul.terminate";
-
-    /// End now: what is under way is ended, and the workflow is not asked.
-    pub fn terminate(request: &Request) -> Self {
-        Self::Signal { name: Self::TERMINATE.into(), payload: Payload::of(request), from: None }
+    /// A signal from a program: neither a run nor a person sent it.
+    pub fn signal(name: impl Into<String>, payload: Payload) -> Self {
+        Self::Signal { name: name.into(), payload, from: None, request: None }
     }
 
-    /// Who asks the run to end now, and why, if this does.
-    pub fn as_terminate(&self) -> Option<Request> {
-        match self {
-            Self::Signal { name, payload, .. } if name == Self::TERMINATE => Some(payload.read().unwrap_or_default()),
-            _ => None,
-        }
+    /// A signal from a person, or from a program in the name of one.
+    pub fn signal_by(name: impl Into<String>, payload: Payload, request: Request) -> Self {
+        Self::Signal { name: name.into(), payload, from: None, request: Some(request) }
     }
 
     /// Whether the workflow receives it; the others are orders to the engine.
     pub fn is_for_workflow(&self) -> bool {
-        match self {
-            Self::Signal { name, .. } => name != Self::TERMINATE,
-            Self::ChildEnded { .. } => true,
-            _ => false,
-        }
+        matches!(self, Self::Signal { .. } | Self::ChildEnded { .. })
     }
 }
 
@@ -338,6 +351,19 @@ impl EventKind {
             Self::RunCompleted { .. } => "RunCompleted",
             Self::RunFailed { .. } => "RunFailed",
             Self::RunCancelled => "RunCancelled",
+            Self::RunTerminated(_) => "RunTerminated",
+        }
+    }
+
+    /// The call that this event answers, if it is one of an activity.
+    pub fn slot(&self) -> Option<Slot> {
+        match self {
+            Self::ActivityStarted { slot, .. }
+            | Self::ActivityProgressed { slot, .. }
+            | Self::ActivityFailed { slot, .. }
+            | Self::ActivityCompleted { slot, .. }
+            | Self::RunReconciled { slot, .. } => Some(*slot),
+            _ => None,
         }
     }
 
@@ -366,8 +392,15 @@ impl EventKind {
             | Self::RunParked { .. }
             | Self::RunCompleted { .. }
             | Self::RunFailed { .. }
-            | Self::RunCancelled => None,
+            | Self::RunCancelled
+            | Self::RunTerminated(_) => None,
         }
+    }
+
+    /// Whether a paused run is paused no more: it was resumed, told to end, paused by another request, or is over.
+    pub(crate) fn ends_pause(&self) -> bool {
+        matches!(self, Self::RunPaused(_) | Self::RunResumed(_) | Self::CancelDelivered { .. })
+            || self.outcome().is_some()
     }
 
     /// How the run ended, if this event ended it.
@@ -375,7 +408,7 @@ impl EventKind {
         match self {
             Self::RunCompleted { output } => Some(Outcome::Completed(output.clone())),
             Self::RunFailed { failure } => Some(Outcome::Failed(failure.clone())),
-            Self::RunCancelled => Some(Outcome::Cancelled),
+            Self::RunCancelled | Self::RunTerminated(_) => Some(Outcome::Cancelled),
             _ => None,
         }
     }

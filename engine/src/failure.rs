@@ -13,6 +13,9 @@ pub enum FailureKind {
     Terminal,
     /// Ended because somebody asked for it.
     Cancelled,
+    /// The machine cannot do it now: disk full, no descriptors, no memory. Waiting costs no attempt, and the next attempt
+    /// follows after a delay however many failed.
+    Machine,
     /// Refused until a time; waiting costs no attempt.
     RateLimited {
         /// When to try again.
@@ -44,6 +47,11 @@ impl Failure {
     /// Ended because somebody asked for it.
     pub fn cancelled() -> Self {
         Self { kind: FailureKind::Cancelled, message: "cancelled".into() }
+    }
+
+    /// The machine cannot do it now.
+    pub fn machine(message: impl Into<String>) -> Self {
+        Self { kind: FailureKind::Machine, message: message.into() }
     }
 
     /// Refused until a time.

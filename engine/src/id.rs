@@ -77,6 +77,18 @@ pub struct Slot {
     pub command: u32,
     /// The number of the call within the command.
     pub call: u16,
+    /// How many calls the command has.
+    pub calls: u16,
+}
+
+impl Slot {
+    /// The most calls of one command.
+    pub const MAX_CALLS: usize = u16::MAX as usize;
+
+    /// The slot of a command with one call.
+    pub const fn only(command: u32) -> Self {
+        Self { command, call: 0, calls: 1 }
+    }
 }
 
 impl fmt::Display for Slot {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::failure::{Failure, FailureKind};
+use crate::verb::CallState;
 
 /// The delays between attempts.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,15 @@ pub enum Delays {
         attempts: u32,
     },
 }
+
+/// The delays after failures of the machine, whatever the policy of the activity: the cause is not the activity's, so
+/// there is always a further attempt.
+const MACHINE: Delays = Delays::Exponential {
+    initial: Duration::from_secs(1),
+    factor: 2.0,
+    max: Duration::from_mins(1),
+    attempts: u32::MAX,
+};
 
 impl Delays {
     /// One attempt only.
@@ -93,16 +103,15 @@ impl Policy {
         Self { effect: Effect::Guarded, ..Self::idempotent() }
     }
 
-    /// When to try again after the failure of an attempt, given how many failed before it; `None`: not at all.
-    pub fn retry_at(&self, failure: &Failure, failed_before: u32, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        match failure.kind {
+    /// When to try again after the failure of an attempt, given the state of the call before it; `None`: not at all.
+    pub(crate) fn retry_at(&self, failure: &Failure, before: &CallState, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let delay = match failure.kind {
             FailureKind::Terminal | FailureKind::Cancelled => None,
-            FailureKind::RateLimited { until } => Some(until.max(now)),
-            FailureKind::Retryable => {
-                let delay = self.retry.after(failed_before + 1)?;
-                Some(now + chrono::Duration::from_std(delay).unwrap_or(chrono::Duration::MAX))
-            }
-        }
+            FailureKind::RateLimited { until } => return Some(until.max(now)),
+            FailureKind::Machine => MACHINE.after(before.machine_failures.saturating_add(1)),
+            FailureKind::Retryable => self.retry.after(before.failed + 1),
+        }?;
+        Some(now + chrono::Duration::from_std(delay).unwrap_or(chrono::Duration::MAX))
     }
 }
 
@@ -137,7 +146,20 @@ mod tests {
         let now = Utc::now();
         let until = now + chrono::Duration::hours(5);
         let policy = Policy { retry: Delays::none(), ..Policy::idempotent() };
-        assert_eq!(policy.retry_at(&Failure::rate_limited(until, "limit"), 9, now), Some(until));
-        assert_eq!(policy.retry_at(&Failure::retryable("again"), 0, now), None);
+        let nine = CallState { failed: 9, ..CallState::default() };
+        assert_eq!(policy.retry_at(&Failure::rate_limited(until, "limit"), &nine, now), Some(until));
+        assert_eq!(policy.retry_at(&Failure::retryable("again"), &CallState::default(), now), None);
+    }
+
+    #[test]
+    fn the_machine_has_delays_of_its_own_without_end() {
+        let now = Utc::now();
+        let policy = Policy { retry: Delays::none(), ..Policy::idempotent() };
+        let delay = |machine_failures| {
+            let before = CallState { failed: 9, machine_failures, ..CallState::default() };
+            let at = policy.retry_at(&Failure::machine("disk full"), &before, now).unwrap();
+            (at - now).num_seconds()
+        };
+        assert_eq!([0, 1, 2, 5, 6, 1_000_000].map(delay), [1, 2, 4, 32, 60, 60]);
     }
 }

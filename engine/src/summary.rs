@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use crate::event::{Cause, Event, EventKind, Request};
+use crate::failure::FailureKind;
 use crate::id::{Position, RunId};
 
 /// Where a run stands.
@@ -16,6 +17,8 @@ pub enum Status {
     Waiting {
         /// When it goes on by itself.
         until: Option<DateTime<Utc>>,
+        /// The failure of the machine that it waits out: a full disk, no descriptors.
+        machine: Option<String>,
     },
     /// Stopped by somebody.
     Paused(Request),
@@ -97,14 +100,19 @@ impl Summary {
                 }
                 return true;
             }
-            EventKind::MessageAwaited { deadline, .. } => Status::Waiting { until: *deadline },
-            EventKind::TimerStarted { fire_at, .. } => Status::Waiting { until: Some(*fire_at) },
-            EventKind::ActivityFailed { retry_at: Some(at), .. } => Status::Waiting { until: Some(*at) },
+            // Nothing but these ends a pause: what a paused run records beside it does not set it going.
+            kind if matches!(self.status, Status::Paused(_)) && !kind.ends_pause() => return false,
+            EventKind::MessageAwaited { deadline, .. } => Status::Waiting { until: *deadline, machine: None },
+            EventKind::TimerStarted { fire_at, .. } => Status::Waiting { until: Some(*fire_at), machine: None },
+            EventKind::ActivityFailed { retry_at: until @ Some(_), failure, .. } => {
+                let machine = (failure.kind == FailureKind::Machine).then(|| failure.message.clone());
+                Status::Waiting { until: *until, machine }
+            }
             EventKind::RunPaused(request) => Status::Paused(request.clone()),
             EventKind::RunParked { reason, .. } => Status::Parked(reason.clone()),
             EventKind::RunCompleted { .. } => Status::Completed,
             EventKind::RunFailed { failure } => Status::Failed(failure.message.clone()),
-            EventKind::RunCancelled => Status::Cancelled,
+            EventKind::RunCancelled | EventKind::RunTerminated(_) => Status::Cancelled,
             _ => Status::Running,
         };
         if status == self.status {

@@ -92,7 +92,7 @@ pub(crate) fn birth(id: &str) -> Birth {
 
 /// A signal on its way.
 pub(crate) fn signal(to: &str, name: &str) -> Delivery {
-    let body = MessageBody::Signal { name: name.into(), payload: Payload::of(name), from: None };
+    let body = MessageBody::signal(name, Payload::of(name));
     Delivery { to: run(to), at: now(), body }
 }
 

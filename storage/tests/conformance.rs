@@ -221,7 +221,7 @@ async fn large_payloads_come_back(log: Log) {
     assert_eq!(crate::common::values(&log.read(&run("a"), 0).await.unwrap()), values);
     let value = large(7, 50_000);
     let mut delivery = signal("a", "big");
-    delivery.body = MessageBody::Signal { name: "n".repeat(30_000), payload: value.clone(), from: None };
+    delivery.body = MessageBody::signal("n".repeat(30_000), value.clone());
     let body = delivery.body.clone();
     log.deliver(delivery).await.unwrap();
     assert_eq!(log.mailbox(&run("a")).await.unwrap()[0].body, body);

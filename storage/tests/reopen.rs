@@ -87,7 +87,7 @@ async fn sled_moves_nothing_out_of_its_log() {
     let parked = |position| Event {
         position,
         at: now(),
-        kind: EventKind::RunParked { slot: Slot { command: 1, call: 0 }, reason: "r".repeat(LONGEST) },
+        kind: EventKind::RunParked { slot: Slot::only(1), reason: "r".repeat(LONGEST) },
     };
     store.commit(Commit::of(run(&id), (1..400).map(parked).collect())).await.unwrap();
     for position in 400..500 {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use longhaul_engine::{
-    Clock, ContextExt, Engine, EventKind, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe,
-    Request, Status, Stop, Workflows,
+    Attempt, Clock, ContextExt, Engine, EventKind, EventStore, Failure, Handlers, MessageBody, Options, Outcome,
+    Payload, Probe, Request, Status, Stop, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -52,6 +52,12 @@ async fn world(memory: MemoryStore, handlers: Handlers) -> World {
 }
 
 impl World {
+    /// Another engine on the same log.
+    async fn reopened(&self, handlers: Handlers) -> Engine {
+        let options = Options { pools: vec![("deeds".into(), 2)], ..Options::default() };
+        engine_with(self.memory.clone(), workflows(), handlers, self.clock.clone(), options).await
+    }
+
     async fn start(&self, run: &str, workflow: &str) {
         self.engine.start(new_run(run, workflow, run)).await.unwrap();
     }
@@ -85,11 +91,99 @@ async fn a_retryable_failure_is_tried_again_when_its_time_has_come() {
     world.events("r", 2).await;
     let summary = world.memory.summary(&id("r")).await.unwrap().unwrap();
     let due = world.clock.now() + chrono::Duration::seconds(1);
-    assert_eq!(summary.status, Status::Waiting { until: Some(due) });
+    assert_eq!(summary.status, Status::Waiting { until: Some(due), machine: None });
     world.clock.advance(1);
     world.events("r", 3).await;
     world.clock.advance(1);
     assert_eq!(world.result("r").await, "r at 3");
+    world.engine.stop().await;
+}
+
+/// Fails so often for want of the machine, then answers with the number of its attempt.
+fn machine_fails(times: u32, counts: &Counts) -> Handlers {
+    let counts = counts.clone();
+    let seen = counts.clone();
+    let act = move |input: String, this: Attempt| {
+        let failures = seen.of(&input);
+        async move {
+            if failures <= times {
+                Err(Failure::machine("disk full on /r"))
+            } else {
+                Ok(format!("attempt {}", this.number))
+            }
+        }
+    };
+    let deed = Hands::<Deed>::new(&counts, act.clone()).probed(|_| Probe::NotLanded);
+    Handlers::new().with::<Step>(Hands::new(&counts, act)).with::<Deed>(deed)
+}
+
+#[tokio::test]
+async fn failures_of_the_machine_have_delays_of_their_own_and_cost_no_attempt() {
+    for workflow in ["step", "deed"] {
+        let counts = Counts::default();
+        let handlers = || machine_fails(9, &counts);
+        let mut world = world(MemoryStore::new(), handlers()).await;
+        world.start("r", workflow).await;
+        for (failed, delay) in (1..).zip([1, 2, 4, 8, 16, 32, 60, 60, 60]) {
+            let due = world.clock.now() + chrono::Duration::seconds(delay);
+            let waiting = Status::Waiting { until: Some(due), machine: Some("disk full on /r".into()) };
+            until("it waits", async || world.memory.summary(&id("r")).await.unwrap().unwrap().status == waiting).await;
+            assert_eq!(counts.of("r"), failed, "{workflow}");
+            if failed == 3 {
+                // Another process tries at once, and goes on with the delays.
+                world.engine.stop().await;
+                world = World { engine: world.reopened(handlers()).await, ..world };
+                continue;
+            }
+            world.clock.advance(delay - 1);
+            assert_eq!(counts.of("r"), failed, "it is not due yet");
+            world.clock.advance(1);
+        }
+        assert_eq!(world.result("r").await, "attempt 1", "{workflow}");
+        world.engine.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_probe_that_the_machine_fails_is_made_again_and_parks_nothing() {
+    let world = world(
+        MemoryStore::new(),
+        Handlers::new().with::<Deed>(Hands::<Deed>::new(&Counts::default(), |_, this| async move {
+            this.cancelled().await;
+            Err(Failure::cancelled())
+        })),
+    )
+    .await;
+    world.start("r", "deed").await;
+    world.events("r", 2).await;
+    world.engine.stop().await;
+    let (counts, probes) = (Counts::default(), Counts::default());
+    let asked = probes.clone();
+    let probe = move |_| {
+        asked.add("r");
+        if asked.of("r") < 3 { Probe::Machine("no file descriptors left".into()) } else { Probe::NotLanded }
+    };
+    let deed =
+        Hands::<Deed>::new(&counts, |_, this| async move { Ok(format!("attempt {}", this.number)) }).probed(probe);
+    let world = World { engine: world.reopened(Handlers::new().with::<Deed>(deed)).await, ..world };
+    for (asked, delay) in [(1, 1), (2, 2)] {
+        world.events("r", 2 + asked as usize).await;
+        assert_eq!((probes.of("r"), counts.of("r")), (asked, 0));
+        let status = world.memory.summary(&id("r")).await.unwrap().unwrap().status;
+        assert!(matches!(status, Status::Waiting { machine: Some(_), .. }), "{status:?}");
+        world.clock.advance(delay);
+    }
+    assert_eq!(world.result("r").await, "attempt 2", "the one that was cut was the first");
+    world.engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_run_that_waits_for_the_machine_can_be_cancelled() {
+    let world = world(MemoryStore::new(), machine_fails(99, &Counts::default())).await;
+    world.start("r", "step").await;
+    world.events("r", 2).await;
+    world.engine.deliver(&id("r"), MessageBody::Cancel(Request::default())).await.unwrap();
+    assert_eq!(world.engine.outcome(&id("r")).await, Ok(Outcome::Cancelled));
     world.engine.stop().await;
 }
 
@@ -117,7 +211,7 @@ async fn a_rate_limit_waits_for_its_time_and_costs_no_attempt() {
     world.start("r", "step").await;
     world.events("r", 2).await;
     let summary = world.memory.summary(&id("r")).await.unwrap().unwrap();
-    assert_eq!(summary.status, Status::Waiting { until: Some(reset) });
+    assert_eq!(summary.status, Status::Waiting { until: Some(reset), machine: None });
     world.clock.advance(5 * 3600);
     assert_eq!(world.result("r").await, "r at 9", "eight refusals used up none of the five attempts");
     world.engine.stop().await;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use longhaul_engine::store::{Commit, Committed, Delivery};
 use longhaul_engine::{
-    ContextExt, Event, EventStore, Handlers, Message, Options, Outcome, Payload, Position, Received, RunId, Started,
-    StoreError, Summary, Workflows,
+    ContextExt, Event, EventStore, Handlers, Message, MessageBody, Options, Outcome, Payload, Position, Received,
+    RunId, Started, StoreError, Summary, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::script::{Counts, Hands, Step, capitals, done, engine_with, id, new_run, script, until};
@@ -50,7 +50,7 @@ impl EventStore for Late {
     }
 
     async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError> {
-        let is_late = delivery.body.as_signal().is_some_and(|signal| signal.name == "late");
+        let is_late = matches!(&delivery.body, MessageBody::Signal { name, .. } if name == "late");
         let delivered = self.inner.deliver(delivery).await;
         self.linger().await;
         if is_late {

@@ -143,7 +143,7 @@ async fn a_message_is_taken_when_what_it_changed_can_be_seen() {
         first.start(new_run("tally", "tally", "")).await.unwrap();
         first.stop().await;
         for _ in 0..3 {
-            let body = MessageBody::Signal { name: "one".into(), payload: Payload::null(), from: None };
+            let body = MessageBody::signal("one", Payload::null());
             let delivery = Delivery { to: id("tally"), at: chrono::Utc::now(), body };
             memory.deliver(delivery).await.unwrap().expect("it is heard");
         }

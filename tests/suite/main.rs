@@ -16,6 +16,7 @@ mod import;
 mod kill;
 mod locks;
 mod look;
+mod machine;
 mod moved;
 mod names;
 mod parked;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use longhaul_engine::{
-    ContextExt, Engine, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Probe, Request, Status, Workflows,
+    ContextExt, Engine, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Probe, Request, Status, Stop,
+    Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -13,7 +14,14 @@ use tokio::sync::Notify;
 async fn engine(memory: &MemoryStore, handlers: Handlers, clock: &HeldClock) -> Engine {
     let deed = script(|context, input| Box::pin(async move { done(context.call::<Deed>(input.read()?).await?) }));
     let step = script(|context, input| Box::pin(async move { done(context.call::<Step>(input.read()?).await?) }));
-    let workflows = Workflows::new().with("deed", deed).with("step", step);
+    let tidy = script(|context, input| {
+        Box::pin(async move {
+            let Err(Stop::Cancelled) = context.call::<Deed>(input.read()?).await else { return done("not cancelled") };
+            context.now().await?;
+            done("tidied up")
+        })
+    });
+    let workflows = Workflows::new().with("deed", deed).with("step", step).with("tidy", tidy);
     let options = Options { pools: vec![("deeds".into(), 1)], ..Options::default() };
     engine_with(memory.clone(), workflows, handlers, clock.clone(), options).await
 }
@@ -75,6 +83,67 @@ async fn a_deed_that_was_cut_is_not_begun_again_by_a_run_that_is_to_pause() {
     assert_eq!(counts.of("r"), 0);
     ends_well(&third, "r").await;
     assert_eq!(counts.of("r"), 1);
+}
+
+/// A run whose deed was cut by the end of its engine: its outcome is not recorded.
+async fn cut_deed(memory: &MemoryStore, workflow: &str, clock: &HeldClock) {
+    let begun = Arc::new(Notify::new());
+    let started = Arc::clone(&begun);
+    let hanging = Hands::<Deed>::new(&Counts::default(), move |_, attempt| {
+        started.notify_one();
+        async move {
+            attempt.cancelled().await;
+            Err(Failure::cancelled())
+        }
+    });
+    let engine = engine(memory, Handlers::new().with::<Deed>(hanging), clock).await;
+    engine.start(new_run("r", workflow, "r")).await.unwrap();
+    begun.notified().await;
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_pause_of_a_parked_run_outlives_the_word_on_its_effect_and_two_deaths() {
+    let (memory, clock) = (MemoryStore::new(), HeldClock::default());
+    cut_deed(&memory, "deed", &clock).await;
+    let counts = Counts::default();
+    let blind = || Handlers::new().with::<Deed>(Hands::<Deed>::new(&counts, |input, _| async move { Ok(input) }));
+    let parked = engine(&memory, blind(), &clock).await;
+    status_is(&memory, "r", |status| matches!(status, Status::Parked(_))).await;
+    parked.deliver(&id("r"), MessageBody::Pause(Request::default())).await.unwrap();
+    status_is(&memory, "r", is_paused).await;
+    let settled = MessageBody::Reconcile { landed: false, output: None, request: Request::default() };
+    parked.deliver(&id("r"), settled).await.unwrap();
+    until("the word is taken", async || memory.mailbox(&id("r")).await.unwrap().is_empty()).await;
+    parked.stop().await;
+    for _ in 0..2 {
+        let engine = engine(&memory, blind(), &clock).await;
+        engine.signal(&id("r"), "note", longhaul_engine::Payload::null()).await.unwrap();
+        until("it came into memory", async || engine.lives() == 1).await;
+        until("it left the mail alone", async || !memory.mailbox(&id("r")).await.unwrap().is_empty()).await;
+        assert!(is_paused(&memory.summary(&id("r")).await.unwrap().unwrap().status));
+        engine.stop().await;
+    }
+    assert_eq!(counts.of("r"), 0, "it is paused");
+    let last = engine(&memory, blind(), &clock).await;
+    ends_well(&last, "r").await;
+    assert_eq!(counts.of("r"), 1);
+}
+
+#[tokio::test]
+async fn a_paused_run_that_is_cancelled_in_its_next_life_tidies_up() {
+    let (memory, clock) = (MemoryStore::new(), HeldClock::default());
+    cut_deed(&memory, "tidy", &clock).await;
+    let counts = Counts::default();
+    let first = engine(&memory, answers(&counts), &clock).await;
+    first.deliver(&id("r"), MessageBody::Pause(Request::default())).await.unwrap();
+    status_is(&memory, "r", is_paused).await;
+    first.stop().await;
+    let second = engine(&memory, answers(&counts), &clock).await;
+    second.deliver(&id("r"), MessageBody::Cancel(Request::default())).await.unwrap();
+    let outcome = second.outcome(&id("r")).await.unwrap();
+    assert_eq!(outcome, Outcome::Completed(longhaul_engine::Payload::of("tidied up")));
+    second.stop().await;
 }
 
 #[tokio::test]

@@ -53,6 +53,75 @@ async fn another_input_names_both_sides_and_the_place() {
 }
 
 #[tokio::test]
+async fn another_input_of_a_later_call_parks_that_run_and_no_other() {
+    let calling_all = |inputs: &'static [&'static str], is_patient: bool| {
+        script(move |context, _| {
+            Box::pin(async move {
+                let inputs: Vec<String> = inputs.iter().map(|input| (*input).into()).collect();
+                let results = context.all::<Step>(&inputs).await?;
+                if is_patient {
+                    context.receive(None).await?;
+                }
+                done(results.into_iter().flatten().collect::<Vec<_>>().join(" "))
+            })
+        })
+    };
+    let changed_input = r#"recorded call step "b" (2 of 2 calls), asked call step "c" (2 of 2 calls)"#;
+    let one = r#"recorded call step "a" (1 of 2 calls), asked call step "a" (1 calls)"#;
+    let three = r#"asked call step "a" and call step "b" and call step "c" (3 calls)"#;
+    let cases: [(&'static [&'static str], &str); 3] =
+        [(&["a", "c"], changed_input), (&["a"], one), (&["a", "b", "c"], three)];
+    for (inputs, expected) in cases {
+        let (memory, counts) = (MemoryStore::new(), Counts::default());
+        let handlers = || Handlers::new().with::<Step>(capitals(&counts));
+        let code = Workflows::new().with("w", calling_all(&["a", "b"], true));
+        let first = engine(memory.clone(), code, handlers()).await;
+        first.start(new_run("changed", "w", "")).await.unwrap();
+        until("it waits", async || shape(&memory, "changed").await.ends_with(&["MessageAwaited".into()])).await;
+        first.stop().await;
+        let (recorded, performed) = (memory.read(&id("changed"), 0).await.unwrap(), counts.all());
+
+        let code = Workflows::new().with("w", calling_all(inputs, false)).with("other", calling_all(&["z"], false));
+        let second = engine(memory.clone(), code.clone(), handlers()).await;
+        second.signal(&id("changed"), "go", Payload::null()).await.unwrap();
+        until("it is stuck", async || second.stuck().contains_key(&id("changed"))).await;
+        let stuck = second.stuck().remove(&id("changed")).map(|stop| stop.to_string()).unwrap_or_default();
+        assert!(stuck.contains(expected), "{stuck}");
+        assert_eq!(counts.all(), performed, "nothing is performed");
+        second.start(new_run("other", "other", "")).await.unwrap();
+        assert_eq!(second.outcome(&id("other")).await.unwrap(), Outcome::Completed(Payload::of("Z")));
+        second.stop().await;
+        assert_eq!(memory.read(&id("changed"), 0).await.unwrap(), recorded, "nothing is appended");
+        let verified = verify(&code, &id("changed"), &recorded).unwrap().unwrap();
+        assert_eq!(verified.to_string(), stuck, "verification says the same");
+    }
+}
+
+#[tokio::test]
+async fn a_command_without_calls_leaves_no_gap() {
+    let memory = MemoryStore::new();
+    let empty = || {
+        script(|context, _| {
+            Box::pin(async move {
+                assert!(context.all::<Step>(&[]).await?.is_empty());
+                context.call::<Step>("a".into()).await?;
+                context.receive(None).await?;
+                done("end")
+            })
+        })
+    };
+    let handlers = || Handlers::new().with::<Step>(capitals(&Counts::default()));
+    let first = engine(memory.clone(), Workflows::new().with("w", empty()), handlers()).await;
+    first.start(new_run("r", "w", "")).await.unwrap();
+    until("it waits", async || shape(&memory, "r").await.ends_with(&["MessageAwaited".into()])).await;
+    first.stop().await;
+    let second = engine(memory.clone(), Workflows::new().with("w", empty()), handlers()).await;
+    second.signal(&id("r"), "go", Payload::null()).await.unwrap();
+    assert_eq!(second.outcome(&id("r")).await.unwrap(), Outcome::Completed(Payload::of("end")));
+    second.stop().await;
+}
+
+#[tokio::test]
 async fn ending_too_early_is_a_difference() {
     let (_, stuck) = change(&["a", "b"], &["a"]).await;
     assert_eq!(stuck.as_deref(), Some(r#"diverged at position 2: recorded call step "b", asked end: completed"#));

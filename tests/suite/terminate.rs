@@ -1,5 +1,6 @@
 //! A run is ended now: nothing of it goes on, its workflow is not asked, and its history still replays.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_engine::{
@@ -10,6 +11,7 @@ use longhaul_storage::MemoryStore;
 use longhaul_tests::script::{
     Counts, Deed, Hands, Step, capitals, done, engine_with, id, new_run, script, shape, until,
 };
+use tokio::sync::Notify;
 
 /// `tidy` calls a deed and tidies up when it is cancelled; `parent` starts one and says how it ended.
 fn workflows() -> Workflows {
@@ -46,7 +48,7 @@ async fn engine(memory: &MemoryStore, workflows: Workflows, counts: &Counts) -> 
 }
 
 fn terminate() -> MessageBody {
-    MessageBody::terminate(&Request { by: "ops".into(), why: "enough".into() })
+    MessageBody::Terminate(Request { by: "ops".into(), why: "enough".into() })
 }
 
 #[tokio::test]
@@ -58,7 +60,7 @@ async fn what_is_under_way_is_ended_the_workflow_is_not_asked_and_the_parent_is_
     assert!(engine.deliver(&id("child"), terminate()).await.unwrap());
     let told = engine.outcome(&id("parent")).await.unwrap();
     assert_eq!(told, Outcome::Completed(Payload::of("Cancelled")));
-    assert_eq!(shape(&memory, "child").await, ["RunStarted", "ActivityStarted", "RunPaused", "RunCancelled"]);
+    assert_eq!(shape(&memory, "child").await, ["RunStarted", "ActivityStarted", "RunTerminated"]);
     assert_eq!(counts.of("tidy up"), 0);
     let history = memory.read(&id("child"), 0).await.unwrap();
     assert!(verify(&workflows(), &id("child"), &history).unwrap().is_none());
@@ -83,8 +85,93 @@ async fn a_run_whose_code_has_diverged_can_be_ended() {
     let second = engine(&memory, Workflows::new().with("tidy", other), &counts).await;
     until("it is stuck", async || second.stuck().contains_key(&id("r"))).await;
     second.deliver(&id("r"), terminate()).await.unwrap();
-    until("it is over", async || shape(&memory, "r").await.ends_with(&["RunCancelled".into()])).await;
+    until("it is over", async || shape(&memory, "r").await.ends_with(&["RunTerminated".into()])).await;
     until("nobody calls it stuck", async || second.stuck().is_empty()).await;
+    second.stop().await;
+}
+
+/// Reads numbers from signals; anything else stops it, in every life.
+fn strict() -> Workflows {
+    let strict = script(|context, _| {
+        Box::pin(async move {
+            loop {
+                if let Some(Received::Signal { payload, .. }) = context.receive(None).await? {
+                    payload.read::<u32>()?;
+                }
+            }
+        })
+    });
+    Workflows::new().with("strict", strict)
+}
+
+#[tokio::test]
+async fn orders_do_not_queue_behind_a_message_that_stops_the_workflow() {
+    for (order, end) in [(terminate(), "RunTerminated"), (MessageBody::Cancel(Request::default()), "RunCancelled")] {
+        let memory = MemoryStore::new();
+        let engine = engine(&memory, strict(), &Counts::default()).await;
+        engine.start(new_run("r", "strict", "")).await.unwrap();
+        for poison in ["a", "b"] {
+            engine.signal(&id("r"), "number", Payload::of(poison)).await.unwrap();
+            until("it is stuck", async || engine.stuck().contains_key(&id("r"))).await;
+        }
+        engine.deliver(&id("r"), order).await.unwrap();
+        until(end, async || shape(&memory, "r").await.last().map(String::as_str) == Some(end)).await;
+        engine.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_started_again_hears_nothing_of_what_ended_it() {
+    let memory = MemoryStore::new();
+    let engine = engine(&memory, strict(), &Counts::default()).await;
+    engine.start(new_run("r", "strict", "")).await.unwrap();
+    engine.signal(&id("r"), "number", Payload::of("poison")).await.unwrap();
+    until("it is stuck", async || engine.stuck().contains_key(&id("r"))).await;
+    engine.deliver(&id("r"), terminate()).await.unwrap();
+    assert_eq!(engine.outcome(&id("r")).await, Ok(Outcome::Cancelled));
+    engine.restart(new_run("r", "strict", "")).await.unwrap();
+    until("it waits", async || shape(&memory, "r").await.ends_with(&["MessageAwaited".into()])).await;
+    assert!(engine.stuck().is_empty());
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_that_comes_while_a_run_gets_stuck_is_followed() {
+    let memory = MemoryStore::new();
+    let (asked, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (reached, go_on) = (Arc::clone(&asked), Arc::clone(&told));
+    let stuck = script(move |_, input| {
+        let (reached, go_on) = (Arc::clone(&reached), Arc::clone(&go_on));
+        Box::pin(async move {
+            reached.notify_one();
+            go_on.notified().await;
+            input.read::<u32>()?;
+            done("end")
+        })
+    });
+    let engine = engine(&memory, Workflows::new().with("stuck", stuck), &Counts::default()).await;
+    engine.start(new_run("r", "stuck", "not a number")).await.unwrap();
+    asked.notified().await;
+    engine.deliver(&id("r"), terminate()).await.unwrap();
+    told.notify_one();
+    until("it is over", async || shape(&memory, "r").await == ["RunStarted", "RunTerminated"]).await;
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_paused_run_and_a_parked_one_are_ended() {
+    let (memory, counts) = (MemoryStore::new(), Counts::default());
+    let first = engine(&memory, workflows(), &counts).await;
+    first.start(new_run("r", "tidy", "")).await.unwrap();
+    until("it works", async || counts.of("work") == 1).await;
+    first.stop().await;
+    let second = engine(&memory, workflows(), &counts).await;
+    until("it is parked", async || shape(&memory, "r").await.ends_with(&["RunParked".into()])).await;
+    second.deliver(&id("r"), MessageBody::Pause(Request::default())).await.unwrap();
+    until("it is paused", async || shape(&memory, "r").await.ends_with(&["RunPaused".into()])).await;
+    second.deliver(&id("r"), terminate()).await.unwrap();
+    assert_eq!(second.outcome(&id("r")).await, Ok(Outcome::Cancelled));
+    assert!(shape(&memory, "r").await.ends_with(&["RunPaused".into(), "RunTerminated".into()]));
     second.stop().await;
 }
 

@@ -4,6 +4,7 @@
 mod back;
 mod memory;
 mod publish;
+mod recover;
 mod regression;
 mod rollback;
 mod view;

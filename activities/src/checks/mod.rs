@@ -11,6 +11,7 @@ use longhaul_workflows::backlog::Check;
 use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, RunChecks};
 
 use crate::git::{GitHandlers, Wanted};
+use crate::machine;
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
 pub(crate) use setup::SetUp;
@@ -56,6 +57,7 @@ impl ChecksHandler {
             remedy: REMEDY,
         };
         let finished = self.setup.runner.run(&spec, attempt).await?;
+        not_for_want_of_space(&spec, &finished)?;
         Ok(evidence(&check.name, &check.run, &input.commit, finished))
     }
 }
@@ -90,6 +92,17 @@ impl Handler<RunChecks> for ChecksHandler {
             report.evidence.push(self.check(&input, check, tree.path(), attempt).await?);
         }
         Ok(report)
+    }
+}
+
+/// A program that failed on a full disk shows nothing about the work.
+fn not_for_want_of_space(spec: &Spec, finished: &Finished) -> Result<(), Failure> {
+    match machine::full(&spec.folder) {
+        Some(cause) if finished.exit_code != Some(0) => {
+            let message = format!("{cause}: `{}` failed there ({})", spec.name, finished.ending());
+            Err(Failure::machine(message))
+        }
+        _ => Ok(()),
     }
 }
 

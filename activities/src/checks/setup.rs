@@ -14,7 +14,7 @@ use crate::git::{GitHandlers, Wanted, WorkTree};
 use crate::process::{Environment, Limits, Runner, Spec};
 use crate::project::settings;
 
-use super::{ChecksHandler, REMEDY, evidence};
+use super::{ChecksHandler, REMEDY, evidence, not_for_want_of_space};
 
 /// Brings work trees to where an agent or a check can work in them.
 #[derive(Debug, Clone)]
@@ -132,6 +132,7 @@ impl SetUp {
         let commit = tree.at()?;
         tree.begin_setup().await?;
         let finished = self.runner.run(&spec, wanted.attempt).await?;
+        not_for_want_of_space(&spec, &finished)?;
         Ok(Some(evidence("setup", &command, &commit, finished)))
     }
 }

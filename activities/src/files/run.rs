@@ -124,6 +124,10 @@ impl FeatureRun {
                 self.tell(event, Kind::FeatureCancelled, text);
                 self.close();
             }
+            EventKind::RunTerminated(request) => {
+                self.tell(event, Kind::FeatureCancelled, words::asked("Terminated", request));
+                self.close();
+            }
             _ => {}
         }
     }

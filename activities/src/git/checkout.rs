@@ -168,6 +168,9 @@ impl Repository {
             if merged.code() == Some(0) {
                 return Ok(Moved::Yes);
             }
+            if merged.machine_cause().is_some() {
+                return Err(merged.failure());
+            }
             let said = merged.error_text().to_owned();
             let dir = checkout.display();
             if !is_contention(&said) {

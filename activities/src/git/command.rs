@@ -8,6 +8,8 @@ use longhaul_engine::Failure;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
+use crate::machine::{self, Doing};
+
 /// More than this on standard output is a failure: nothing that is asked of git here is that long.
 const OUTPUT_LIMIT: u64 = 256 * 1024 * 1024;
 /// How much of standard error is read.
@@ -82,6 +84,7 @@ pub(super) struct Finished {
     pub(super) stdout: Vec<u8>,
     stderr: String,
     shown: String,
+    dir: PathBuf,
 }
 
 impl Git {
@@ -129,12 +132,14 @@ impl Git {
         let shown = self.shown();
         let mut child = self.command().spawn().map_err(|error| cannot_start(&error, &self.dir))?;
         let outcome = exchange(&mut child, self.input).await;
-        let (status, stdout, stderr) =
-            outcome.map_err(|error| Failure::retryable(format!("{shown}: talking to git failed: {error}")))?;
+        let (status, stdout, stderr) = outcome.map_err(|error| {
+            let message = format!("{shown}: talking to git failed: {error}");
+            machine::failure(&error, Doing::Files, &self.dir, message, Failure::retryable)
+        })?;
         if stdout.len() as u64 > OUTPUT_LIMIT {
             return Err(Failure::terminal(format!("{shown}: more than {OUTPUT_LIMIT} bytes of output")));
         }
-        Ok(Finished { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned(), shown })
+        Ok(Finished { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned(), shown, dir: self.dir })
     }
 
     /// Runs it; any exit code but 0 is a failure.
@@ -210,7 +215,18 @@ impl Finished {
     /// What a command that did not do what it should says to the caller.
     pub(super) fn failure(&self) -> Failure {
         let message = format!("{}: {}: {}", self.shown, self.status, excerpt(&self.stderr));
-        if is_contention(&self.stderr) { Failure::retryable(message) } else { Failure::terminal(message) }
+        if is_contention(&self.stderr) {
+            return Failure::retryable(message);
+        }
+        match self.machine_cause() {
+            Some(cause) => Failure::machine(format!("{cause}: {message}")),
+            None => Failure::terminal(message),
+        }
+    }
+
+    /// Why the machine could not do it, if that is why git failed. On a full disk git does not always say so.
+    pub(super) fn machine_cause(&self) -> Option<String> {
+        machine::said_cause(&self.stderr, &self.dir).or_else(|| machine::full(&self.dir))
     }
 }
 
@@ -236,7 +252,13 @@ fn cannot_start(error: &std::io::Error, dir: &Path) -> Failure {
     if error.kind() == std::io::ErrorKind::NotFound {
         return Failure::terminal("git was not found on PATH; install git 2.38 or later");
     }
-    Failure::retryable(format!("git cannot be started in {}: {error}", dir.display()))
+    machine::failure(
+        error,
+        Doing::Fork,
+        dir,
+        format!("git cannot be started in {}: {error}", dir.display()),
+        Failure::retryable,
+    )
 }
 
 async fn exchange(child: &mut Child, input: Option<Vec<u8>>) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {

@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 
 use longhaul_engine::Failure;
 
+use crate::machine::{self, Doing};
+
 /// A failure of the file system: what was tried, and where.
 pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::retryable(format!("cannot {what} {}: {error}", path.display()))
+    let message = format!("cannot {what} {}: {error}", path.display());
+    machine::failure(error, Doing::Files, path, message, Failure::retryable)
 }
 
 /// The bytes of a file; `None` if there is no file.

@@ -224,7 +224,7 @@ impl Handler<Land> for GitHandlers {
             Ok(repository) => to_its_end(async move { repository.probe_landing(&input).await }).await,
             Err(failure) => Err(failure),
         };
-        asked.unwrap_or_else(|failure| Probe::Unknown(failure.message))
+        asked.unwrap_or_else(crate::machine::unanswered)
     }
 }
 

@@ -76,7 +76,7 @@ impl Repository {
         files::write_durably(&save.place, &content)?;
         let taken = Git::at(checkout).args(["checkout", "--quiet", "HEAD", "--", file]).uninterrupted().run().await;
         // Somebody may have written the file at this very moment; git does not replace what it did not expect.
-        taken.map_err(|failure| Failure::retryable(failure.message))?;
+        taken.map_err(crate::machine::worth_another_try)?;
         Ok(save)
     }
 

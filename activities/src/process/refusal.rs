@@ -3,6 +3,8 @@
 use longhaul_engine::Failure;
 use nix::errno::Errno;
 
+use crate::machine::{self, Doing};
+
 use super::Spec;
 
 pub(super) fn lost_task(error: &tokio::task::JoinError) -> Failure {
@@ -12,7 +14,11 @@ pub(super) fn lost_task(error: &tokio::task::JoinError) -> Failure {
 pub(super) fn supervisor_lost(spec: &Spec, said: &[u8]) -> Failure {
     let said = String::from_utf8_lossy(said);
     let said = if said.trim().is_empty() { "nothing; somebody killed it, or memory ran out" } else { said.trim() };
-    Failure::retryable(format!("the supervisor of `{}` was lost; it said: {said}", spec.program.display()))
+    let message = format!("the supervisor of `{}` was lost; it said: {said}", spec.program.display());
+    match machine::said_cause(said, &spec.folder) {
+        Some(cause) => Failure::machine(format!("{cause}: {message}")),
+        None => Failure::retryable(message),
+    }
 }
 
 /// What the program did then says nothing about its work: many exit with 0 when they are asked to end.
@@ -23,7 +29,10 @@ pub(super) fn stopped_by_others(spec: &Spec) -> Failure {
 pub(super) fn not_started(spec: &Spec, errno: Option<i32>, error: &str) -> Failure {
     let program = spec.program.display();
     let (errno, folder) = (errno.map(Errno::from_raw), spec.folder.display());
-    if matches!(errno, Some(Errno::EAGAIN | Errno::ENOMEM | Errno::ETXTBSY | Errno::EMFILE | Errno::ENFILE)) {
+    if let Some(cause) = errno.and_then(|errno| machine::cause(errno, Doing::Fork, &spec.folder)) {
+        return Failure::machine(format!("{cause}: `{program}` cannot be started in {folder} now: {error}"));
+    }
+    if errno == Some(Errno::ETXTBSY) {
         return Failure::retryable(format!("`{program}` cannot be started in {folder} now: {error}"));
     }
     let path = spec.env.get("PATH").unwrap_or_default().display();

@@ -11,6 +11,8 @@ use tokio::net::unix::pipe;
 use tokio::process::Command;
 use tokio::time::Instant;
 
+use crate::machine::{self, Doing};
+
 use super::follow::{Running, Why};
 use super::output::Output;
 use super::refusal::{lost_task, not_started, stopped_by_others, supervisor_lost};
@@ -84,7 +86,8 @@ impl Runner {
         let key = attempt.key();
         let (log, file) = places::create_log(&self.data_dir, attempt, &spec.name).map_err(|error| {
             let folder = self.data_dir.join("logs");
-            Failure::retryable(format!("no log can be written in {}: {error}", folder.display()))
+            let message = format!("no log can be written in {}: {error}", folder.display());
+            machine::failure(&error, Doing::Files, &folder, message, Failure::retryable)
         })?;
         let begun = Instant::now();
         let mut running = self.start(spec, &key, Output::new(log.clone(), file))?;
@@ -141,10 +144,14 @@ impl Runner {
         }
         self.spawn(spec, key, output).map_err(|error| {
             let message = format!("the supervisor {supervisor} cannot be started: {error}");
-            match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Failure::terminal(message),
+            machine::failure(&error, Doing::Fork, &self.data_dir, message, |message| match error.kind() {
+                // It is Longhaul itself: an upgrade that is under way, say. The work has no part in it.
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
+                    Failure::machine(format!("{message}; install longhaul again"))
+                }
+                io::ErrorKind::ArgumentListTooLong => Failure::terminal(message),
                 _ => Failure::retryable(message),
-            }
+            })
         })
     }
 

@@ -14,6 +14,7 @@ use longhaul_workflows::settings::Seconds;
 
 use crate::checks::SetUp;
 use crate::git::{GitHandlers, Wanted};
+use crate::machine::{self, Doing};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
 use files::SessionFiles;
@@ -75,11 +76,10 @@ impl Handler<RunSession> for SessionHandler {
                  here; what it did not commit is kept: `git show {reference}`.\n"
             );
         }
-        let unwritable = |error| {
-            Failure::retryable(format!(
-                "the files of a session cannot be written in {}: {error}",
-                files.folder().display()
-            ))
+        let unwritable = |error: std::io::Error| {
+            let folder = files.folder();
+            let message = format!("the files of a session cannot be written in {}: {error}", folder.display());
+            machine::failure(&error, Doing::Files, folder, message, Failure::retryable)
         };
         files.prepare(&input, &prompt).map_err(unwritable)?;
         let root = self.setup.git.root_of(&input.project);
@@ -87,16 +87,25 @@ impl Handler<RunSession> for SessionHandler {
         let spec = spec(&input, &root, tree.path(), attempt, &files)?;
         let finished = self.setup.runner.run(&spec, attempt).await?;
         let report = report(&finished, files.notes());
+        if matches!(report.ending, SessionEnding::Failed { .. })
+            && let Some(cause) = machine::full(tree.path())
+        {
+            let message = format!("{cause}: the agent failed there ({})", finished.ending());
+            return Err(Failure::machine(message));
+        }
         // The report says that the session is over: what it did must outlive a power cut before that.
         tree.settle().await?;
-        files.keep(&report).map_err(unwritable)?;
+        if let Err(error) = files.keep(&report) {
+            // The log records it next. Only a crash before that would repeat the session, and this would not.
+            tracing::warn!(run = %attempt.run, %error, "the report of a session is not kept in its folder");
+        }
         Ok(report)
     }
 
     /// A session that was lost on its way leaves its work in the work tree, for a fresh one to go on with.
     async fn probe(&self, input: SessionInput, attempt: &Attempt) -> Probe<SessionReport> {
         if let Err(failure) = self.setup.runner.end_call(&attempt.key()).await {
-            return Probe::Unknown(failure.message);
+            return machine::unanswered(failure);
         }
         self.files(&input, attempt).report().map_or(Probe::NotLanded, Probe::Landed)
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use longhaul_engine::Failure;
 
 use crate::git::WorkTree;
+use crate::machine::{self, Doing};
 
 const NAME: &str = "claude-progress.txt";
 
@@ -16,7 +17,8 @@ pub(super) async fn bring(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     copy(&from, tree.path()).map_err(|error| {
-        Failure::retryable(format!("{} cannot be copied into {}: {error}", from.display(), tree.path().display()))
+        let message = format!("{} cannot be copied into {}: {error}", from.display(), tree.path().display());
+        machine::failure(&error, Doing::Files, tree.path(), message, Failure::retryable)
     })
 }
 

@@ -1,7 +1,7 @@
 //! The exact text of every file, and that nothing is written without need.
 
 use longhaul_engine::event::Cause;
-use longhaul_engine::{EventKind, Failure, Payload, Request};
+use longhaul_engine::{CommandDigest, EventKind, Failure, Payload, Request};
 use longhaul_workflows::contracts::{RunSession, SessionEnding, SessionReason};
 use longhaul_workflows::project::Phase;
 
@@ -164,7 +164,7 @@ async fn a_run_that_is_cancelled_and_started_again_has_sessions_of_its_own() {
     let input = story::session(1, SessionReason::Start);
     let request = Request { by: "ann".into(), why: "wrong branch".into() };
     world.started::<RunSession>(RUN, &input, 1).await;
-    world.record(RUN, EventKind::CancelDelivered { command: 1, asked: "call".into(), request }).await;
+    world.record(RUN, EventKind::CancelDelivered { command: 1, digest: CommandDigest([0; 32]), request }).await;
     world.record(RUN, EventKind::RunCancelled).await;
     let mut projector = world.projector();
     projector.refresh().await.unwrap();

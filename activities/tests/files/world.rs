@@ -144,7 +144,7 @@ impl World {
     }
 
     pub(crate) fn slot(&self) -> Slot {
-        Slot { command: self.commands, call: 0 }
+        Slot::only(self.commands)
     }
 }
 

@@ -209,7 +209,7 @@ pub(crate) fn id(feature: &str) -> FeatureId {
 }
 
 fn attempt(feature: &str, command: u32) -> Attempt {
-    Attempt::detached(RunId::new(format!("shop-1a2b3c/{feature}")).unwrap(), Slot { command, call: 0 })
+    Attempt::detached(RunId::new(format!("shop-1a2b3c/{feature}")).unwrap(), Slot::only(command))
 }
 
 pub(crate) fn rescue(feature: &str, command: u32) -> String {

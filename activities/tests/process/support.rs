@@ -153,7 +153,7 @@ pub(crate) fn helper() -> PathBuf {
 }
 
 pub(crate) fn attempt(run: &str, command: u32) -> Attempt {
-    Attempt::detached(RunId::new(run).unwrap(), Slot { command, call: 0 })
+    Attempt::detached(RunId::new(run).unwrap(), Slot::only(command))
 }
 
 pub(crate) fn is_alive(pid: i32) -> bool {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{self, Asked, FeatureAdd, FeatureBlock, FeatureCommand, FeatureName, FeatureUnblock, Output};
 use crate::document;
-use crate::exit::{Exit, usage};
+use crate::exit::{Exit, failed, usage};
 use crate::owner::{Access, Ask};
 use crate::place::Project;
 use crate::status::{ShownPhase, StatusDocument};
@@ -89,7 +89,7 @@ async fn list_features(data_dir: &Path, dir: &Path, output: Output) -> Result<Ex
 
 async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Exit> {
     let project = Project::at(dir).await?;
-    let loaded = project::load(&project.root).await.map_err(usage)?;
+    let loaded = project::load(&project.root).await.map_err(failed)?;
     let feature = known(&arguments.id, &loaded.features)?;
     let document = status::document(data_dir, &project).await?;
     let line = document.features.iter().find(|line| line.id == feature.id.as_str());
@@ -140,7 +140,7 @@ fn described(feature: &Feature) -> String {
 
 async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
     let project = Project::at(dir).await?;
-    let loaded = project::load(&project.root).await.map_err(usage)?;
+    let loaded = project::load(&project.root).await.map_err(failed)?;
     let document = status::document(data_dir, &project).await?;
     let backlog = backlog(loaded.features, &document)?;
     let workable: Vec<&FeatureId> = backlog.workable().collect();
@@ -201,7 +201,7 @@ async fn unblock_feature(data_dir: &Path, dir: &Path, arguments: &FeatureUnblock
 
 async fn in_list(dir: &Path, id: &str) -> Result<(Project, FeatureId)> {
     let project = Project::at(dir).await?;
-    let loaded = project::load(&project.root).await.map_err(usage)?;
+    let loaded = project::load(&project.root).await.map_err(failed)?;
     let id = known(id, &loaded.features)?.id.clone();
     Ok((project, id))
 }

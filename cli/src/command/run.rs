@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{Output, Run};
 use crate::document::{self, Titled};
-use crate::exit::{Exit, usage};
+use crate::exit::{Complaint, Exit, failed, usage};
 use crate::owner::{self, Access, Desk, Limits, Server, Standing};
 use crate::place::Project;
 use crate::settled;
@@ -36,7 +36,8 @@ pub(super) struct RunDocument<'a> {
 pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
     put_back(data_dir, &arguments.dirs).await;
     let (projects, refused) = projects(&arguments.dirs).await;
-    let mut exits = vec![Exit::Usage; refused.len()];
+    let exit_of = |error: &anyhow::Error| error.downcast_ref::<Complaint>().map_or(Exit::Operational, |told| told.exit);
+    let mut exits: Vec<Exit> = refused.iter().map(exit_of).collect();
     for refusal in &refused {
         term::say(format!("longhaul: {refusal:#}"));
     }
@@ -49,6 +50,13 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
         return Ok(Exit::Suspended);
     };
     exits.extend(documents.iter().map(settled::exit));
+    for document in &documents {
+        if let Some(cause) = document.machine_wait() {
+            let (project, waited) = (&document.project, settled::machine_wait().as_secs());
+            let advice = "mend that, and the same command goes on; LONGHAUL_MACHINE_WAIT=SECONDS waits longer";
+            term::say(format!("{project}: stopped after waiting {waited} s for the machine: {cause}; {advice}"));
+        }
+    }
     report(arguments.output, &documents)?;
     Ok(Exit::of_all(exits))
 }
@@ -87,7 +95,7 @@ async fn projects(dirs: &[PathBuf]) -> (Vec<Project>, Vec<anyhow::Error>) {
 /// A project whose settings and list can be read, and whose features can be ordered.
 pub(super) async fn checked(dir: &Path) -> Result<Project> {
     let project = Project::at(dir).await?;
-    let loaded = longhaul_activities::project::load(&project.root).await.map_err(usage)?;
+    let loaded = longhaul_activities::project::load(&project.root).await.map_err(failed)?;
     let settings = project.root.join("longhaul.toml");
     match loaded.settings.agent.command.first().filter(|program| !program.is_empty()) {
         None => return Err(usage(format!("{}: no agent; set `command` under [agent]", settings.display()))),
@@ -99,7 +107,7 @@ pub(super) async fn checked(dir: &Path) -> Result<Project> {
         }
     }
     if loaded.settings.project.target.is_some()
-        && !longhaul_activities::git::has_branch(&project.root, &loaded.target).await.map_err(usage)?
+        && !longhaul_activities::git::has_branch(&project.root, &loaded.target).await.map_err(failed)?
     {
         let (settings, target) = (settings.display(), &loaded.target);
         let advice = "correct `target` under [project], or make the branch";
@@ -111,7 +119,7 @@ pub(super) async fn checked(dir: &Path) -> Result<Project> {
     }
     longhaul_workflows::backlog::Backlog::new(loaded.features)
         .map_err(|error| usage(format!("{}: {error}", list.display())))?;
-    longhaul_activities::git::exclude_own_files(&project.root).await.map_err(usage)?;
+    longhaul_activities::git::exclude_own_files(&project.root).await.map_err(failed)?;
     for note in loaded.notes {
         term::say(format!("{}: {note}", list.display()));
     }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::page::{self, Page};
 use crate::arguments::{Output, Show};
 use crate::document;
-use crate::exit::{Exit, usage};
+use crate::exit::{Exit, failed};
 use crate::look::report::brief;
 use crate::owner::{Access, Answer, Ask};
 use crate::place::Project;
@@ -51,7 +51,7 @@ pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<Statu
             _ => {}
         }
     }
-    let loaded = longhaul_activities::project::load(&project.root).await.map_err(usage)?;
+    let loaded = longhaul_activities::project::load(&project.root).await.map_err(failed)?;
     let mut document = status::of_files(&project.id, &project.root.to_string_lossy(), &loaded);
     let list = project.root.join(&loaded.list_file);
     if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
@@ -82,6 +82,9 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     if let Some(request) = &document.stopped_by {
         let why = if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };
         text += &format!("\nstopped by {}{why}", request.by);
+    }
+    if let Some(cause) = document.machine_wait() {
+        text += &format!("\nwaiting: {cause}");
     }
     if let Some(reason) = &document.waits_on_next {
         text += &format!("\nfinished work waits on longhaul/next: {reason}");

@@ -61,7 +61,7 @@ impl Facts {
     fn take(&mut self, event: &Event) {
         self.events = event.position + 1;
         self.last_at = Some(event.at);
-        Told::note(&mut self.told, event);
+        self.told.extend(Told::of(event));
         match &event.kind {
             EventKind::RunStarted { cause, .. } => self.begin(event, cause),
             EventKind::StatusPublished { key, value, .. } if key == FeatureProgress::KEY => {
@@ -94,10 +94,7 @@ impl Facts {
             EventKind::MessageReceived { .. } | EventKind::TimerFired { .. } => self.waits = None,
             EventKind::CancelDelivered { request, .. } => self.cancelled_by = Some(request.clone()),
             EventKind::RunCompleted { output } => self.output = Some(output.clone()),
-            EventKind::RunCancelled => {
-                let told = self.told.last().filter(|told| told.what == Told::TERMINATE);
-                self.terminated_by = told.map(|told| Request { by: told.by.clone(), why: told.why.clone() });
-            }
+            EventKind::RunTerminated(request) => self.terminated_by = Some(request.clone()),
             _ => {}
         }
     }
@@ -232,6 +229,7 @@ pub(super) fn kind_of(failure: &Failure) -> &'static str {
         FailureKind::Retryable => "retryable",
         FailureKind::Terminal => "terminal",
         FailureKind::Cancelled => "cancelled",
+        FailureKind::Machine => "machine",
         FailureKind::RateLimited { .. } => "rate_limited",
     }
 }

@@ -53,14 +53,11 @@ impl View<'_> {
         if let Some(at) = pruned::at(&summary) {
             return Ok(Err(pruned::refusal(run, at)));
         }
-        // With the one before: what an event means may depend on that.
-        let events = self.store.read(run, query.from.saturating_sub(1)).await?;
-        let first = events.partition_point(|event| event.position < query.from);
-        let more = events.len() - first > PAGE;
+        let events = self.store.read(run, query.from).await?;
+        let more = events.len() > PAGE;
         let mut shown = Vec::new();
-        for (index, event) in events.iter().enumerate().skip(first).take(PAGE) {
-            let before = index.checked_sub(1).map(|before| &events[before].kind);
-            let words = words::within(before, &event.kind, events.get(index + 1).map(|event| &event.kind));
+        for event in events.iter().take(PAGE) {
+            let words = words::of(&event.kind);
             let line = query.lines.then(|| history_file::event_line(event)).transpose();
             let line = line.map_err(|error| StoreError::Unusable(format!("run {run}: {error}")))?;
             shown.push(Happened { position: event.position, at: event.at, words, line });

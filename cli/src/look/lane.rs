@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use longhaul_engine::{Activity, Event, EventKind, MessageBody, Payload, RunId, Signal};
+use longhaul_engine::{Activity, Event, EventKind, MessageBody, Payload, RunId};
 use longhaul_workflows::contracts::{LoadBacklog, LoadedBacklog};
 use longhaul_workflows::feature::{Ready, Turn};
 use serde_json::Value;
@@ -51,11 +51,11 @@ impl Lane {
             self.waiting.retain(|waiting| Some(waiting) != feature.as_ref());
             self.leave(feature.as_deref());
         }
-        match body.as_signal() {
-            Some(Signal { name, payload, .. }) if name == Ready::SIGNAL => {
+        match body {
+            MessageBody::Signal { name, payload, .. } if name == Ready::SIGNAL => {
                 self.waiting.extend(payload.read::<Ready>().map(|ready| ready.feature.to_string()));
             }
-            Some(Signal { name, payload, .. }) if name == Turn::GIVEN_BACK => {
+            MessageBody::Signal { name, payload, .. } if name == Turn::GIVEN_BACK => {
                 self.leave(payload.read::<String>().ok().as_deref());
             }
             _ => {}
@@ -95,7 +95,7 @@ mod tests {
     use serde_json::json;
 
     fn heard(name: &str, payload: &Value) -> EventKind {
-        let body = MessageBody::Signal { name: name.into(), payload: Payload::of(payload), from: None };
+        let body = MessageBody::signal(name, Payload::of(payload));
         EventKind::MessageReceived { command: 0, message: Some(Message { seq: 1, at: Utc::now(), body }) }
     }
 

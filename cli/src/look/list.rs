@@ -80,7 +80,7 @@ impl RunLine {
     fn of(run: RunId, summary: Summary) -> Self {
         let (project, feature) = belongs(&run, &summary);
         let (reason, until) = match &summary.status {
-            Status::Waiting { until } => (None, *until),
+            Status::Waiting { until, machine } => (machine.clone(), *until),
             Status::Paused(request) if request.why.is_empty() => (Some(format!("by {}", request.by)), None),
             Status::Paused(request) => (Some(format!("by {}: {}", request.by, request.why)), None),
             Status::Parked(reason) | Status::Failed(reason) => (Some(reason.clone()), None),

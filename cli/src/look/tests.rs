@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use longhaul_engine::event::Cause;
 use longhaul_engine::store::{Birth, Commit, Delivery};
 use longhaul_engine::{
-    Event, EventKind, EventStore, Failure, MessageBody, Payload, Request, RunId, Slot, Stop, Summary,
+    CommandDigest, Event, EventKind, EventStore, Failure, MessageBody, Payload, Request, RunId, Slot, Stop, Summary,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_workflows::feature::{FeatureProgress, Turn};
@@ -100,7 +100,7 @@ fn step(step: &str) -> EventKind {
 }
 
 fn failed(failure: Failure, retry_at: Option<DateTime<Utc>>) -> EventKind {
-    let slot = Slot { command: 1, call: 0 };
+    let slot = Slot::only(1);
     EventKind::ActivityFailed {
         slot,
         name: "run_session".into(),
@@ -143,11 +143,12 @@ async fn people_are_named_with_their_reasons() {
     let reasons = log.why("p/f/1").await;
     assert_eq!(reasons[0], "paused: It stops before its next step: paused by ada.");
 
-    let delivered = EventKind::CancelDelivered { command: 1, asked: "call".into(), request: request("too dear") };
+    let delivered =
+        EventKind::CancelDelivered { command: 1, digest: CommandDigest([0; 32]), request: request("too dear") };
     let log = with(vec![delivered, EventKind::RunCancelled]).await;
     log.check_why("p/f/1", &["cancelled: It was cancelled by ada: too dear."]).await;
 
-    let slot = Slot { command: 1, call: 0 };
+    let slot = Slot::only(1);
     let log = with(vec![EventKind::RunParked { slot, reason: "land: no answer".into() }]).await;
     log.check_why("p/f/1", &["parked: Nobody knows what became of an effect: land: no answer."]).await;
 }
@@ -156,7 +157,7 @@ async fn people_are_named_with_their_reasons() {
 async fn places_and_turns_name_those_who_have_them() {
     let log = with(vec![step("session 1")]).await;
     log.begin("p/g/1", "feature", Some("p")).await;
-    let slot = Slot { command: 1, call: 0 };
+    let slot = Slot::only(1);
     let name = "run_session".into();
     log.add("p/g/1", vec![EventKind::ActivityStarted { slot, name, input: Payload::null(), attempt: 1 }]).await;
     log.check_why("p/f/1", &["pool: It waits for a free place among the agents: 1 at work."]).await;

@@ -21,26 +21,14 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub(super) const TERMINATE: &'static str = "terminate";
+    const TERMINATE: &'static str = "terminate";
     const CANCEL: &'static str = "cancel";
-    const PAUSE: &'static str = "pause";
-
-    /// Adds what an event says to what is known. One that is ended at once is stopped first, in one stroke; one that is
-    /// cancelled ends when it has heard of it.
-    pub(super) fn note(told: &mut Vec<Self>, event: &Event) {
-        let is_next = |last: &Self| last.what == Self::PAUSE && last.position + 1 == event.position;
-        match told.last_mut() {
-            Some(last) if event.kind == EventKind::RunCancelled && is_next(last) => {
-                Self::TERMINATE.clone_into(&mut last.what);
-            }
-            _ => told.extend(Self::of(event)),
-        }
-    }
 
     /// What an event says that somebody told the run.
-    fn of(event: &Event) -> Option<Self> {
+    pub(super) fn of(event: &Event) -> Option<Self> {
         let (what, request) = match &event.kind {
-            EventKind::RunPaused(request) => (Self::PAUSE.to_owned(), request.clone()),
+            EventKind::RunPaused(request) => ("pause".to_owned(), request.clone()),
+            EventKind::RunTerminated(request) => (Self::TERMINATE.to_owned(), request.clone()),
             EventKind::RunResumed(request) => ("resume".to_owned(), request.clone()),
             EventKind::CancelDelivered { request, .. } => (Self::CANCEL.to_owned(), request.clone()),
             EventKind::RunReconciled { request, .. } => ("reconcile".to_owned(), request.clone()),
@@ -53,11 +41,7 @@ impl Told {
 
 /// Who ended a run, and why: `terminated by ann: enough`. `None` if nobody did.
 pub(crate) fn ended_by(history: &[Event]) -> Option<String> {
-    let mut told = Vec::new();
-    for event in history {
-        Told::note(&mut told, event);
-    }
-    told.into_iter().rev().find_map(|Told { what, by, why, .. }| {
+    history.iter().rev().filter_map(Told::of).find_map(|Told { what, by, why, .. }| {
         let ended = match what.as_str() {
             Told::TERMINATE => "terminated",
             Told::CANCEL => "cancelled",
@@ -70,12 +54,12 @@ pub(crate) fn ended_by(history: &[Event]) -> Option<String> {
 /// What a message is, in a word.
 pub(super) fn what(body: &MessageBody) -> String {
     match body {
-        MessageBody::Signal { .. } if body.as_terminate().is_some() => Told::TERMINATE.into(),
-        MessageBody::Signal { .. } => body.as_signal().map(|signal| signal.name).unwrap_or_default(),
+        MessageBody::Signal { name, .. } => name.clone(),
         MessageBody::ChildEnded { .. } => "child_ended".into(),
         MessageBody::Pause(_) => "pause".into(),
         MessageBody::Resume(_) => "resume".into(),
         MessageBody::Cancel(_) => "cancel".into(),
+        MessageBody::Terminate(_) => Told::TERMINATE.into(),
         MessageBody::Reconcile { .. } => "reconcile".into(),
     }
 }
@@ -86,10 +70,9 @@ pub(super) fn request(body: &MessageBody) -> Option<Request> {
         MessageBody::Pause(request)
         | MessageBody::Resume(request)
         | MessageBody::Cancel(request)
+        | MessageBody::Terminate(request)
         | MessageBody::Reconcile { request, .. } => Some(request.clone()),
-        MessageBody::Signal { payload, from: None, .. } => {
-            body.as_signal().and_then(|signal| signal.request).or_else(|| signature(payload))
-        }
+        MessageBody::Signal { payload, from: None, request, .. } => request.clone().or_else(|| signature(payload)),
         MessageBody::Signal { .. } | MessageBody::ChildEnded { .. } => None,
     }
 }

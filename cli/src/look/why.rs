@@ -89,6 +89,8 @@ pub(crate) enum Kind {
     Timer,
     /// A failed attempt is made again at a time.
     Retry,
+    /// A failure of the machine is waited out.
+    Machine,
     /// A limit of a provider.
     RateLimited,
     /// A message has to come.

@@ -1,7 +1,7 @@
 //! Events in plain words, one line each.
 
 use longhaul_engine::event::{Cause, Message};
-use longhaul_engine::{EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, Request, Signal};
+use longhaul_engine::{EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, Request};
 use longhaul_workflows::feature::{Approval, FeatureProgress, Note, Ready, Turn};
 use longhaul_workflows::project::signal::{HALT, RELOAD, SYNC};
 
@@ -10,17 +10,8 @@ use super::report;
 /// The most letters that a payload of no known shape is shown with.
 const PREVIEW: usize = 80;
 
-/// What happened, in one line, between what happened before and after. One that is ended at once is recorded as stopped and
-/// then ended, in one stroke.
-pub(super) fn within(before: Option<&EventKind>, kind: &EventKind, after: Option<&EventKind>) -> String {
-    match (before, kind, after) {
-        (_, EventKind::RunPaused(request), Some(EventKind::RunCancelled)) => format!("terminated {}", by(request)),
-        (Some(EventKind::RunPaused(_)), EventKind::RunCancelled, _) => "over: terminated".into(),
-        _ => of(kind),
-    }
-}
-
-fn of(kind: &EventKind) -> String {
+/// What happened, in one line.
+pub(super) fn of(kind: &EventKind) -> String {
     match kind {
         EventKind::RunStarted { workflow, parent, cause, .. } => started(workflow, parent.as_ref(), cause),
         EventKind::ActivityStarted { name, attempt, input, .. } => {
@@ -59,6 +50,7 @@ fn of(kind: &EventKind) -> String {
         EventKind::RunCompleted { output } => format!("over: {}", report::outcome(output)),
         EventKind::RunFailed { failure } => format!("over: failed: {}", failure.message),
         EventKind::RunCancelled => "over: cancelled".into(),
+        EventKind::RunTerminated(request) => format!("over: terminated {}", by(request)),
     }
 }
 
@@ -73,7 +65,11 @@ fn started(workflow: &str, parent: Option<&longhaul_engine::RunId>, cause: &Caus
 
 fn received(message: &Message) -> String {
     match &message.body {
-        MessageBody::Signal { .. } => message.body.as_signal().map(heard).unwrap_or_default(),
+        MessageBody::Signal { name, payload, from, request } => {
+            let from = from.as_ref().map(|run| format!(" from {run}")).unwrap_or_default();
+            let signed = request.as_ref().map(|request| format!(", {}", by(request))).unwrap_or_default();
+            format!("heard{from}: {}{signed}", signal(name, payload))
+        }
         MessageBody::ChildEnded { run, outcome } => match outcome {
             Outcome::Completed(output) => format!("{run} is over: {}", report::outcome(output)),
             Outcome::Failed(failure) => format!("{run} is over: failed: {}", failure.message),
@@ -82,16 +78,11 @@ fn received(message: &Message) -> String {
         MessageBody::Pause(request) => format!("to pause {}", by(request)),
         MessageBody::Resume(request) => format!("to go on {}", by(request)),
         MessageBody::Cancel(request) => format!("to end {}", by(request)),
+        MessageBody::Terminate(request) => format!("to end at once {}", by(request)),
         MessageBody::Reconcile { landed, request, .. } => {
             format!("an effect {}, says {}", if *landed { "happened" } else { "did not happen" }, who(request))
         }
     }
-}
-
-fn heard(heard: Signal) -> String {
-    let from = heard.from.map(|run| format!(" from {run}")).unwrap_or_default();
-    let signed = heard.request.map(|request| format!(", {}", by(&request))).unwrap_or_default();
-    format!("heard{from}: {}{signed}", signal(&heard.name, &heard.payload))
 }
 
 /// What a signal says; one that is not known, as it is.
@@ -134,6 +125,7 @@ fn said(key: &str, value: &Payload) -> String {
 
 fn failed(failure: &Failure) -> String {
     match failure.kind {
+        FailureKind::Machine => format!("the machine cannot do it now: {}", failure.message),
         FailureKind::RateLimited { until } => format!("limited until {}: {}", clock(until), failure.message),
         _ => failure.message.clone(),
     }

@@ -108,8 +108,7 @@ impl Desk {
 
     /// Waits for a run that was told to end, so that it can be started again.
     async fn let_end(&self, run: &RunId) -> Result<(), StoreError> {
-        let ends =
-            |message: &Message| matches!(message.body, MessageBody::Cancel(_)) || message.body.as_terminate().is_some();
+        let ends = |message: &Message| matches!(message.body, MessageBody::Cancel(_) | MessageBody::Terminate(_));
         for _ in 0..100 {
             if !self.store.mailbox(run).await?.iter().any(ends) {
                 break;
@@ -237,7 +236,8 @@ impl Driver {
         if !is_settled(watched, &document) {
             return Ok(Some(ProjectState::Working));
         }
-        let now = state_of(settled::exit(&document), document.problem.clone());
+        let reason = document.machine_wait().map(str::to_owned).or(document.problem.clone());
+        let now = state_of(settled::exit(&document), reason);
         if now == ProjectState::Passed && *published == now {
             // Nothing is left to do: neither is it looked at nor are its files watched any more.
             let id = watched.id.clone();

@@ -230,7 +230,7 @@ impl Desk {
             Ask::Steer { target, order, request, dry_run } => self.steer(&target, &order, &request, dry_run).await,
             Ask::Select { filters } => self.select(&filters).await,
             Ask::Signal { run, name, payload, request } => {
-                self.signal(run, MessageBody::signed(name, payload, request)).await
+                self.signal(run, MessageBody::signal_by(name, Payload::of(&payload), request)).await
             }
             Ask::Again { again } => self.again(again).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
@@ -286,7 +286,11 @@ impl Desk {
         let input = Payload::of(&ProjectInput { project: project.clone(), memory: None });
         let workflow = ProjectWorkflow::NAME.into();
         let new = NewRun { run: run.clone(), workflow, input, labels: terms.labels.clone() };
-        if engine.start(new).await? == Started::Joined && !terms.labels.is_empty() {
+        let started = engine.start(new.clone()).await?;
+        if started == Started::Over || (started == Started::Joined && self.is_ending(&run).await?) {
+            self.begin_again(engine, &project, new).await?;
+        }
+        if started != Started::New && !terms.labels.is_empty() {
             engine.signal(&run, signal::LABEL, Payload::of(&terms.labels)).await?;
         }
         if !terms.overrides.is_empty() {

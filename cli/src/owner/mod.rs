@@ -2,6 +2,7 @@
 
 mod again;
 mod batches;
+mod begin_again;
 mod carry;
 mod desk;
 mod engaged;

@@ -88,13 +88,13 @@ impl Order {
 
     /// The message; `None`: what it says depends on the run.
     pub(super) fn message(&self, request: &Request) -> Option<MessageBody> {
-        let signal = |name: &str, payload| MessageBody::Signal { name: name.to_owned(), payload, from: None };
+        let signal = |name: &str, payload| MessageBody::signal(name, payload);
         Some(match self {
             Self::Pause => MessageBody::Pause(request.clone()),
             Self::Resume => MessageBody::Resume(request.clone()),
             Self::Cancel => MessageBody::Cancel(request.clone()),
-            Self::Terminate => MessageBody::terminate(request),
-            Self::Signal { name, payload } => MessageBody::signed(name, payload.clone(), request.clone()),
+            Self::Terminate => MessageBody::Terminate(request.clone()),
+            Self::Signal { name, payload } => MessageBody::signal_by(name, Payload::of(payload), request.clone()),
             Self::Steer { text } => {
                 let (text, by, why) = (text.clone(), request.by.clone(), request.why.clone());
                 signal(Note::SIGNAL, Payload::of(&Note::Signed { text, by, why }))

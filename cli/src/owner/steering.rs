@@ -92,11 +92,6 @@ impl Desk {
 
     /// Why this cannot be told to this run.
     async fn why_not(&self, run: &RunId, summary: &Summary, order: &Order) -> Result<Option<String>, StoreError> {
-        if let Order::Signal { name, .. } = order
-            && name.starts_with(MessageBody::RESERVED)
-        {
-            return Ok(Some(format!("signals whose name begins with `{}` are Longhaul's own", MessageBody::RESERVED)));
-        }
         let takes = summary.workflow == FeatureWorkflow::NAME || (is_project(summary) && !order.is_answer());
         if order.is_for_features() && !takes {
             return Ok(Some(format!("run {run} is no run of a feature: name a feature or its run")));
@@ -108,7 +103,8 @@ impl Desk {
             return Ok(Some(format!("run {run} does not wait for approval")));
         }
         let mailbox = self.store.mailbox(run).await?;
-        let is_answer = |body: &MessageBody| body.as_signal().is_some_and(|signal| signal.name == Approval::SIGNAL);
+        let is_answer =
+            |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == Approval::SIGNAL);
         let answered = mailbox.iter().any(|message| is_answer(&message.body));
         Ok(answered.then(|| format!("run {run} has an answer in its mailbox already")))
     }
@@ -131,7 +127,7 @@ impl Desk {
 
     async fn tell(&self, run: &RunId, is_project: bool, order: &Order, request: &Request) -> Result<bool, StoreError> {
         if is_project && let Some((name, payload)) = told_to_project(order, request) {
-            let body = MessageBody::Signal { name: name.into(), payload, from: None };
+            let body = MessageBody::signal(name, payload);
             let told = self.deliver(run, body).await?;
             // A cancelled project stays, and can be run again; only the runs of its features end. While it is paused it
             // would not hear of that.
@@ -152,7 +148,7 @@ impl Desk {
     async fn approval(&self, run: &RunId, approved: bool, request: &Request) -> Result<MessageBody, StoreError> {
         let commit = self.awaited(run).await?.map(|awaited| awaited.commit);
         let approval = Approval { approved, commit, by: request.by.clone(), why: request.why.clone() };
-        Ok(MessageBody::Signal { name: Approval::SIGNAL.into(), payload: Payload::of(&approval), from: None })
+        Ok(MessageBody::signal(Approval::SIGNAL, Payload::of(&approval)))
     }
 }
 
@@ -163,7 +159,7 @@ fn is_project(summary: &Summary) -> bool {
 /// What the workflow of a project has to know.
 fn told_to_project(order: &Order, request: &Request) -> Option<(&'static str, Payload)> {
     match order {
-        Order::Cancel | Order::Terminate => Some((signal::HALT, Payload::of(request))),
+        Order::Cancel => Some((signal::HALT, Payload::of(request))),
         Order::Resume => Some((signal::SYNC, Payload::of(&uuid::Uuid::now_v7().to_string()))),
         _ => None,
     }

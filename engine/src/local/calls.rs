@@ -10,15 +10,14 @@ use tokio::sync::watch;
 
 use crate::activity::{Attempt, Call, ErasedHandler, Probe};
 use crate::context::Stop;
-use crate::describe::describe;
 use crate::event::{EventKind, MessageBody};
 use crate::failure::{Failure, FailureKind};
 use crate::id::{RunId, Slot};
 use crate::payload::Payload;
 use crate::policy::Effect;
-use crate::replay::{CallState, Command};
 use crate::store::StoreError;
 use crate::summary::Status;
+use crate::verb::{CallState, Calls, Verb};
 
 use super::attempt;
 use super::life::{Life, Retirement};
@@ -39,8 +38,7 @@ enum Piece {
 /// The activities of one command, under way.
 struct Round<'a> {
     number: u32,
-    command: &'a Command,
-    calls: &'a [Call],
+    calls: &'a Calls,
     states: Vec<CallState>,
     /// Set while something runs for the call.
     cancels: Vec<Option<watch::Sender<bool>>>,
@@ -55,17 +53,21 @@ impl Life {
     pub(super) async fn perform_calls(
         &mut self,
         number: u32,
-        command: &Command,
+        calls: &Calls,
         states: Option<Vec<CallState>>,
     ) -> Result<Vec<Result<Payload, Failure>>, Stop> {
-        let Command::Call(calls) = command else { return Ok(Vec::new()) };
         self.write_all().await?;
+        let count = calls.0.len();
+        let mut states = states.unwrap_or_else(|| vec![CallState::default(); count]);
+        // A life that begins tries at once what the machine could not do for the last one: it may be mended.
+        for state in states.iter_mut().filter(|state| state.machine_failures > 0) {
+            state.retry_at = None;
+        }
         let mut round = Round {
             number,
-            command,
             calls,
-            states: states.unwrap_or_else(|| vec![CallState::default(); calls.len()]),
-            cancels: calls.iter().map(|_| None).collect(),
+            states,
+            cancels: vec![None; count],
             entering: BTreeSet::new(),
             pieces: FuturesUnordered::new(),
             cancelling: false,
@@ -83,8 +85,13 @@ impl Life {
                 return Ok(results);
             }
             if round.pieces.is_empty() {
-                // Before anything begins: a paused run starts no attempt, not even one that is due again.
-                self.follow_orders(number, command).await?;
+                // Before anything begins: a paused run starts no attempt, not even one that is due again. What became of
+                // an unknown effect can be said meanwhile.
+                self.take_orders(number, calls).await?;
+                if self.is_paused() {
+                    self.wait(None).await;
+                    continue;
+                }
             }
             let is_to_pause = self.inbox.is_to_pause();
             if is_to_pause {
@@ -119,7 +126,7 @@ impl Life {
 
     /// Starts what can start now. While a pause waits for what runs, nothing else begins; the world can be asked.
     fn begin_due(&mut self, round: &mut Round<'_>, is_to_pause: bool) -> Result<(), Stop> {
-        for index in 0..round.calls.len() {
+        for index in 0..round.states.len() {
             let state = &round.states[index];
             let idle = round.cancels[index].is_none() && state.result.is_none();
             let is_held = is_to_pause && !state.unknown;
@@ -133,7 +140,7 @@ impl Life {
     }
 
     fn begin_piece(&mut self, round: &mut Round<'_>, index: usize) -> Result<(), Stop> {
-        let call = &round.calls[index];
+        let call = round.call(index);
         let Some(handler) = self.shared.handlers.find(call.name).cloned() else {
             let missing = StoreError::Unusable(format!("no handler for the activity `{}` in this program", call.name));
             return Err(self.broken_by(missing.into()));
@@ -142,7 +149,7 @@ impl Life {
         let input = call.input.clone();
         let (pools, pool, run) = (self.shared.pools.clone(), call.policy.pool, self.run.clone());
         let piece: BoxFuture<'static, (usize, Piece)> = if round.states[index].unknown {
-            let attempt = self.attempt(round, index, round.states[index].attempts, listen);
+            let attempt = self.attempt(round, index, round.states[index].attempts.max(1), listen);
             Box::pin(async move { (index, Piece::Probed(attempt::probe(handler, input, attempt).await)) })
         } else if pool.is_some() || call.policy.effect == Effect::Guarded {
             round.entering.insert(index);
@@ -187,7 +194,7 @@ impl Life {
             Piece::Ended(result) => {
                 round.cancels[index] = None;
                 let attempt = round.states[index].attempts.max(1);
-                let attempt = match round.calls[index].policy.effect {
+                let attempt = match round.call(index).policy.effect {
                     Effect::Guarded => attempt,
                     Effect::Idempotent => round.states[index].attempts + 1,
                 };
@@ -203,6 +210,10 @@ impl Life {
                         Ok(())
                     }
                     Probe::Unknown(reason) => self.park(round, index, reason).await,
+                    // Recorded as the attempt that could not begin.
+                    Probe::Machine(reason) => {
+                        self.record_result(round, index, attempt + 1, Err(Failure::machine(reason))).await
+                    }
                 }
             }
         }
@@ -210,7 +221,7 @@ impl Life {
 
     /// Begins an attempt; the start of a guarded one is recorded first.
     async fn start(&mut self, round: &mut Round<'_>, index: usize, place: Option<Place>) -> Result<(), Stop> {
-        let call = &round.calls[index];
+        let call = round.call(index);
         let number = round.states[index].attempts + 1;
         if call.policy.effect == Effect::Guarded {
             let (slot, name, input) = (round.slot(index), call.name.into(), call.input.clone());
@@ -233,7 +244,7 @@ impl Life {
         attempt: u32,
         result: Result<Payload, Failure>,
     ) -> Result<(), Stop> {
-        let (call, slot) = (&round.calls[index], round.slot(index));
+        let (call, slot) = (round.call(index), round.slot(index));
         let (name, input) = (call.name.to_owned(), call.input.clone());
         let failure = match result {
             Ok(output) => {
@@ -248,11 +259,14 @@ impl Life {
             round.states[index].result = Some(Err(failure));
             return Ok(());
         }
-        let retry_at = call.policy.retry_at(&failure, round.states[index].failed, self.shared.clock.now());
+        let retry_at = call.policy.retry_at(&failure, &round.states[index], self.shared.clock.now());
         tracing::debug!(run = %self.run, activity = name, attempt, ?retry_at, %failure, "attempt failed");
         let kind = EventKind::ActivityFailed { slot, name, input, attempt, failure: failure.clone(), retry_at };
         self.commit(vec![kind], |_| ()).await?;
+        // A machine that failed in the middle does not know either: the world is asked before the next attempt.
+        let unknown = call.policy.effect == Effect::Guarded && failure.kind == FailureKind::Machine;
         round.states[index].record_failure(attempt, failure, retry_at);
+        round.states[index].unknown |= unknown;
         Ok(())
     }
 
@@ -262,7 +276,7 @@ impl Life {
         if matches!(self.summary.status, Status::Parked(_)) {
             return Ok(());
         }
-        let name = round.calls[index].name;
+        let name = round.call(index).name;
         let reason = format!(
             "nobody can tell whether `{name}` (attempt {}) happened: {reason}; find out, then say \
              `longhaul reconcile {} --landed` or `--not-landed`",
@@ -277,7 +291,7 @@ impl Life {
             && let MessageBody::Reconcile { landed, output, request } = message.body
             && let Some(index) = round.states.iter().position(|state| state.unknown && state.result.is_none())
         {
-            let (call, slot) = (&round.calls[index], round.slot(index));
+            let (call, slot) = (round.call(index), round.slot(index));
             let mut kinds = vec![EventKind::RunReconciled { slot, landed, request }];
             if landed {
                 let (name, input) = (call.name.to_owned(), call.input.clone());
@@ -313,16 +327,20 @@ impl Life {
         }
         let Some(message) = self.inbox.first_cancel() else { return Ok(()) };
         let MessageBody::Cancel(request) = message.body else { return Ok(()) };
-        let asked = describe(round.command);
-        let kind = EventKind::CancelDelivered { command: round.number, asked, request };
+        let kind = EventKind::CancelDelivered { command: round.number, digest: round.calls.digest(), request };
         self.commit_taking(message.seq, vec![kind]).await?;
         Err(Stop::Cancelled)
     }
 }
 
-impl Round<'_> {
+impl<'a> Round<'a> {
     fn slot(&self, index: usize) -> Slot {
-        Slot { command: self.number, call: u16::try_from(index).unwrap_or(u16::MAX) }
+        let number = |count| u16::try_from(count).expect("the port admits no more calls than a slot can number");
+        Slot { command: self.number, call: number(index), calls: number(self.states.len()) }
+    }
+
+    fn call(&self, index: usize) -> &'a Call {
+        &self.calls.0[index]
     }
 
     fn cancel(&mut self) {

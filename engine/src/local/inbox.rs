@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::event::{Message, MessageBody};
+use crate::context::Received;
+use crate::event::{Message, MessageBody, Request};
 use crate::id::MessageSeq;
 
 /// Messages that lie in the store and were not taken yet.
@@ -53,14 +54,18 @@ impl Inbox {
         self.arrived.notified().await;
     }
 
-    /// The oldest message for the workflow; it stays until [`Inbox::take`].
-    pub(crate) fn first_message(&self) -> Option<Message> {
-        self.first(MessageBody::is_for_workflow)
+    /// The oldest message for the workflow, whole and as the workflow receives it; it stays until [`Inbox::take`].
+    pub(crate) fn first_message(&self) -> Option<(Message, Received)> {
+        let state = self.state();
+        state.waiting.values().find_map(|message| Some((message.clone(), Received::of(&message.body)?)))
     }
 
     /// The oldest order to the engine that can be followed at any time; it stays until [`Inbox::take`].
     pub(crate) fn first_order(&self) -> Option<Message> {
-        self.first(|body| !body.is_for_workflow() && !matches!(body, MessageBody::Reconcile { .. }))
+        let is_order = |body: &MessageBody| {
+            matches!(body, MessageBody::Pause(_) | MessageBody::Resume(_) | MessageBody::Cancel(_))
+        };
+        self.first(is_order)
     }
 
     /// The oldest request to cancel; it stays until [`Inbox::take`].
@@ -77,8 +82,18 @@ impl Inbox {
     }
 
     /// The oldest request to end now; it stays until [`Inbox::take`].
-    pub(crate) fn first_terminate(&self) -> Option<Message> {
-        self.first(|body| body.as_terminate().is_some())
+    pub(crate) fn first_terminate(&self) -> Option<(MessageSeq, Request)> {
+        let state = self.state();
+        state.waiting.values().find_map(|message| match &message.body {
+            MessageBody::Terminate(request) => Some((message.seq, request.clone())),
+            _ => None,
+        })
+    }
+
+    /// Whether a request to end now is here, or may lie unread in the store.
+    pub(crate) fn may_hold_terminate(&self) -> bool {
+        let state = self.state();
+        state.unread || state.waiting.values().any(|message| matches!(message.body, MessageBody::Terminate(_)))
     }
 
     /// The oldest word on an unknown outcome; it stays until [`Inbox::take`].

@@ -4,6 +4,7 @@ mod attempt;
 mod calls;
 mod inbox;
 mod life;
+mod perform;
 mod pools;
 mod terminate;
 mod wait;

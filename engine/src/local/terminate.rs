@@ -1,4 +1,4 @@
-//! Ending a run now: what is under way is ended, and the workflow is not asked.
+//! Ending a run now: what is under way is aborted, and the workflow is not asked.
 
 use crate::context::Stop;
 use crate::event::{EventKind, Outcome};
@@ -6,10 +6,7 @@ use crate::event::{EventKind, Outcome};
 use super::life::{Life, Retirement};
 
 impl Life {
-    /// Ends the run if somebody asked for that; then it never returns.
-    ///
-    /// A pause that is followed at once by the end is how a history says so, and who asked: replay passes over both, since
-    /// no command of the workflow was answered by them.
+    /// Ends the run if its mailbox asks for that; then it never returns.
     pub(super) async fn obey_terminate(&mut self) -> Result<(), Stop> {
         if self.terminate().await? {
             self.retire(Retirement::Terminated).await;
@@ -17,14 +14,13 @@ impl Life {
         Ok(())
     }
 
-    /// Ends the run if somebody asked for that. This comes before all other orders and messages, so the mailbox is read here.
+    /// Ends the run if its mailbox asks for that. This precedes all other orders and messages, so the store is read here.
     pub(crate) async fn terminate(&mut self) -> Result<bool, Stop> {
         self.read_mail().await?;
-        let Some(message) = self.inbox.first_terminate() else { return Ok(false) };
-        let request = message.body.as_terminate().unwrap_or_default();
+        let Some((seq, request)) = self.inbox.first_terminate() else { return Ok(false) };
         let told = self.told_parent(Outcome::Cancelled);
-        self.commit(vec![EventKind::RunPaused(request), EventKind::RunCancelled], |commit| {
-            commit.consumed.push(message.seq);
+        self.commit(vec![EventKind::RunTerminated(request)], |commit| {
+            commit.consumed.push(seq);
             commit.deliveries.extend(told);
         })
         .await?;

@@ -23,36 +23,43 @@ enum End {
 
 /// `birth`: of a run that was just born, and of which nobody else knows.
 pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>, mut birth: Option<Birth>) {
+    let mut is_last_life = false;
     loop {
         let life = live(&shared, &run, &inbox, birth.take());
         let end = AssertUnwindSafe(life).catch_unwind().await.unwrap_or_else(|_| {
             let message = format!("the workflow of run {run} panicked; this is a bug, its history is as it was");
             End::Stuck(StoreError::Unusable(message).into())
         });
-        let leave_unseen = match end {
-            End::NextSegment => continue,
+        match end {
+            End::NextSegment => is_last_life = false,
             End::Retired(Retirement::Suspended(until)) => {
-                if shared.release(&run, &inbox, false) {
+                if shared.release(&run, &inbox, Inbox::has_unseen) {
                     if let Some(until) = until {
                         shared.timers.add(until, run);
                     }
                     return;
                 }
-                continue;
             }
             End::Stuck(stop) => {
                 tracing::error!(%run, "{stop}");
                 shared.stuck().insert(run.clone(), stop);
-                true
+                // One more life ends the run if that is asked for: it does so before it asks the workflow. A request that
+                // comes later wakes the run.
+                if shared.release(&run, &inbox, |inbox| !is_last_life && inbox.may_hold_terminate()) {
+                    return;
+                }
+                is_last_life = true;
             }
             End::RunEnded | End::Retired(Retirement::Terminated) => {
                 shared.stuck().remove(&run);
-                true
+                shared.release(&run, &inbox, |_| false);
+                return;
             }
-            End::Retired(Retirement::Stopping) => true,
-        };
-        shared.release(&run, &inbox, leave_unseen);
-        return;
+            End::Retired(Retirement::Stopping) => {
+                shared.release(&run, &inbox, |_| false);
+                return;
+            }
+        }
     }
 }
 

@@ -108,8 +108,9 @@ impl Engine {
         shared.adopt(root);
         for (run, summary) in shared.store.runs(root).await? {
             match summary.status {
-                Status::Running | Status::Parked(_) => shared.wake(run),
-                Status::Waiting { until: Some(until) } => shared.timers.add(until, run),
+                // What the machine could not do for another process is tried at once: it may be mended.
+                Status::Running | Status::Parked(_) | Status::Waiting { machine: Some(_), .. } => shared.wake(run),
+                Status::Waiting { until: Some(until), .. } => shared.timers.add(until, run),
                 _ => {}
             }
         }
@@ -136,7 +137,8 @@ impl Engine {
         Ok(if over { Started::Over } else { Started::Joined })
     }
 
-    /// Starts a run that is over again, with fresh input, under the same id.
+    /// Starts a run that is over again, with fresh input, under the same id. What is left of its mail is discarded: it was
+    /// for the run that ended, and may be what ended it.
     pub async fn restart(&self, new: NewRun) -> Result<(), StoreError> {
         let unknown = || StoreError::UnknownRun(new.run.clone());
         let mut summary = self.0.store.summary(&new.run).await?.ok_or_else(unknown)?;
@@ -145,6 +147,7 @@ impl Engine {
         summary.apply(&event);
         let mut commit = Commit::of(new.run.clone(), vec![event]);
         commit.summary = Some(summary);
+        commit.consumed = self.0.store.mailbox(&new.run).await?.into_iter().map(|message| message.seq).collect();
         self.0.record(commit).await?;
         self.0.wake(new.run);
         Ok(())
@@ -181,11 +184,15 @@ impl Engine {
 
     /// Puts a signal into a run's mailbox. `false`: the run is over.
     pub async fn signal(&self, to: &RunId, name: &str, payload: Payload) -> Result<bool, StoreError> {
-        self.deliver(to, MessageBody::Signal { name: name.into(), payload, from: None }).await
+        self.deliver(to, MessageBody::signal(name, payload)).await
     }
 
     /// Puts a message into a run's mailbox. `false`: the run is over.
     pub async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
+        if matches!(body, MessageBody::Terminate(_)) {
+            // It ends now, whatever kept it from going on; if it cannot, it is stuck again.
+            self.0.stuck().remove(to);
+        }
         let delivery = Delivery { to: to.clone(), at: self.0.clock.now(), body };
         self.0.deliver(delivery).await
     }

@@ -168,10 +168,11 @@ impl Shared {
         tokio::spawn(super::drive::drive(shared, run, inbox, birth));
     }
 
-    /// Takes a run out of memory, unless something arrived that it has not seen.
-    pub(super) fn release(&self, run: &RunId, inbox: &Inbox, even_if_unseen: bool) -> bool {
+    /// Takes a run out of memory, unless its inbox holds something that it stays for.
+    pub(super) fn release(&self, run: &RunId, inbox: &Inbox, stays: impl FnOnce(&Inbox) -> bool) -> bool {
+        // With the lock held, or a message could arrive between the check and the removal.
         let mut residents = self.residents();
-        if !even_if_unseen && inbox.has_unseen() {
+        if stays(inbox) {
             return false;
         }
         residents.remove(run);

@@ -75,7 +75,7 @@ fn freeze(summary: &Summary) -> v1::Summary {
         labels: summary.labels.clone(),
         status: match summary.status.clone() {
             Status::Running => v1::Status::Running,
-            Status::Waiting { until } => v1::Status::Waiting { until: until.map(time) },
+            Status::Waiting { until, machine } => v1::Status::Waiting { until: until.map(time), machine },
             Status::Paused(Request { by, why }) => v1::Status::Paused { by, why },
             Status::Parked(reason) => v1::Status::Parked(reason),
             Status::Completed => v1::Status::Completed,
@@ -97,7 +97,7 @@ pub(super) fn thaw(summary: v1::Summary) -> Result<Summary, String> {
         labels: summary.labels,
         status: match summary.status {
             v1::Status::Running => Status::Running,
-            v1::Status::Waiting { until } => Status::Waiting { until: until.map(time).transpose()? },
+            v1::Status::Waiting { until, machine } => Status::Waiting { until: until.map(time).transpose()?, machine },
             v1::Status::Paused { by, why } => Status::Paused(Request { by, why }),
             v1::Status::Parked(reason) => Status::Parked(reason),
             v1::Status::Completed => Status::Completed,

@@ -40,7 +40,7 @@ fn runs() -> Vec<Carried> {
     going.events.pop();
     going = Carried::of_history(going.run, going.events).unwrap();
     going.published.insert("text".into(), Payload::from_bytes(&b" {\n}"[..]));
-    let signal = MessageBody::Signal { name: "go".into(), payload: Payload::of(&1), from: None };
+    let signal = MessageBody::signal("go", Payload::of(&1));
     let pause = MessageBody::Pause(Request { by: "ann".into(), why: "lunch".into() });
     going.mailbox =
         [signal, pause].into_iter().zip(1 << 32..).map(|(body, seq)| Message { seq, at: at(5), body }).collect();

@@ -55,8 +55,15 @@ pub(super) struct Summary {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Status {
     Running,
-    Waiting { until: Option<String> },
-    Paused { by: String, why: String },
+    Waiting {
+        until: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        machine: Option<String>,
+    },
+    Paused {
+        by: String,
+        why: String,
+    },
     Parked(String),
     Completed,
     Failed(String),

@@ -20,19 +20,19 @@ pub(super) fn kind(kind: &domain::EventKind) -> Result<v1::EventKind, String> {
             labels,
             cause: cause(&why),
         },
-        From::ActivityStarted { slot: Slot { command, call }, name, input, attempt } => {
-            To::ActivityStarted { command, call, name, input: embed(&input)?, attempt }
+        From::ActivityStarted { slot: Slot { command, call, calls }, name, input, attempt } => {
+            To::ActivityStarted { command, call, calls, name, input: embed(&input)?, attempt }
         }
-        From::ActivityProgressed { slot: Slot { command, call }, details } => {
-            To::ActivityProgressed { command, call, details: embed(&details)? }
+        From::ActivityProgressed { slot: Slot { command, call, calls }, details } => {
+            To::ActivityProgressed { command, call, calls, details: embed(&details)? }
         }
-        From::ActivityFailed { slot: Slot { command, call }, name, input, attempt, failure, retry_at } => {
+        From::ActivityFailed { slot: Slot { command, call, calls }, name, input, attempt, failure, retry_at } => {
             let (failure, retry_at) = (self::failure(failure), retry_at.map(time));
-            To::ActivityFailed { command, call, name, input: embed(&input)?, attempt, failure, retry_at }
+            To::ActivityFailed { command, call, calls, name, input: embed(&input)?, attempt, failure, retry_at }
         }
-        From::ActivityCompleted { slot: Slot { command, call }, name, input, attempt, output } => {
+        From::ActivityCompleted { slot: Slot { command, call, calls }, name, input, attempt, output } => {
             let (input, output) = (embed(&input)?, embed(&output)?);
-            To::ActivityCompleted { command, call, name, input, attempt, output }
+            To::ActivityCompleted { command, call, calls, name, input, attempt, output }
         }
         From::ChildStarted { command, run, workflow, input } => {
             To::ChildStarted { command, run: run.into(), workflow, input: embed(&input)? }
@@ -50,18 +50,21 @@ pub(super) fn kind(kind: &domain::EventKind) -> Result<v1::EventKind, String> {
         From::UuidDrawn { command, uuid } => To::UuidDrawn { command, uuid: uuid.to_string() },
         From::VersionMarked { command, change, version } => To::VersionMarked { command, change, version },
         From::StatusPublished { command, key, value } => To::StatusPublished { command, key, value: embed(&value)? },
-        From::CancelDelivered { command, asked, request } => {
-            To::CancelDelivered { command, asked, request: self::request(request) }
+        From::CancelDelivered { command, digest, request } => {
+            To::CancelDelivered { command, digest: digest.to_string(), request: self::request(request) }
         }
         From::RunPaused(request) => To::RunPaused { request: self::request(request) },
         From::RunResumed(request) => To::RunResumed { request: self::request(request) },
-        From::RunParked { slot: Slot { command, call }, reason } => To::RunParked { command, call, reason },
-        From::RunReconciled { slot: Slot { command, call }, landed, request } => {
-            To::RunReconciled { command, call, landed, request: self::request(request) }
+        From::RunParked { slot: Slot { command, call, calls }, reason } => {
+            To::RunParked { command, call, calls, reason }
+        }
+        From::RunReconciled { slot: Slot { command, call, calls }, landed, request } => {
+            To::RunReconciled { command, call, calls, landed, request: self::request(request) }
         }
         From::RunCompleted { output } => To::RunCompleted { output: embed(&output)? },
         From::RunFailed { failure } => To::RunFailed { failure: self::failure(failure) },
         From::RunCancelled => To::RunCancelled {},
+        From::RunTerminated(request) => To::RunTerminated { request: self::request(request) },
     })
 }
 
@@ -82,13 +85,17 @@ pub(super) fn message(message: domain::Message) -> Result<v1::Message, String> {
     use domain::MessageBody as From;
     use v1::MessageBody as To;
     let body = match message.body {
-        From::Signal { name, payload, from } => {
-            To::Signal { name, payload: embed(&payload)?, from: from.map(String::from) }
-        }
+        From::Signal { name, payload, from, request } => To::Signal {
+            name,
+            payload: embed(&payload)?,
+            from: from.map(String::from),
+            request: request.map(self::request),
+        },
         From::ChildEnded { run, outcome } => To::ChildEnded { run: run.into(), outcome: self::outcome(outcome)? },
         From::Pause(request) => To::Pause(self::request(request)),
         From::Resume(request) => To::Resume(self::request(request)),
         From::Cancel(request) => To::Cancel(self::request(request)),
+        From::Terminate(request) => To::Terminate(self::request(request)),
         From::Reconcile { landed, output, request } => {
             let output = output.as_ref().map(embed).transpose()?;
             To::Reconcile { landed, output, request: self::request(request) }
@@ -110,6 +117,7 @@ fn failure(failure: Failure) -> v1::Failure {
         FailureKind::Retryable => (v1::FailureKind::Retryable, None),
         FailureKind::Terminal => (v1::FailureKind::Terminal, None),
         FailureKind::Cancelled => (v1::FailureKind::Cancelled, None),
+        FailureKind::Machine => (v1::FailureKind::Machine, None),
         FailureKind::RateLimited { until } => (v1::FailureKind::RateLimited, Some(time(until))),
     };
     v1::Failure { kind, message: failure.message, until }

@@ -11,7 +11,7 @@ use super::{freeze, v1};
 pub(super) fn kind(kind: v1::EventKind) -> Result<domain::EventKind, String> {
     use domain::EventKind as To;
     use v1::EventKind as From;
-    let slot = |command, call| Slot { command, call };
+    let slot = |command, call, calls| Slot { command, call, calls };
     Ok(match kind {
         From::RunStarted { workflow, input, parent, labels, cause: why } => To::RunStarted {
             workflow,
@@ -20,20 +20,20 @@ pub(super) fn kind(kind: v1::EventKind) -> Result<domain::EventKind, String> {
             labels,
             cause: cause(why),
         },
-        From::ActivityStarted { command, call, name, input, attempt } => {
-            To::ActivityStarted { slot: slot(command, call), name, input: extract(&input)?, attempt }
+        From::ActivityStarted { command, call, calls, name, input, attempt } => {
+            To::ActivityStarted { slot: slot(command, call, calls), name, input: extract(&input)?, attempt }
         }
-        From::ActivityProgressed { command, call, details } => {
-            To::ActivityProgressed { slot: slot(command, call), details: extract(&details)? }
+        From::ActivityProgressed { command, call, calls, details } => {
+            To::ActivityProgressed { slot: slot(command, call, calls), details: extract(&details)? }
         }
-        From::ActivityFailed { command, call, name, input, attempt, failure, retry_at } => {
-            let (slot, input) = (slot(command, call), extract(&input)?);
+        From::ActivityFailed { command, call, calls, name, input, attempt, failure, retry_at } => {
+            let (slot, input) = (slot(command, call, calls), extract(&input)?);
             let (failure, retry_at) = (self::failure(failure)?, retry_at.as_deref().map(time).transpose()?);
             To::ActivityFailed { slot, name, input, attempt, failure, retry_at }
         }
-        From::ActivityCompleted { command, call, name, input, attempt, output } => {
+        From::ActivityCompleted { command, call, calls, name, input, attempt, output } => {
             let (input, output) = (extract(&input)?, extract(&output)?);
-            To::ActivityCompleted { slot: slot(command, call), name, input, attempt, output }
+            To::ActivityCompleted { slot: slot(command, call, calls), name, input, attempt, output }
         }
         From::ChildStarted { command, run, workflow, input } => {
             To::ChildStarted { command, run: self::run(run)?, workflow, input: extract(&input)? }
@@ -53,18 +53,19 @@ pub(super) fn kind(kind: v1::EventKind) -> Result<domain::EventKind, String> {
         From::UuidDrawn { command, uuid } => To::UuidDrawn { command, uuid: self::uuid(&uuid)? },
         From::VersionMarked { command, change, version } => To::VersionMarked { command, change, version },
         From::StatusPublished { command, key, value } => To::StatusPublished { command, key, value: extract(&value)? },
-        From::CancelDelivered { command, asked, request } => {
-            To::CancelDelivered { command, asked, request: self::request(request) }
+        From::CancelDelivered { command, digest, request } => {
+            To::CancelDelivered { command, digest: digest.parse()?, request: self::request(request) }
         }
         From::RunPaused { request } => To::RunPaused(self::request(request)),
         From::RunResumed { request } => To::RunResumed(self::request(request)),
-        From::RunParked { command, call, reason } => To::RunParked { slot: slot(command, call), reason },
-        From::RunReconciled { command, call, landed, request } => {
-            To::RunReconciled { slot: slot(command, call), landed, request: self::request(request) }
+        From::RunParked { command, call, calls, reason } => To::RunParked { slot: slot(command, call, calls), reason },
+        From::RunReconciled { command, call, calls, landed, request } => {
+            To::RunReconciled { slot: slot(command, call, calls), landed, request: self::request(request) }
         }
         From::RunCompleted { output } => To::RunCompleted { output: extract(&output)? },
         From::RunFailed { failure } => To::RunFailed { failure: self::failure(failure)? },
         From::RunCancelled {} => To::RunCancelled,
+        From::RunTerminated { request } => To::RunTerminated(self::request(request)),
     })
 }
 
@@ -95,13 +96,17 @@ pub(super) fn message(message: v1::Message) -> Result<domain::Message, String> {
     use domain::MessageBody as To;
     use v1::MessageBody as From;
     let body = match message.body {
-        From::Signal { name, payload, from } => {
-            To::Signal { name, payload: extract(&payload)?, from: from.map(run).transpose()? }
-        }
+        From::Signal { name, payload, from, request } => To::Signal {
+            name,
+            payload: extract(&payload)?,
+            from: from.map(run).transpose()?,
+            request: request.map(self::request),
+        },
         From::ChildEnded { run, outcome } => To::ChildEnded { run: self::run(run)?, outcome: self::outcome(outcome)? },
         From::Pause(request) => To::Pause(self::request(request)),
         From::Resume(request) => To::Resume(self::request(request)),
         From::Cancel(request) => To::Cancel(self::request(request)),
+        From::Terminate(request) => To::Terminate(self::request(request)),
         From::Reconcile { landed, output, request } => {
             let output = output.as_deref().map(extract).transpose()?;
             To::Reconcile { landed, output, request: self::request(request) }
@@ -123,6 +128,7 @@ fn failure(v1::Failure { kind, message, until }: v1::Failure) -> Result<Failure,
         (v1::FailureKind::Retryable, None) => FailureKind::Retryable,
         (v1::FailureKind::Terminal, None) => FailureKind::Terminal,
         (v1::FailureKind::Cancelled, None) => FailureKind::Cancelled,
+        (v1::FailureKind::Machine, None) => FailureKind::Machine,
         (v1::FailureKind::RateLimited, Some(until)) => FailureKind::RateLimited { until: time(&until)? },
         (v1::FailureKind::RateLimited, None) => return Err("a failure is `rate_limited` without `until`".into()),
         (_, Some(_)) => return Err("only failures that are `rate_limited` have `until`".into()),

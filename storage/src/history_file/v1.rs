@@ -53,6 +53,7 @@ pub(super) enum FailureKind {
     Retryable,
     Terminal,
     Cancelled,
+    Machine,
     RateLimited,
 }
 
@@ -67,7 +68,7 @@ pub(super) struct Failure {
 }
 
 /// The names of all kinds, as `kind` has them.
-pub(super) const KINDS: [&str; 23] = [
+pub(super) const KINDS: [&str; 24] = [
     "RunStarted",
     "ActivityStarted",
     "ActivityProgressed",
@@ -91,6 +92,7 @@ pub(super) const KINDS: [&str; 23] = [
     "RunCompleted",
     "RunFailed",
     "RunCancelled",
+    "RunTerminated",
 ];
 
 /// The kind of an event and its fields. Every variant has named fields, if only none: a line holds them beside
@@ -109,6 +111,8 @@ pub(super) enum EventKind {
     ActivityStarted {
         command: u32,
         call: u16,
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        calls: u16,
         name: String,
         input: Json,
         attempt: u32,
@@ -116,11 +120,15 @@ pub(super) enum EventKind {
     ActivityProgressed {
         command: u32,
         call: u16,
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        calls: u16,
         details: Json,
     },
     ActivityFailed {
         command: u32,
         call: u16,
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        calls: u16,
         name: String,
         input: Json,
         attempt: u32,
@@ -131,6 +139,8 @@ pub(super) enum EventKind {
     ActivityCompleted {
         command: u32,
         call: u16,
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        calls: u16,
         name: String,
         input: Json,
         attempt: u32,
@@ -184,7 +194,7 @@ pub(super) enum EventKind {
     },
     CancelDelivered {
         command: u32,
-        asked: String,
+        digest: String,
         request: Request,
     },
     RunPaused {
@@ -196,11 +206,15 @@ pub(super) enum EventKind {
     RunParked {
         command: u32,
         call: u16,
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        calls: u16,
         reason: String,
     },
     RunReconciled {
         command: u32,
         call: u16,
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        calls: u16,
         landed: bool,
         request: Request,
     },
@@ -211,6 +225,9 @@ pub(super) enum EventKind {
         failure: Failure,
     },
     RunCancelled {},
+    RunTerminated {
+        request: Request,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -229,6 +246,8 @@ pub(super) enum MessageBody {
         payload: Json,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<Request>,
     },
     ChildEnded {
         run: String,
@@ -237,6 +256,7 @@ pub(super) enum MessageBody {
     Pause(Request),
     Resume(Request),
     Cancel(Request),
+    Terminate(Request),
     Reconcile {
         landed: bool,
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
@@ -250,6 +270,16 @@ pub(super) enum Outcome {
     Completed(Json),
     Failed(Failure),
     Cancelled,
+}
+
+/// Most commands have one call.
+fn one() -> u16 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_one(calls: &u16) -> bool {
+    *calls == 1
 }
 
 /// A payload that is there, even if it is `null`.

@@ -6,7 +6,9 @@ use std::fmt::Write;
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
-use longhaul_engine::{Event, EventKind, Failure, Message, MessageBody, Outcome, Payload, Request, RunId, Slot};
+use longhaul_engine::{
+    CommandDigest, Event, EventKind, Failure, Message, MessageBody, Outcome, Payload, Request, RunId, Slot,
+};
 use longhaul_engine::{Status, Summary};
 
 use super::pack::{self, Packer};
@@ -31,7 +33,7 @@ fn request() -> Request {
     Request { by: "ann".into(), why: "budget".into() }
 }
 
-const SLOT: Slot = Slot { command: 3, call: 1 };
+const SLOT: Slot = Slot { command: 3, call: 1, calls: 2 };
 
 fn activities() -> Vec<EventKind> {
     let (name, input) = ("git.commit".to_owned(), json(r#"{"a":1}"#));
@@ -49,6 +51,7 @@ fn activities() -> Vec<EventKind> {
         failed(Failure::retryable("network"), Some(at(5))),
         failed(Failure::terminal("no"), None),
         failed(Failure::cancelled(), None),
+        failed(Failure::machine("disk full"), Some(at(6))),
         failed(Failure::rate_limited(at(9), "limit"), Some(at(9))),
         EventKind::ActivityCompleted { slot: SLOT, name, input, attempt: 70_000, output: json("[]") },
     ]
@@ -67,7 +70,7 @@ fn commands() -> Vec<EventKind> {
         EventKind::UuidDrawn { command: 6, uuid: uuid::Uuid::from_u128(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef) },
         EventKind::VersionMarked { command: 7, change: "gates".into(), version: 2 },
         EventKind::StatusPublished { command: 8, key: "plan".into(), value: json("null") },
-        EventKind::CancelDelivered { command: 9, asked: "sleep".into(), request: request() },
+        EventKind::CancelDelivered { command: 9, digest: CommandDigest([9; 32]), request: request() },
     ]
 }
 
@@ -90,20 +93,23 @@ fn others() -> Vec<EventKind> {
         EventKind::RunCompleted { output: json("3") },
         EventKind::RunFailed { failure: Failure::terminal("broken") },
         EventKind::RunCancelled,
+        EventKind::RunTerminated(request()),
     ]
 }
 
 fn bodies() -> Vec<MessageBody> {
     let ended = |outcome| MessageBody::ChildEnded { run: run("p/f"), outcome };
     vec![
-        MessageBody::Signal { name: "go".into(), payload: json("1"), from: Some(run("p")) },
-        MessageBody::Signal { name: "go".into(), payload: json("1"), from: None },
+        MessageBody::Signal { name: "go".into(), payload: json("1"), from: Some(run("p")), request: None },
+        MessageBody::signal("go", json("1")),
+        MessageBody::Signal { name: "go".into(), payload: json("1"), from: None, request: Some(request()) },
         ended(Outcome::Completed(json("4"))),
         ended(Outcome::Failed(Failure::terminal("broken"))),
         ended(Outcome::Cancelled),
         MessageBody::Pause(request()),
         MessageBody::Resume(request()),
         MessageBody::Cancel(request()),
+        MessageBody::Terminate(request()),
         MessageBody::Reconcile { landed: true, output: Some(json("5")), request: request() },
         MessageBody::Reconcile { landed: false, output: None, request: request() },
     ]
@@ -112,8 +118,9 @@ fn bodies() -> Vec<MessageBody> {
 fn statuses() -> Vec<Status> {
     vec![
         Status::Running,
-        Status::Waiting { until: Some(at(3)) },
-        Status::Waiting { until: None },
+        Status::Waiting { until: Some(at(3)), machine: None },
+        Status::Waiting { until: Some(at(3)), machine: Some("disk full".into()) },
+        Status::Waiting { until: None, machine: None },
         Status::Paused(request()),
         Status::Parked("unknown".into()),
         Status::Completed,

@@ -76,6 +76,7 @@ impl Packer {
             From::RunCompleted { output } => To::RunCompleted { output: self.payload(output) },
             From::RunFailed { failure } => To::RunFailed { failure: self::failure(failure) },
             From::RunCancelled => To::RunCancelled,
+            From::RunTerminated(request) => To::RunTerminated(self::request(request)),
             _ => self.command(kind),
         }
     }
@@ -138,8 +139,8 @@ impl Packer {
             From::StatusPublished { command, key, value } => {
                 To::StatusPublished { command, key, value: self.payload(&value) }
             }
-            From::CancelDelivered { command, asked, request } => {
-                To::CancelDelivered { command, asked, request: self::request(&request) }
+            From::CancelDelivered { command, digest, request } => {
+                To::CancelDelivered { command, digest: digest.0, request: self::request(&request) }
             }
             _ => unreachable!("the other kinds are converted by the callers"),
         }
@@ -149,15 +150,19 @@ impl Packer {
         use domain::MessageBody as From;
         use v1::MessageBody as To;
         let body = match body {
-            From::Signal { name, payload, from } => {
-                To::Signal { name: name.clone(), payload: self.payload(payload), from: from.as_ref().map(run) }
-            }
+            From::Signal { name, payload, from, request } => To::Signal {
+                name: name.clone(),
+                payload: self.payload(payload),
+                from: from.as_ref().map(run),
+                request: request.as_ref().map(self::request),
+            },
             From::ChildEnded { run: child, outcome } => {
                 To::ChildEnded { run: run(child), outcome: self.outcome(outcome) }
             }
             From::Pause(request) => To::Pause(self::request(request)),
             From::Resume(request) => To::Resume(self::request(request)),
             From::Cancel(request) => To::Cancel(self::request(request)),
+            From::Terminate(request) => To::Terminate(self::request(request)),
             From::Reconcile { landed, output, request } => To::Reconcile {
                 landed: *landed,
                 output: output.as_ref().map(|output| self.payload(output)),
@@ -183,7 +188,9 @@ pub(crate) fn summary(summary: &Summary) -> v1::Summary {
         labels: summary.labels.clone().into_iter().collect(),
         status: match &summary.status {
             Status::Running => v1::Status::Running,
-            Status::Waiting { until } => v1::Status::Waiting { until: until.map(time) },
+            Status::Waiting { until, machine } => {
+                v1::Status::Waiting { until: until.map(time), machine: machine.clone() }
+            }
             Status::Paused(request) => v1::Status::Paused(self::request(request)),
             Status::Parked(reason) => v1::Status::Parked(reason.clone()),
             Status::Completed => v1::Status::Completed,
@@ -210,7 +217,7 @@ fn run(run: &RunId) -> String {
 }
 
 fn slot(slot: Slot) -> v1::Slot {
-    v1::Slot { command: slot.command, call: slot.call }
+    v1::Slot { command: slot.command, call: slot.call, calls: slot.calls }
 }
 
 fn request(request: &domain::Request) -> v1::Request {
@@ -222,6 +229,7 @@ fn failure(failure: &Failure) -> v1::Failure {
         FailureKind::Retryable => v1::FailureKind::Retryable,
         FailureKind::Terminal => v1::FailureKind::Terminal,
         FailureKind::Cancelled => v1::FailureKind::Cancelled,
+        FailureKind::Machine => v1::FailureKind::Machine,
         FailureKind::RateLimited { until } => v1::FailureKind::RateLimited { until: time(until) },
     };
     v1::Failure { kind, message: failure.message.clone() }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::{self as domain, Cause};
 use longhaul_engine::id::{MessageSeq, Position, RunId, Slot};
-use longhaul_engine::{Failure, FailureKind, Payload, Status, Summary};
+use longhaul_engine::{CommandDigest, Failure, FailureKind, Payload, Status, Summary};
 
 use super::v1;
 use crate::blob::Source;
@@ -53,6 +53,7 @@ impl Unpacker<'_> {
             From::RunCompleted { output } => To::RunCompleted { output: self.payload(output)? },
             From::RunFailed { failure } => To::RunFailed { failure: self::failure(failure)? },
             From::RunCancelled => To::RunCancelled,
+            From::RunTerminated(request) => To::RunTerminated(self::request(request)),
             _ => self.command(kind)?,
         })
     }
@@ -111,8 +112,8 @@ impl Unpacker<'_> {
             From::StatusPublished { command, key, value } => {
                 To::StatusPublished { command, key, value: self.payload(value)? }
             }
-            From::CancelDelivered { command, asked, request } => {
-                To::CancelDelivered { command, asked, request: self::request(request) }
+            From::CancelDelivered { command, digest, request } => {
+                To::CancelDelivered { command, digest: CommandDigest(digest), request: self::request(request) }
             }
             _ => unreachable!("the other kinds are converted by the callers"),
         })
@@ -122,15 +123,19 @@ impl Unpacker<'_> {
         use domain::MessageBody as To;
         use v1::MessageBody as From;
         let body = match message.body {
-            From::Signal { name, payload, from } => {
-                To::Signal { name, payload: self.payload(payload)?, from: from.map(run).transpose()? }
-            }
+            From::Signal { name, payload, from, request } => To::Signal {
+                name,
+                payload: self.payload(payload)?,
+                from: from.map(run).transpose()?,
+                request: request.map(self::request),
+            },
             From::ChildEnded { run: child, outcome } => {
                 To::ChildEnded { run: run(child)?, outcome: self.outcome(outcome)? }
             }
             From::Pause(request) => To::Pause(self::request(request)),
             From::Resume(request) => To::Resume(self::request(request)),
             From::Cancel(request) => To::Cancel(self::request(request)),
+            From::Terminate(request) => To::Terminate(self::request(request)),
             From::Reconcile { landed, output, request } => To::Reconcile {
                 landed,
                 output: output.map(|output| self.payload(output)).transpose()?,
@@ -156,7 +161,7 @@ pub(crate) fn summary(summary: v1::Summary) -> Result<Summary, Flaw> {
         labels: summary.labels.into_iter().collect(),
         status: match summary.status {
             v1::Status::Running => Status::Running,
-            v1::Status::Waiting { until } => Status::Waiting { until: until.map(time).transpose()? },
+            v1::Status::Waiting { until, machine } => Status::Waiting { until: until.map(time).transpose()?, machine },
             v1::Status::Paused(request) => Status::Paused(self::request(request)),
             v1::Status::Parked(reason) => Status::Parked(reason),
             v1::Status::Completed => Status::Completed,
@@ -179,7 +184,7 @@ fn run(text: String) -> Result<RunId, Flaw> {
 }
 
 fn slot(slot: v1::Slot) -> Slot {
-    Slot { command: slot.command, call: slot.call }
+    Slot { command: slot.command, call: slot.call, calls: slot.calls }
 }
 
 fn request(request: v1::Request) -> domain::Request {
@@ -191,6 +196,7 @@ fn failure(failure: v1::Failure) -> Result<Failure, Flaw> {
         v1::FailureKind::Retryable => FailureKind::Retryable,
         v1::FailureKind::Terminal => FailureKind::Terminal,
         v1::FailureKind::Cancelled => FailureKind::Cancelled,
+        v1::FailureKind::Machine => FailureKind::Machine,
         v1::FailureKind::RateLimited { until } => FailureKind::RateLimited { until: time(until)? },
     };
     Ok(Failure { kind, message: failure.message })

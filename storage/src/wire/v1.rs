@@ -39,6 +39,7 @@ pub(crate) enum Cause {
 pub(crate) struct Slot {
     pub(crate) command: u32,
     pub(crate) call: u16,
+    pub(crate) calls: u16,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +53,7 @@ pub(crate) enum FailureKind {
     Retryable,
     Terminal,
     Cancelled,
+    Machine,
     RateLimited { until: Time },
 }
 
@@ -78,7 +80,7 @@ pub(crate) enum EventKind {
     UuidDrawn { command: u32, uuid: [u8; 16] },
     VersionMarked { command: u32, change: String, version: u32 },
     StatusPublished { command: u32, key: String, value: Stored },
-    CancelDelivered { command: u32, asked: String, request: Request },
+    CancelDelivered { command: u32, digest: [u8; 32], request: Request },
     RunPaused(Request),
     RunResumed(Request),
     RunParked { slot: Slot, reason: String },
@@ -86,6 +88,7 @@ pub(crate) enum EventKind {
     RunCompleted { output: Stored },
     RunFailed { failure: Failure },
     RunCancelled,
+    RunTerminated(Request),
 }
 
 /// A message inside an event.
@@ -104,11 +107,12 @@ pub(crate) struct Message {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum MessageBody {
-    Signal { name: String, payload: Stored, from: Option<String> },
+    Signal { name: String, payload: Stored, from: Option<String>, request: Option<Request> },
     ChildEnded { run: String, outcome: Outcome },
     Pause(Request),
     Resume(Request),
     Cancel(Request),
+    Terminate(Request),
     Reconcile { landed: bool, output: Option<Stored>, request: Request },
 }
 
@@ -133,7 +137,7 @@ pub(crate) struct Summary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Status {
     Running,
-    Waiting { until: Option<Time> },
+    Waiting { until: Option<Time>, machine: Option<String> },
     Paused(Request),
     Parked(String),
     Completed,

@@ -28,16 +28,16 @@ pub struct ProjectInput {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Remembered {
     settings: Settings,
-    target: String,
-    list_file: String,
-    features: Vec<Feature>,
-    records: BTreeMap<FeatureId, Record>,
+    pub(super) target: String,
+    pub(super) list_file: String,
+    pub(super) features: Vec<Feature>,
+    pub(super) records: BTreeMap<FeatureId, Record>,
     lane: Option<FeatureId>,
     waiting: VecDeque<Ready>,
-    waits_on_next: Option<String>,
-    synced: String,
+    pub(super) waits_on_next: Option<String>,
+    pub(super) synced: String,
     problem: Option<String>,
-    halted: Option<Request>,
+    pub(super) halted: Option<Request>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     stopping: BTreeSet<FeatureId>,
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
@@ -355,7 +355,7 @@ fn refused(error: impl std::fmt::Display) -> Stop {
 }
 
 impl Remembered {
-    fn nothing() -> Self {
+    pub(super) fn nothing() -> Self {
         Self {
             settings: Settings::default(),
             target: String::new(),

@@ -130,7 +130,7 @@ async fn write(store: &SledStore, runs: usize) -> Result<()> {
     stream::iter(commits).buffer_unordered(64).try_collect::<()>().await?;
     let receivers = (0..runs).filter(|number| Next::of(*number) == Next::Message);
     let messages = receivers.map(|number| async move {
-        let body = MessageBody::Signal { name: "go".into(), payload: Payload::null(), from: None };
+        let body = MessageBody::signal("go", Payload::null());
         let delivery = Delivery { to: name(number)?, at: Utc::now(), body };
         anyhow::Ok(store.deliver(delivery).await.map(drop)?)
     });
@@ -154,7 +154,7 @@ fn history(number: usize) -> Result<Commit> {
     for (command, step) in (0..next.steps()).enumerate() {
         let text = Payload::of(&workload::text(step));
         kinds.push(EventKind::ActivityCompleted {
-            slot: Slot { command: u32::try_from(command)?, call: 0 },
+            slot: Slot::only(u32::try_from(command)?),
             name: Echo::NAME.into(),
             input: text.clone(),
             attempt: 1,

@@ -10,13 +10,13 @@ use super::list_file::{ListFile, is_same, write};
 use super::page::counted;
 use crate::arguments::FeatureExport;
 use crate::command::refuse_to_write_over;
-use crate::exit::{Exit, usage};
+use crate::exit::{Exit, failed, usage};
 use crate::place::Project;
 use crate::term;
 
 pub(super) async fn run(dir: &Path, arguments: &FeatureExport) -> Result<Exit> {
     let project = Project::at(dir).await?;
-    let loaded = project::load(&project.root).await.map_err(usage)?;
+    let loaded = project::load(&project.root).await.map_err(failed)?;
     let list_path = project.root.join(&loaded.list_file);
     let list = if list_path.exists() {
         ListFile::open(&project.root, None)?.done(false)?.1

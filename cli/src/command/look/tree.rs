@@ -9,7 +9,7 @@ use super::page::{self, Page};
 use crate::arguments::Output;
 use crate::arguments::look::Tree;
 use crate::document;
-use crate::exit::{Exit, usage};
+use crate::exit::{Exit, failed, usage};
 use crate::look::tree::Branch;
 use crate::look::{Document, Name, Question};
 use crate::place::Project;
@@ -19,7 +19,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
     let dir = arguments.target.as_deref().map_or(arguments.within.dir.as_path(), Path::new);
     let name = if dir.is_dir() {
         let never = || usage(format!("no project in {} has ever run", dir.display()));
-        git::Checkout::containing(dir).await.map_err(usage)?;
+        git::Checkout::containing(dir).await.map_err(failed)?;
         let project = Project::known_at(dir).await.ok_or_else(never)?;
         Name { text: project.id.to_string(), project: None, whole: false }
     } else {

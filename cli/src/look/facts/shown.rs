@@ -24,7 +24,7 @@ pub(crate) struct LastFailure {
     pub(crate) position: Position,
     pub(crate) at: DateTime<Utc>,
     pub(crate) attempt: u32,
-    /// `retryable`, `terminal`, `cancelled` or `rate_limited`.
+    /// `retryable`, `terminal`, `cancelled`, `machine` or `rate_limited`.
     pub(crate) kind: String,
     pub(crate) message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

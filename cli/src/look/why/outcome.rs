@@ -2,6 +2,7 @@
 
 use longhaul_engine::Status;
 use longhaul_workflows::feature::FeatureOutcome;
+use longhaul_workflows::project::ProjectWorkflow;
 
 use super::super::facts::Facts;
 use super::super::list::RunLine;
@@ -29,6 +30,9 @@ fn ended(line: &RunLine, facts: &Facts) -> Reason {
         Some(request) => Reason::ended("terminated", Some(request)),
         None => Reason::ended("cancelled", facts.cancelled_by.as_ref()),
     };
+    if line.workflow == ProjectWorkflow::NAME {
+        return reason.with_remedy("`longhaul run` goes on with it");
+    }
     if line.feature.is_none() {
         return reason;
     }

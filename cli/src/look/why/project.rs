@@ -41,9 +41,9 @@ impl View<'_> {
     async fn halted(&self, project: &RunId, known: Option<Request>) -> Result<Option<Request>, StoreError> {
         let mut halted = known;
         for message in self.store.mailbox(project).await? {
-            match message.body.as_signal() {
-                Some(told) if told.name == signal::HALT => halted = told.payload.read().ok(),
-                Some(told) if told.name == signal::SYNC => halted = None,
+            match message.body {
+                MessageBody::Signal { name, payload, .. } if name == signal::HALT => halted = payload.read().ok(),
+                MessageBody::Signal { name, .. } if name == signal::SYNC => halted = None,
                 _ => {}
             }
         }

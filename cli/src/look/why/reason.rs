@@ -62,6 +62,11 @@ impl Reason {
                 let text = format!("{} is limited until {}: {}", words(name), clock(*at), failure.message);
                 Self::of(Kind::RateLimited, text).until(*at)
             }
+            Waits::Retry { name, failure, at, .. } if failure.kind == FailureKind::Machine => {
+                let message = failure.message.trim_end_matches('.');
+                let text = format!("{} is waiting: {message}. It is tried again at {}.", words(name), clock(*at));
+                Self::of(Kind::Machine, text).until(*at).with_remedy("it goes on by itself when that is mended")
+            }
             Waits::Retry { name, attempt, failure, at } => {
                 let name = words(name);
                 let text = format!(

@@ -256,11 +256,8 @@ fn founding(origin: &Origin, prefix: Prefix, fork: &Fork) -> Commit {
             published.insert(key.clone(), (*value != Payload::null()).then(|| value.clone()));
         }
     }
-    let signal = |to: RunId, name: &str, payload: Payload| Delivery {
-        to,
-        at: now,
-        body: MessageBody::Signal { name: name.into(), payload, from: None },
-    };
+    let signal =
+        |to: RunId, name: &str, payload: Payload| Delivery { to, at: now, body: MessageBody::signal(name, payload) };
     let feature = origin.brief.feature.id.clone();
     let forked = Forked { feature, run: number, sessions, request: fork.request.clone() };
     let project = RunId::new(origin.brief.project.id.clone()).expect("the project has a run of this id");

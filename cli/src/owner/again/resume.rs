@@ -40,7 +40,7 @@ impl Desk {
             ))),
             Some(FeatureStatus::Blocked | FeatureStatus::InProgress) => {
                 let payload = Payload::of(&Unblock::Asked { feature: feature.clone(), request: request.clone() });
-                let body = MessageBody::Signal { name: signal::UNBLOCK.into(), payload, from: None };
+                let body = MessageBody::signal(signal::UNBLOCK, payload);
                 let waits = self.waits(&project);
                 if !dry_run {
                     self.deliver(&project, body).await?;

@@ -45,7 +45,7 @@ impl Desk {
         };
         let asked = Rollback { id: uuid::Uuid::now_v7().to_string(), to: commit, request: request.clone() };
         let payload = Payload::of(&asked);
-        let body = MessageBody::Signal { name: Rollback::SIGNAL.into(), payload, from: None };
+        let body = MessageBody::signal(Rollback::SIGNAL, payload);
         // First, for it halts the project, too, and one that is halted and has nothing to do comes to rest. And before the
         // project is taken up: at rest, nothing may go on that has not heard of it.
         self.deliver(&project, body).await?;

@@ -2,9 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
-use longhaul_engine::{Event, EventKind, Failure, Message, MessageBody, Outcome, Payload, Request, RunId, Slot};
+use longhaul_engine::{
+    CommandDigest, Event, EventKind, Failure, Message, MessageBody, Outcome, Payload, Request, RunId, Slot,
+};
 
-const SLOT: Slot = Slot { command: 3, call: 1 };
+const SLOT: Slot = Slot { command: 3, call: 1, calls: 2 };
 
 /// The whole of it.
 pub(super) fn history() -> (RunId, Vec<Event>) {
@@ -65,6 +67,7 @@ fn activities() -> Vec<EventKind> {
         failed(Failure::retryable("network"), Some(at(5))),
         failed(Failure::terminal("stale: the tip has moved"), None),
         failed(Failure::cancelled(), None),
+        failed(Failure::machine("disk full"), Some(at(6))),
         failed(Failure::rate_limited(at(9), "limit"), Some(at(9))),
         EventKind::RunParked { slot: SLOT, reason: "nobody knows".into() },
         EventKind::RunReconciled { slot: SLOT, landed: true, request: request() },
@@ -93,14 +96,21 @@ fn commands() -> Vec<EventKind> {
 fn messages() -> Vec<EventKind> {
     let ended = |outcome| MessageBody::ChildEnded { run: run("p/f"), outcome };
     let bodies = vec![
-        MessageBody::Signal { name: "go".into(), payload: json(" {\n  \"a\": 1\n}\n"), from: Some(run("p")) },
-        MessageBody::Signal { name: "go".into(), payload: json("1"), from: None },
+        MessageBody::Signal {
+            name: "go".into(),
+            payload: json(" {\n  \"a\": 1\n}\n"),
+            from: Some(run("p")),
+            request: None,
+        },
+        MessageBody::signal("go", json("1")),
+        MessageBody::Signal { name: "go".into(), payload: json("1"), from: None, request: Some(request()) },
         ended(Outcome::Completed(json("null"))),
         ended(Outcome::Failed(Failure::terminal("broken"))),
         ended(Outcome::Cancelled),
         MessageBody::Pause(request()),
         MessageBody::Resume(request()),
         MessageBody::Cancel(request()),
+        MessageBody::Terminate(request()),
         MessageBody::Reconcile { landed: true, output: Some(json("null")), request: request() },
         MessageBody::Reconcile { landed: false, output: None, request: request() },
     ];
@@ -111,9 +121,10 @@ fn messages() -> Vec<EventKind> {
 
 fn ends() -> Vec<EventKind> {
     vec![
-        EventKind::CancelDelivered { command: 14, asked: "sleep 1s".into(), request: request() },
+        EventKind::CancelDelivered { command: 14, digest: CommandDigest([9; 32]), request: request() },
         EventKind::RunCompleted { output: json("3") },
         EventKind::RunFailed { failure: Failure::terminal("broken") },
         EventKind::RunCancelled,
+        EventKind::RunTerminated(request()),
     ]
 }

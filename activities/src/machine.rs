@@ -1,0 +1,166 @@
+//! Failures of the machine: the disk is full, descriptors or memory are used up, a device fails. They say nothing about
+//! the work, so they cost no attempt and are waited out; see [`FailureKind::Machine`].
+
+use std::io;
+use std::path::Path;
+
+use longhaul_engine::{Failure, FailureKind, Probe};
+use nix::errno::Errno;
+
+/// Less free space than this is a full disk: git and agents cannot work with it.
+const LITTLE: u64 = 256 * 1024;
+
+/// The errors of the system that are the machine's: number, text of `strerror`, what people call it, and whether it
+/// belongs to a place in the file system.
+const CAUSES: [(Errno, &str, &str, bool); 9] = [
+    (Errno::ENOSPC, "No space left on device", "disk full", true),
+    (Errno::EDQUOT, "Disk quota exceeded", "disk quota used up", true),
+    (Errno::EIO, "Input/output error", "the disk fails", true),
+    (Errno::EROFS, "Read-only file system", "read-only file system", true),
+    (Errno::EMFILE, "Too many open files", "no file descriptors left", false),
+    (Errno::ENFILE, "Too many open files in system", "no file descriptors left", false),
+    (Errno::ENOMEM, "Cannot allocate memory", "no memory left", false),
+    (Errno::ENOBUFS, "No buffer space available", "no memory left", false),
+    // Of a fork only: elsewhere it is a busy resource.
+    (Errno::EAGAIN, "Resource temporarily unavailable", "no more processes allowed", false),
+];
+
+/// What was being done when an error of the system came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// Reading or writing files.
+    Files,
+    /// Starting a process.
+    Fork,
+}
+
+/// The failure of an operation on a place: of the machine, if the error is; else the one that is given.
+pub(crate) fn failure(
+    error: &io::Error,
+    doing: Doing,
+    place: &Path,
+    message: String,
+    otherwise: impl FnOnce(String) -> Failure,
+) -> Failure {
+    match error.raw_os_error().and_then(|number| cause(Errno::from_raw(number), doing, place)) {
+        Some(cause) => Failure::machine(format!("{cause}: {message}")),
+        None => otherwise(message),
+    }
+}
+
+/// What an error of the system means, if it is the machine's.
+pub(crate) fn cause(errno: Errno, doing: Doing, place: &Path) -> Option<String> {
+    if errno == Errno::EAGAIN && doing != Doing::Fork {
+        return None;
+    }
+    let (_, _, name, has_place) = CAUSES.iter().find(|(known, ..)| *known == errno)?;
+    Some(if *has_place { format!("{name} on {}", mount(place)) } else { (*name).to_owned() })
+}
+
+/// What a program says on standard error, if it failed because of the machine. Only the text of the system counts, at the
+/// end of a line and behind a colon: names of files come before it.
+pub(crate) fn said_cause(stderr: &str, place: &Path) -> Option<String> {
+    let errno = stderr.lines().find_map(|line| {
+        let line = without_number(line.trim_end()).trim_end_matches('.');
+        let (_, text) = line.rsplit_once(": ")?;
+        let is_fork = line.contains("fork");
+        let of_system = CAUSES.iter().find(|(errno, said, ..)| *said == text && (*errno != Errno::EAGAIN || is_fork));
+        match of_system {
+            Some((errno, ..)) => Some(*errno),
+            // In git's own words.
+            None if text.ends_with(" write error. Out of diskspace") => Some(Errno::ENOSPC),
+            None if text.starts_with("Out of memory, malloc failed") => Some(Errno::ENOMEM),
+            None => None,
+        }
+    })?;
+    cause(errno, Doing::Fork, place)
+}
+
+/// A line without ` (os error 24)`, which Rust adds.
+fn without_number(line: &str) -> &str {
+    line.rsplit_once(" (os error ").filter(|(_, rest)| rest.ends_with(')')).map_or(line, |(text, _)| text)
+}
+
+/// Whether the disk of a place is full, in words: programs that fail there may say anything, or nothing.
+pub(crate) fn full(place: &Path) -> Option<String> {
+    let disk = nix::sys::statvfs::statvfs(place).ok()?;
+    let free = disk.blocks_available().saturating_mul(disk.fragment_size());
+    let has_no_files = disk.files() > 0 && disk.files_available() == 0;
+    // A file system of no size at all keeps nothing: it cannot be full.
+    let is_full = disk.blocks() > 0 && (free < LITTLE || has_no_files);
+    is_full.then(|| format!("disk full on {}", mount(place)))
+}
+
+/// The top of the file system that a place is on; the place itself, if that cannot be found out.
+fn mount(place: &Path) -> String {
+    use std::os::unix::fs::MetadataExt as _;
+    let place = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
+    let there = place.ancestors().find_map(|path| Some((path, std::fs::metadata(path).ok()?.dev())));
+    let Some((from, device)) = there else { return place.display().to_string() };
+    let is_same = |path: &&Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.dev() == device);
+    from.ancestors().take_while(is_same).last().unwrap_or(from).display().to_string()
+}
+
+/// A failure that is worth another try, whatever it was before; one of the machine stays one.
+pub(crate) fn worth_another_try(failure: Failure) -> Failure {
+    if failure.kind == FailureKind::Machine { failure } else { Failure::retryable(failure.message) }
+}
+
+/// What a probe says that could not be made.
+pub(crate) fn unanswered<T>(failure: Failure) -> Probe<T> {
+    match failure.kind {
+        FailureKind::Machine => Probe::Machine(failure.message),
+        _ => Probe::Unknown(failure.message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_system_says_is_the_machine() {
+        let here = Path::new("/");
+        let cases = [
+            ("error: unable to write file a: No space left on device\nfatal: x", Some("disk full on /")),
+            ("fatal: Unable to create '/r/.git/index.lock': No space left on device.", Some("disk full on /")),
+            ("fatal: sha1 file '.git/index.lock' write error. Out of diskspace", Some("disk full on /")),
+            ("fatal: Out of memory, malloc failed (tried to allocate 9 bytes)", Some("no memory left")),
+            ("error: open(\"a\"): Too many open files", Some("no file descriptors left")),
+            ("longhaul supervise-process: Too many open files (os error 24)", Some("no file descriptors left")),
+            ("error: cannot fork() for rev-list: Resource temporarily unavailable", Some("no more processes allowed")),
+            ("error: read: Resource temporarily unavailable", None),
+            (
+                "fatal: cannot lock ref 'x': Unable to create 'x.lock': Read-only file system",
+                Some("read-only file system on /"),
+            ),
+            ("fatal: pathspec 'No space left on device' did not match any files", None),
+            ("fatal: a: No space left on device: no such path", None),
+            ("fatal: not a git repository", None),
+        ];
+        for (stderr, expected) in cases {
+            assert_eq!(said_cause(stderr, here).as_deref(), expected, "{stderr}");
+        }
+    }
+
+    #[test]
+    fn the_cause_stands_before_what_was_tried() {
+        let failed = |number, doing| {
+            let error = io::Error::from_raw_os_error(number);
+            failure(&error, doing, Path::new("/"), "cannot write /a".into(), Failure::retryable)
+        };
+        let full = failed(Errno::ENOSPC as i32, Doing::Files);
+        assert_eq!(full, Failure::machine("disk full on /: cannot write /a"));
+        let busy = Errno::EAGAIN as i32;
+        assert_eq!(failed(busy, Doing::Files), Failure::retryable("cannot write /a"));
+        assert_eq!(failed(busy, Doing::Fork), Failure::machine("no more processes allowed: cannot write /a"));
+        assert_eq!(failed(Errno::EACCES as i32, Doing::Files), Failure::retryable("cannot write /a"));
+    }
+
+    #[test]
+    fn another_try_keeps_the_class_of_the_machine() {
+        let machine = Failure::machine("disk full");
+        assert_eq!(worth_another_try(machine.clone()), machine);
+        assert_eq!(worth_another_try(Failure::terminal("no")), Failure::retryable("no"));
+    }
+}

@@ -1,0 +1,218 @@
+//! Performing the verbs of the port, against the log. Calls of activities are in [`super::calls`].
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::context::{Received, Stop};
+use crate::event::{Cause, Event, EventKind, MessageBody};
+use crate::failure::Failure;
+use crate::id::RunId;
+use crate::payload::Payload;
+use crate::port::{Host, Performer, Verbs};
+use crate::replay::{Diverged, Replay};
+use crate::store::{Birth, Commit, Delivery};
+use crate::summary::Summary;
+use crate::verb::{
+    CallState, Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep, StartChild, TryReceive,
+};
+
+use super::attempt::later;
+use super::life::{Life, Retirement};
+
+impl Host for Life {
+    fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    fn replay(&self) -> &Replay {
+        &self.replay
+    }
+
+    fn replay_mut(&mut self) -> &mut Replay {
+        &mut self.replay
+    }
+
+    async fn admit(&mut self) -> Result<(), Stop> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
+        if self.shared.is_stopping() {
+            self.retire(Retirement::Stopping).await;
+        }
+        Ok(())
+    }
+
+    fn diverged(&mut self, diverged: Box<Diverged>) -> Stop {
+        self.broken_by(diverged.into())
+    }
+}
+
+impl Verbs for Life {}
+
+impl Life {
+    /// The oldest message for the workflow, taken with the next commit.
+    async fn take_message(&mut self, number: u32) -> Result<Option<Received>, Stop> {
+        let Some((message, received)) = self.inbox.first_message() else { return Ok(None) };
+        self.write_taken(number, message).await?;
+        Ok(Some(received))
+    }
+}
+
+impl Performer<Calls> for Life {
+    async fn perform(
+        &mut self,
+        number: u32,
+        calls: Calls,
+        progress: Option<Vec<CallState>>,
+    ) -> Result<Vec<Result<Payload, Failure>>, Stop> {
+        self.perform_calls(number, &calls, progress).await
+    }
+}
+
+impl Performer<StartChild> for Life {
+    async fn perform(&mut self, number: u32, verb: StartChild, _progress: Option<()>) -> Result<(), Stop> {
+        self.follow_orders(number, &verb).await?;
+        let child = verb.0;
+        let at = self.shared.clock.now();
+        let mut labels = self.summary.labels.clone();
+        labels.extend(child.labels);
+        let kind = EventKind::RunStarted {
+            workflow: child.workflow.into(),
+            input: child.input.clone(),
+            parent: Some(self.run.clone()),
+            labels,
+            cause: Cause::Started,
+        };
+        let event = Event { position: 0, at, kind };
+        let summary = Summary::begin(&event).expect("the event is a RunStarted");
+        // Joining a run that is over already: its outcome is known, and nobody else will send it.
+        let ended = self.shared.outcome(&child.run).await.map_err(|error| self.broken_by(error.into()))?;
+        let told = ended.map(|outcome| self.child_ended(self.run.clone(), child.run.clone(), outcome));
+        let kind = EventKind::ChildStarted {
+            command: number,
+            run: child.run.clone(),
+            workflow: child.workflow.into(),
+            input: child.input,
+        };
+        self.commit(vec![kind], |commit| {
+            commit.births.push(Birth { run: child.run, event, summary });
+            commit.deliveries.extend(told);
+        })
+        .await
+    }
+}
+
+impl Performer<Receive> for Life {
+    async fn perform(
+        &mut self,
+        number: u32,
+        verb: Receive,
+        progress: Option<Option<DateTime<Utc>>>,
+    ) -> Result<Option<Received>, Stop> {
+        let deadline = if let Some(deadline) = progress {
+            deadline
+        } else {
+            self.follow_orders(number, &verb).await?;
+            if let Some(received) = self.take_message(number).await? {
+                return Ok(Some(received));
+            }
+            let deadline = verb.timeout.map(|timeout| later(self.shared.clock.now(), timeout));
+            self.commit(vec![EventKind::MessageAwaited { command: number, deadline }], |_| ()).await?;
+            deadline
+        };
+        loop {
+            self.inbox.look();
+            self.follow_orders(number, &verb).await?;
+            if let Some(received) = self.take_message(number).await? {
+                return Ok(Some(received));
+            }
+            if deadline.is_some_and(|deadline| self.shared.clock.now() >= deadline) {
+                self.commit(vec![EventKind::MessageReceived { command: number, message: None }], |_| ()).await?;
+                return Ok(None);
+            }
+            self.wait(deadline).await;
+        }
+    }
+}
+
+impl Performer<TryReceive> for Life {
+    async fn perform(
+        &mut self,
+        number: u32,
+        verb: TryReceive,
+        _progress: Option<()>,
+    ) -> Result<Option<Received>, Stop> {
+        self.follow_orders(number, &verb).await?;
+        if let Some(received) = self.take_message(number).await? {
+            return Ok(Some(received));
+        }
+        self.write_later(EventKind::MessageReceived { command: number, message: None }).await?;
+        Ok(None)
+    }
+}
+
+impl Performer<SendSignal> for Life {
+    async fn perform(&mut self, number: u32, verb: SendSignal, _progress: Option<()>) -> Result<(), Stop> {
+        self.follow_orders(number, &verb).await?;
+        let SendSignal { to, name, payload } = verb;
+        let from = Some(self.run.clone());
+        let body = MessageBody::Signal { name: name.clone(), payload: payload.clone(), from, request: None };
+        let delivery = Delivery { to: to.clone(), at: self.shared.clock.now(), body };
+        let kind = EventKind::SignalSent { command: number, to, name, payload };
+        self.commit(vec![kind], |commit| commit.deliveries.push(delivery)).await
+    }
+}
+
+impl Performer<Sleep> for Life {
+    async fn perform(&mut self, number: u32, verb: Sleep, progress: Option<DateTime<Utc>>) -> Result<(), Stop> {
+        let fire_at = if let Some(fire_at) = progress {
+            fire_at
+        } else {
+            self.follow_orders(number, &verb).await?;
+            let fire_at = later(self.shared.clock.now(), verb.0);
+            self.commit(vec![EventKind::TimerStarted { command: number, fire_at }], |_| ()).await?;
+            fire_at
+        };
+        while self.shared.clock.now() < fire_at {
+            self.inbox.look();
+            self.follow_orders(number, &verb).await?;
+            self.wait(Some(fire_at)).await;
+        }
+        self.commit(vec![EventKind::TimerFired { command: number }], |_| ()).await
+    }
+}
+
+impl Performer<ReadClock> for Life {
+    async fn perform(&mut self, number: u32, verb: ReadClock, _progress: Option<()>) -> Result<DateTime<Utc>, Stop> {
+        self.follow_orders(number, &verb).await?;
+        let mut at = self.shared.clock.now();
+        let take = |commit: &mut Commit| at = commit.events.last().map_or(at, |event| event.at);
+        self.commit(vec![EventKind::TimeRead { command: number }], take).await?;
+        Ok(at)
+    }
+}
+
+impl Performer<DrawUuid> for Life {
+    async fn perform(&mut self, number: u32, verb: DrawUuid, _progress: Option<()>) -> Result<Uuid, Stop> {
+        self.follow_orders(number, &verb).await?;
+        let uuid = Uuid::now_v7();
+        self.commit(vec![EventKind::UuidDrawn { command: number, uuid }], |_| ()).await?;
+        Ok(uuid)
+    }
+}
+
+impl Performer<MarkVersion> for Life {
+    /// Marks the version at once: it concerns the code, so a pause or a cancellation is for the next command.
+    async fn perform(&mut self, number: u32, verb: MarkVersion, _progress: Option<()>) -> Result<u32, Stop> {
+        let MarkVersion { change, latest } = verb;
+        self.commit(vec![EventKind::VersionMarked { command: number, change, version: latest }], |_| ()).await?;
+        Ok(latest)
+    }
+}
+
+impl Performer<Publish> for Life {
+    async fn perform(&mut self, number: u32, verb: Publish, _progress: Option<()>) -> Result<(), Stop> {
+        self.follow_orders(number, &verb).await?;
+        self.write_published(number, &verb.key, verb.value).await
+    }
+}

@@ -1,0 +1,463 @@
+//! The verbs of the port as data: what each asks, how its record in a history is read, and its digest.
+//!
+//! A verb has its own answer type, so an impossible answer cannot be expressed. Durations are not compared: a history
+//! holds the moment at which a wait ends, and a later release may wait longer.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::activity::Call;
+use crate::context::{Child, Received};
+use crate::describe;
+use crate::event::{CommandDigest, Event, EventKind};
+use crate::failure::{Failure, FailureKind};
+use crate::id::{RunId, Slot};
+use crate::payload::Payload;
+
+/// A command of a workflow.
+pub(crate) trait Verb: Send + Sync + Sized {
+    /// The name under which the digest is computed.
+    const NAME: &'static str;
+    /// The answer of a complete record.
+    type Answer: Send;
+    /// The state of a command that is recorded as begun.
+    type Progress: Send;
+
+    /// Reads the recorded events of this command; `Err` is the first event that does not belong to it.
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>>;
+
+    /// Feeds every field that decides into the digest.
+    fn encode(&self, encoder: &mut Encoder);
+
+    /// The command in full, for people.
+    fn text(&self) -> String;
+
+    /// The part of the command that an event should have answered, for people.
+    fn text_beside(&self, _event: &EventKind) -> String {
+        self.text()
+    }
+
+    /// Identifies the command among all others.
+    fn digest(&self) -> CommandDigest {
+        let mut encoder = Encoder(blake3::Hasher::new());
+        encoder.field(Self::NAME.as_bytes());
+        self.encode(&mut encoder);
+        CommandDigest(*encoder.0.finalize().as_bytes())
+    }
+}
+
+/// What a history holds about a command.
+pub(crate) enum Record<V: Verb> {
+    /// It began.
+    UnderWay(V::Progress),
+    /// It has its answer.
+    Complete(V::Answer),
+}
+
+/// The canonical encoding of a command: each field behind its length, so that no two commands share an encoding.
+pub(crate) struct Encoder(blake3::Hasher);
+
+impl Encoder {
+    fn field(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+        self
+    }
+}
+
+/// Calls activities.
+#[derive(Debug, Clone)]
+pub(crate) struct Calls(pub(crate) Vec<Call>);
+
+/// Starts a child run.
+#[derive(Debug, Clone)]
+pub(crate) struct StartChild(pub(crate) Child);
+
+/// Waits for a message.
+#[derive(Debug, Clone)]
+pub(crate) struct Receive {
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// Takes a message if there is one.
+#[derive(Debug, Clone)]
+pub(crate) struct TryReceive;
+
+/// Signals another run.
+#[derive(Debug, Clone)]
+pub(crate) struct SendSignal {
+    pub(crate) to: RunId,
+    pub(crate) name: String,
+    pub(crate) payload: Payload,
+}
+
+/// Waits for a time.
+#[derive(Debug, Clone)]
+pub(crate) struct Sleep(pub(crate) Duration);
+
+/// Reads the clock.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadClock;
+
+/// Draws a unique id.
+#[derive(Debug, Clone)]
+pub(crate) struct DrawUuid;
+
+/// Publishes a value. Only the key is compared: readers decide nothing in this run, and a later release may show more.
+#[derive(Debug, Clone)]
+pub(crate) struct Publish {
+    pub(crate) key: String,
+    pub(crate) value: Payload,
+}
+
+/// Marks a change of the code. The version is the answer, so it is not compared.
+#[derive(Debug, Clone)]
+pub(crate) struct MarkVersion {
+    pub(crate) change: String,
+    pub(crate) latest: u32,
+}
+
+/// The recorded state of one call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct CallState {
+    /// Its result, if it has one.
+    pub(crate) result: Option<Result<Payload, Failure>>,
+    /// Attempts that count, whatever became of them.
+    pub(crate) attempts: u32,
+    /// Attempts that failed in a way that counts against the policy.
+    pub(crate) failed: u32,
+    /// Failures of the machine in a row.
+    pub(crate) machine_failures: u32,
+    /// Set while the outcome of the last guarded attempt is unknown.
+    pub(crate) unknown: bool,
+    /// When the next attempt is due.
+    pub(crate) retry_at: Option<DateTime<Utc>>,
+    /// What the last attempt recorded.
+    pub(crate) progress: Option<Payload>,
+}
+
+impl CallState {
+    fn apply(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::ActivityStarted { attempt, .. } => {
+                self.attempts = attempt;
+                self.unknown = true;
+                self.retry_at = None;
+            }
+            EventKind::ActivityProgressed { details, .. } => self.progress = Some(details),
+            EventKind::ActivityFailed { attempt, failure, retry_at, .. } => {
+                self.record_failure(attempt, failure, retry_at);
+            }
+            EventKind::ActivityCompleted { output, .. } => self.result = Some(Ok(output)),
+            EventKind::RunReconciled { landed, .. } => self.unknown = landed,
+            _ => {}
+        }
+    }
+
+    /// Applies the failure of an attempt. One of the machine gives the attempt back, and leaves open whether a guarded
+    /// one had an effect.
+    pub(crate) fn record_failure(&mut self, attempt: u32, failure: Failure, retry_at: Option<DateTime<Utc>>) {
+        self.retry_at = retry_at;
+        if failure.kind == FailureKind::Machine {
+            self.attempts = attempt.saturating_sub(1);
+            self.machine_failures += 1;
+            return;
+        }
+        self.attempts = attempt;
+        self.machine_failures = 0;
+        self.unknown = false;
+        if !matches!(failure.kind, FailureKind::RateLimited { .. }) {
+            self.failed += 1;
+        }
+        if retry_at.is_none() {
+            self.result = Some(Err(failure));
+        }
+    }
+}
+
+impl Calls {
+    /// The call that an event of a history answers, if the event belongs to one of these calls.
+    fn answered(&self, kind: &EventKind) -> Option<usize> {
+        let (slot, recorded) = match kind {
+            EventKind::ActivityStarted { slot, name, input, .. }
+            | EventKind::ActivityFailed { slot, name, input, .. }
+            | EventKind::ActivityCompleted { slot, name, input, .. } => (slot, Some((name, input))),
+            EventKind::ActivityProgressed { slot, .. } | EventKind::RunReconciled { slot, .. } => (slot, None),
+            _ => return None,
+        };
+        let call = self.of(*slot)?;
+        let is_same = recorded.is_none_or(|(name, input)| call.name == name && call.input == *input);
+        is_same.then_some(usize::from(slot.call))
+    }
+
+    fn of(&self, slot: Slot) -> Option<&Call> {
+        if usize::from(slot.calls) == self.0.len() { self.0.get(usize::from(slot.call)) } else { None }
+    }
+}
+
+impl Verb for Calls {
+    const NAME: &'static str = "call";
+    type Answer = Vec<Result<Payload, Failure>>;
+    type Progress = Vec<CallState>;
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        let mut states = vec![CallState::default(); self.0.len()];
+        for event in events {
+            let Some(index) = self.answered(&event.kind) else { return Err(event.into()) };
+            states[index].apply(event.kind);
+        }
+        if states.iter().any(|state| state.result.is_none()) {
+            return Ok(Record::UnderWay(states));
+        }
+        Ok(Record::Complete(states.into_iter().filter_map(|state| state.result).collect()))
+    }
+
+    fn encode(&self, encoder: &mut Encoder) {
+        for call in &self.0 {
+            encoder.field(call.name.as_bytes()).field(call.input.as_bytes());
+        }
+    }
+
+    fn text(&self) -> String {
+        let calls: Vec<_> = self.0.iter().map(|call| describe::call(call.name, &call.input)).collect();
+        calls.join(" and ")
+    }
+
+    fn text_beside(&self, event: &EventKind) -> String {
+        let Some(slot) = event.slot().filter(|slot| slot.calls > 1 || self.0.len() > 1) else { return self.text() };
+        match self.of(slot) {
+            Some(call) => describe::one_of(slot, describe::call(call.name, &call.input)),
+            None => format!("{} ({} calls)", self.text(), self.0.len()),
+        }
+    }
+}
+
+impl Verb for StartChild {
+    const NAME: &'static str = "start";
+    type Answer = ();
+    type Progress = ();
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        let child = &self.0;
+        single(events, |event| match &event.kind {
+            EventKind::ChildStarted { run, workflow, input, .. } => {
+                (child.run == *run && child.workflow == workflow && child.input == *input).then_some(())
+            }
+            _ => None,
+        })
+    }
+
+    fn encode(&self, encoder: &mut Encoder) {
+        let Child { run, workflow, input, labels: _ } = &self.0;
+        encoder.field(run.as_str().as_bytes()).field(workflow.as_bytes()).field(input.as_bytes());
+    }
+
+    fn text(&self) -> String {
+        describe::start(&self.0.run, self.0.workflow, &self.0.input)
+    }
+}
+
+impl Verb for Receive {
+    const NAME: &'static str = "receive";
+    type Answer = Option<Received>;
+    type Progress = Option<DateTime<Utc>>;
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        begun_then(
+            events,
+            |kind| match kind {
+                EventKind::MessageAwaited { deadline, .. } => Some(*deadline),
+                _ => None,
+            },
+            received,
+        )
+    }
+
+    fn encode(&self, _encoder: &mut Encoder) {}
+
+    fn text(&self) -> String {
+        describe::RECEIVE.into()
+    }
+}
+
+impl Verb for TryReceive {
+    const NAME: &'static str = "try_receive";
+    type Answer = Option<Received>;
+    type Progress = ();
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        single(events, |event| received(&event.kind))
+    }
+
+    fn encode(&self, _encoder: &mut Encoder) {}
+
+    fn text(&self) -> String {
+        "look for a message".into()
+    }
+}
+
+impl Verb for SendSignal {
+    const NAME: &'static str = "send";
+    type Answer = ();
+    type Progress = ();
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        single(events, |event| match &event.kind {
+            EventKind::SignalSent { to, name, payload, .. } => {
+                (self.to == *to && self.name == *name && self.payload == *payload).then_some(())
+            }
+            _ => None,
+        })
+    }
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.field(self.to.as_str().as_bytes()).field(self.name.as_bytes()).field(self.payload.as_bytes());
+    }
+
+    fn text(&self) -> String {
+        describe::send(&self.to, &self.name, &self.payload)
+    }
+}
+
+impl Verb for Sleep {
+    const NAME: &'static str = "sleep";
+    type Answer = ();
+    type Progress = DateTime<Utc>;
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        begun_then(
+            events,
+            |kind| match kind {
+                EventKind::TimerStarted { fire_at, .. } => Some(*fire_at),
+                _ => None,
+            },
+            |kind| matches!(kind, EventKind::TimerFired { .. }).then_some(()),
+        )
+    }
+
+    fn encode(&self, _encoder: &mut Encoder) {}
+
+    fn text(&self) -> String {
+        format!("sleep {:?}", self.0)
+    }
+}
+
+impl Verb for ReadClock {
+    const NAME: &'static str = "now";
+    type Answer = DateTime<Utc>;
+    type Progress = ();
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        single(events, |event| matches!(event.kind, EventKind::TimeRead { .. }).then_some(event.at))
+    }
+
+    fn encode(&self, _encoder: &mut Encoder) {}
+
+    fn text(&self) -> String {
+        describe::READ_CLOCK.into()
+    }
+}
+
+impl Verb for DrawUuid {
+    const NAME: &'static str = "uuid";
+    type Answer = Uuid;
+    type Progress = ();
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        single(events, |event| match event.kind {
+            EventKind::UuidDrawn { uuid, .. } => Some(uuid),
+            _ => None,
+        })
+    }
+
+    fn encode(&self, _encoder: &mut Encoder) {}
+
+    fn text(&self) -> String {
+        describe::DRAW_ID.into()
+    }
+}
+
+impl Verb for Publish {
+    const NAME: &'static str = "publish";
+    type Answer = ();
+    type Progress = ();
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        single(events, |event| match &event.kind {
+            EventKind::StatusPublished { key, .. } => (self.key == *key).then_some(()),
+            _ => None,
+        })
+    }
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.field(self.key.as_bytes());
+    }
+
+    fn text(&self) -> String {
+        describe::publish(&self.key, &self.value)
+    }
+}
+
+impl Verb for MarkVersion {
+    const NAME: &'static str = "version";
+    type Answer = u32;
+    type Progress = ();
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        single(events, |event| match &event.kind {
+            EventKind::VersionMarked { change, version, .. } => (self.change == *change).then_some(*version),
+            _ => None,
+        })
+    }
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.field(self.change.as_bytes());
+    }
+
+    fn text(&self) -> String {
+        describe::version(&self.change)
+    }
+}
+
+/// A message, or none; `None` is any other event, also a message that is not for a workflow.
+fn received(kind: &EventKind) -> Option<<Receive as Verb>::Answer> {
+    match kind {
+        EventKind::MessageReceived { message: None, .. } => Some(None),
+        EventKind::MessageReceived { message: Some(message), .. } => Received::of(&message.body).map(Some),
+        _ => None,
+    }
+}
+
+/// The record of a verb that is one event.
+fn single<V: Verb>(
+    events: Vec<Event>,
+    answer: impl FnOnce(&Event) -> Option<V::Answer>,
+) -> Result<Record<V>, Box<Event>> {
+    let mut events = events.into_iter();
+    // A group is never empty: it is made of its events.
+    let event = events.next().expect("a recorded command has an event");
+    match (answer(&event), events.next()) {
+        (Some(answer), None) => Ok(Record::Complete(answer)),
+        (Some(_), Some(second)) => Err(second.into()),
+        (None, _) => Err(event.into()),
+    }
+}
+
+/// The record of a verb that may wait: an event when the wait begins, if it does, and one with the answer.
+fn begun_then<V: Verb>(
+    events: Vec<Event>,
+    begun: impl Fn(&EventKind) -> Option<V::Progress>,
+    answer: impl Fn(&EventKind) -> Option<V::Answer>,
+) -> Result<Record<V>, Box<Event>> {
+    let mut record = None;
+    for event in events {
+        record = Some(match (&record, begun(&event.kind), answer(&event.kind)) {
+            (None, Some(progress), _) => Record::UnderWay(progress),
+            (None | Some(Record::UnderWay(_)), _, Some(answer)) => Record::Complete(answer),
+            _ => return Err(event.into()),
+        });
+    }
+    Ok(record.expect("a recorded command has an event"))
+}

@@ -1,0 +1,57 @@
+//! Beginning a project again whose run is over: it was terminated, or it failed.
+
+use std::collections::BTreeMap;
+
+use longhaul_engine::{Payload, Request};
+
+use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
+use crate::contracts::ProjectRef;
+
+use super::memory::{ProjectInput, Record, Remembered};
+use super::view::{BacklogView, FeatureView, ProjectView};
+
+impl ProjectInput {
+    /// The input of a run that continues from what the last one published, and from the files that passed features
+    /// changed. No run below the project is alive: features that were worked on are pending, and get another run. It
+    /// stays halted until its first sync, which brings the settings.
+    pub fn recovered(
+        project: ProjectRef,
+        published: &BTreeMap<String, Payload>,
+        mut files: BTreeMap<FeatureId, Vec<String>>,
+    ) -> Self {
+        let view = published.get(ProjectView::KEY).and_then(|view| view.read::<ProjectView>().ok());
+        let backlog = published.get(BacklogView::KEY).and_then(|view| view.read::<BacklogView>().ok());
+        let (Some(view), Some(backlog)) = (view, backlog) else { return Self { project, memory: None } };
+        let records = backlog.features.iter().filter_map(|feature| {
+            let view = published.get(&FeatureView::key(&feature.id))?.read::<FeatureView>().ok()?;
+            Some((feature.id.clone(), recovered(view, files.remove(&feature.id).unwrap_or_default())))
+        });
+        let mut memory = Remembered::nothing();
+        memory.records = records.collect();
+        memory.features = backlog.features;
+        memory.target = view.target;
+        memory.list_file = view.list_file;
+        memory.waits_on_next = view.waits_on_next;
+        memory.synced = view.synced;
+        memory.halted = Some(Request { by: String::new(), why: "its run is begun again".into() });
+        Self { project, memory: Some(memory) }
+    }
+}
+
+fn recovered(view: FeatureView, files: Vec<String>) -> Record {
+    let number = view.run.as_ref().and_then(|run| run.as_str().rsplit('/').next()?.parse().ok());
+    let state = match (view.passes, view.status) {
+        (true, _) => FeatureState::Passed,
+        (_, FeatureStatus::Blocked) => FeatureState::Blocked(view.reason.unwrap_or_default()),
+        _ => FeatureState::Pending,
+    };
+    Record {
+        state,
+        runs: number.unwrap_or_default(),
+        sessions: view.sessions,
+        commit: view.commit,
+        files,
+        invalidated: view.invalidated,
+        ..Record::default()
+    }
+}
