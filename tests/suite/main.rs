@@ -25,6 +25,7 @@ mod project_crash;
 mod replay;
 mod rest;
 mod runs;
+mod secrets;
 mod setups;
 mod steer;
 mod terminate;

@@ -15,6 +15,7 @@ use longhaul_workflows::settings::Seconds;
 use crate::checks::SetUp;
 use crate::git::{GitHandlers, Wanted};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
+use crate::project;
 
 use files::SessionFiles;
 
@@ -113,7 +114,7 @@ fn spec(input: &SessionInput, root: &Path, attempt: &Attempt, files: &SessionFil
     let program =
         if program.contains('/') { root.join(program.trim_start_matches("./")).into() } else { program.into() };
     let env = Environment::chosen(&agent.pass_env)
-        .with_all(&agent.env)
+        .with_all(&project::agent_env(root, &agent.env)?)
         .with("LONGHAUL_PROMPT_FILE", files.prompt())
         .with("LONGHAUL_FEATURE_FILE", files.feature())
         .with("LONGHAUL_NOTES_FILE", files.notes_file())
