@@ -12,7 +12,7 @@ pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
     let (unfinished, blocked) = match unfinished(data_dir).await {
         Ok(known) => known,
         Err(error) => {
-            let advice = "see `longhaul check`; if it cannot be opened at all, restore a backup";
+            let advice = "run `longhaul check --repair`: it makes a log of what can be read; or restore a backup";
             return vec![Finding::problem("log", format!("{error:#}"), advice)];
         }
     };
@@ -61,7 +61,7 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
 async fn pages(data_dir: &Path) -> Vec<Finding> {
     let Ok(Some(access)) = Access::reach(data_dir).await else { return Vec::new() };
     let Ok(Carried::Pages { unreadable }) = send(access, Errand::Pages).await else { return Vec::new() };
-    let advice = "save what can be read: longhaul export --all; then restore a backup: longhaul restore";
+    let advice = "run `longhaul check --repair`: it makes a log of what can be read; or restore a backup";
     unreadable.into_iter().map(|what| Finding::problem("log", what, advice)).collect()
 }
 
