@@ -1,5 +1,6 @@
 //! Reading a project as it is in the user's checkout now: its settings and its feature list.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::backlog::{FeatureList, tasks_md};
 use longhaul_workflows::contracts::{LoadBacklog, LoadInput, LoadedBacklog};
-use longhaul_workflows::settings::Settings;
+use longhaul_workflows::settings::{EnvSource, Settings};
 
 use crate::git;
 use crate::machine;
@@ -82,8 +83,81 @@ pub fn settings(root: &Path) -> Result<Settings, Failure> {
         let root = root.display();
         return Err(Failure::terminal(format!("there is no {SETTINGS_FILE} in {root}: run `longhaul init {root}`")));
     };
-    let wrong = |error: toml::de::Error| format!("{}: {}", path.display(), error.to_string().trim_end());
-    toml::from_str(&text).map_err(|error| Failure::terminal(wrong(error)))
+    toml::from_str(&text).map_err(|error| Failure::terminal(wrong(&path, &text, &error)))
+}
+
+/// What is wrong with a settings file, and on which line. The line is not quoted: it may hold a secret, and failures are
+/// recorded.
+fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> String {
+    let line = |span: std::ops::Range<usize>| {
+        let before = text.get(..span.start).unwrap_or_default();
+        format!(" line {}:", before.matches('\n').count() + 1)
+    };
+    let line = error.span().map(line).unwrap_or_default();
+    format!("{}:{line} {}", path.display(), error.message().trim_end())
+}
+
+/// The longest value of a variable.
+const LONGEST_VALUE: u64 = 64 * 1024;
+
+/// The values of the variables that a session is given, read now. One that `longhaul.toml` does not set any more is left
+/// out.
+///
+/// # Errors
+/// If a source cannot be read. The message names the variable and the source, never a value.
+pub fn agent_env(root: &Path, wanted: &BTreeMap<String, EnvSource>) -> Result<BTreeMap<String, String>, Failure> {
+    let mut set = None;
+    let mut found = BTreeMap::new();
+    for (name, source) in wanted {
+        let value = match source {
+            EnvSource::Settings(_) => {
+                if set.is_none() {
+                    set = Some(values(root)?);
+                }
+                set.as_ref().and_then(|set| set.get(name)).cloned()
+            }
+            EnvSource::File(file) => Some(value_in(&root.join(file)).map_err(|error| {
+                let path = root.join(file);
+                Failure::terminal(format!("cannot read the variable `{name}` from {}: {error}", path.display()))
+            })?),
+            EnvSource::Env(other) => Some(std::env::var(other).map_err(|_| {
+                Failure::terminal(format!(
+                    "the variable `{name}` is to be that of `{other}`, which the process that runs the log does not have"
+                ))
+            })?),
+        };
+        found.extend(value.map(|value| (name.clone(), value)));
+    }
+    Ok(found)
+}
+
+/// The values that `[agent] env` of `longhaul.toml` sets.
+fn values(root: &Path) -> Result<BTreeMap<String, String>, Failure> {
+    let path = root.join(SETTINGS_FILE);
+    let Some(text) = read(&path)? else { return Ok(BTreeMap::new()) };
+    // It may be written at this moment.
+    let table: toml::Table = toml::from_str(&text).map_err(|error| Failure::retryable(wrong(&path, &text, &error)))?;
+    let variables = table.get("agent").and_then(|agent| agent.get("env")).and_then(toml::Value::as_table);
+    let value = |(name, value): (&String, &toml::Value)| Some((name.clone(), value.as_str()?.to_owned()));
+    Ok(variables.into_iter().flatten().filter_map(value).collect())
+}
+
+/// The content of a file, without a newline at its end.
+fn value_in(path: &Path) -> std::io::Result<String> {
+    use std::io::{Error, Read};
+    use std::os::unix::fs::OpenOptionsExt;
+    // A named pipe would keep us waiting.
+    let file = std::fs::File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    file.take(LONGEST_VALUE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST_VALUE {
+        return Err(Error::other(format!("it is longer than {LONGEST_VALUE} bytes")));
+    }
+    let value = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(value.strip_suffix('\r').unwrap_or(value).to_owned())
 }
 
 fn features(

@@ -95,6 +95,7 @@ impl Archive for SledStore {
         let (mut order, answer) = Order::empty(run.clone());
         order.must = Must::BeOverAt(kept + 1);
         order.writes.extend(before.iter().chain(&mail).map(|key| -> Write { (key.clone(), None) }));
+        order.writes.push(crate::open::pruned_record()?);
         order.put(key::summary(run), &pack::summary(&carried::pruned(summary, kept, at)), &mut packer)?;
         order.bytes = order.size();
         self.order(order, packer, answer).await?;

@@ -3,6 +3,7 @@
 mod look;
 mod mend;
 mod quarantine;
+mod rest;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ use crate::sled_store::{SledStore, blocking, guarded};
 use crate::snapshot::{Records, Scope, take};
 use crate::sweep::Names;
 
+pub use rest::check_at_rest;
+
 /// What was found in a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CheckReport {
@@ -28,8 +31,17 @@ pub struct CheckReport {
     pub blobs: u64,
     /// What is damaged, run by run.
     pub damages: Vec<Damage>,
+    /// How many payloads no record names. That is no damage: a process died between a payload and its record.
+    #[serde(default)]
+    pub unused: u64,
     /// The files into which damaged records were moved.
     pub quarantined: Vec<PathBuf>,
+    /// Whether a page cannot be read, so that the log has to be written anew from what can be read.
+    #[serde(default)]
+    pub needs_rewrite: bool,
+    /// Where the damaged log was moved to, if it was replaced.
+    #[serde(default)]
+    pub kept: Option<PathBuf>,
 }
 
 /// One damage.
@@ -62,16 +74,12 @@ enum Remedy {
     Publish(RunId, BTreeMap<String, Payload>),
     /// Move the run with all its records into a file.
     MoveRun(RunId, Vec<Event>),
-    /// Move one record into a file.
-    MoveRecord(RunId, (IVec, IVec)),
-    /// Remove a blob.
-    RemoveBlob([u8; 32], PathBuf),
-    /// Remove a directory that a dead process half made.
-    RemoveDirectory(PathBuf),
-    /// Nothing that could be done here.
-    Restore,
-    /// Nothing.
-    Leave,
+    /// Move records of a run into a file.
+    MoveRecords(RunId, Vec<(IVec, IVec)>),
+    /// Move a record whose key names no run into a file.
+    MoveStray((IVec, IVec)),
+    /// Write the log anew from what can be read, when no process has it open.
+    Rewrite,
 }
 
 impl Finding {
@@ -91,7 +99,7 @@ impl Remedy {
     /// The run that loses records by it.
     fn takes_from(&self) -> Option<&RunId> {
         match self {
-            Self::MoveRun(run, _) | Self::MoveRecord(run, _) => Some(run),
+            Self::MoveRun(run, _) | Self::MoveRecords(run, _) => Some(run),
             _ => None,
         }
     }
@@ -101,16 +109,14 @@ impl Remedy {
             Self::Summarise(..) => "write the summary anew from the history",
             Self::Publish(..) => "write the published values anew from the history",
             Self::MoveRun(..) => "move the run into a file in quarantine/, with the events that can be read",
-            Self::MoveRecord(..) => "move the record into a file in quarantine/",
-            Self::RemoveBlob(..) => "remove the file: no record names it",
-            Self::RemoveDirectory(_) => "remove the directory: the log was made in another one",
-            Self::Restore => {
-                "restore a backup (`longhaul restore`); before that, `longhaul export --all` saves what can be read"
-            }
-            Self::Leave => "leave it: this version does not know what it is",
+            Self::MoveRecords(..) | Self::MoveStray(_) => "move it into a file in quarantine/",
+            Self::Rewrite => REWRITE,
         }
     }
 }
+
+/// What repairing a log means of which a part cannot be read.
+const REWRITE: &str = "make a log of what can be read, and keep the damaged one beside it; a backup may hold more";
 
 /// All that was found.
 #[derive(Debug, Default)]
@@ -121,58 +127,51 @@ struct Findings {
 
 impl SledStore {
     /// Looks through the whole log, and mends what it finds if that is asked. Commits with large payloads wait until the
-    /// records are taken down.
+    /// records are taken down. Nothing is mended in a log that needs to be written anew: see [`check_at_rest`].
     ///
     /// # Errors
     /// If the log cannot be looked through at all, or not be mended. What is found is no error.
     pub async fn check(&self, repair: bool) -> Result<CheckReport, StoreError> {
-        let (findings, records) = self.findings().await?;
-        let Findings { mut report, found } = findings;
-        for finding in &found {
-            let mended = repair && self.mend(&finding.remedy, &records, &mut report.quarantined).await?;
-            report.damages.push(finding.to_damage(mended));
-        }
-        self.sweep_after(&report).await;
-        Ok(report)
+        self.check_with(repair, |_| false).await
     }
 
-    /// What only records named that were moved out is named by nobody now.
-    async fn sweep_after(&self, report: &CheckReport) {
-        if !report.quarantined.is_empty()
-            && let Err(error) = self.sweep().await
-        {
-            tracing::debug!(%error, "blobs that no record names are left to the next check");
-        }
-    }
-
-    /// The same for a log in which runs go on, with mending. Left alone is what a log at rest is needed for: the records of
+    /// The same with repair for a log in which runs go on. Left alone is what a log at rest is needed for: the records of
     /// runs that are worked on and not over. What follows from a history is written anew only if that has not grown.
     ///
     /// # Errors
     /// As those of [`SledStore::check`].
     pub async fn mend_in_use(&self, is_worked_on: impl Fn(&RunId) -> bool) -> Result<CheckReport, StoreError> {
+        self.check_with(true, is_worked_on).await
+    }
+
+    async fn check_with(&self, repair: bool, is_worked_on: impl Fn(&RunId) -> bool) -> Result<CheckReport, StoreError> {
         let (findings, records) = self.findings().await?;
         let Findings { mut report, found } = findings;
-        let (blobs, others): (Vec<_>, Vec<_>) =
-            found.into_iter().partition(|finding| matches!(finding.remedy, Remedy::RemoveBlob(..)));
-        for finding in &others {
+        for finding in &found {
             let needs_rest = finding.remedy.takes_from().is_some_and(|run| {
                 let records = records.get(run);
                 is_worked_on(run) && !records.is_some_and(|records| is_over(records, &self.shared.reader.blobs))
             });
-            let mended = !needs_rest && self.mend(&finding.remedy, &records, &mut report.quarantined).await?;
-            let damage = finding.to_damage(mended);
-            let rest = if needs_rest { ", when nothing runs it: it is worked on now" } else { "" };
-            report.damages.push(Damage { repair: damage.repair + rest, ..damage });
+            let may = repair && !needs_rest && !report.needs_rewrite;
+            let mended = may && self.mend(&finding.remedy, &records, &mut report.quarantined).await?;
+            let mut damage = finding.to_damage(mended);
+            if needs_rest {
+                damage.repair += ", when no process works on it";
+            }
+            report.damages.push(damage);
         }
-        // A commit may name a blob anew at any time, so they are swept away, which looks again with the writers kept off.
-        let swept = blobs.is_empty() || self.sweep().await.is_ok();
-        let is_gone = |finding: &Finding| matches!(&finding.remedy, Remedy::RemoveBlob(_, path) if !path.exists());
-        if blobs.is_empty() {
-            self.sweep_after(&report).await;
+        if repair && !report.needs_rewrite && (report.unused > 0 || !report.quarantined.is_empty()) {
+            self.remove_unused(&mut report).await;
         }
-        report.damages.extend(blobs.iter().map(|finding| finding.to_damage(swept && is_gone(finding))));
         Ok(report)
+    }
+
+    /// Removes the payloads that no record names, also those that only records named that were moved out.
+    async fn remove_unused(&self, report: &mut CheckReport) {
+        match self.sweep().await {
+            Ok(_) => report.unused = 0,
+            Err(error) => tracing::debug!(%error, "payloads that no record names are left to the next check"),
+        }
     }
 
     async fn findings(&self) -> Result<(Findings, BTreeMap<RunId, Records>), StoreError> {
@@ -189,6 +188,7 @@ impl SledStore {
         blocking(move || {
             let mut findings = Findings::default();
             findings.report.blobs = there.len() as u64;
+            findings.report.needs_rewrite = !snapshot.gaps.is_empty();
             let names = RefCell::new(Names::new());
             let source = Source::Noting { store: &shared.reader.blobs, names: &names, payloads: true };
             findings.gaps(&shared.directory, &snapshot.gaps, &snapshot.runs);
@@ -201,10 +201,8 @@ impl SledStore {
             }
             findings.strays(&snapshot.strays);
             if snapshot.gaps.is_empty() {
-                findings.files(&shared.directory, there, &names.into_inner());
-            } else {
-                // Which blobs are named is not known.
-                findings.half_made(&shared.directory);
+                let named = names.into_inner();
+                findings.report.unused = there.iter().filter(|(hash, _)| !named.contains(hash)).count() as u64;
             }
             Ok((findings, snapshot.runs))
         })

@@ -1,11 +1,68 @@
 //! Files whose names and contents are known to be on stable storage.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::StoreError;
 
 use crate::flaw::io;
+
+/// Removes a file, if it is there.
+pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("removing", path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a data directory that only its owner can open: creates it, or takes the rights of others away from one that is
+/// ours.
+///
+/// # Errors
+/// If it cannot be made, or others use it: a directory such as `/tmp`, or one with files that are not of a log.
+pub fn private_directory(path: &Path) -> Result<(), StoreError> {
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+                create_directory(parent)?;
+            }
+            match std::fs::DirBuilder::new().mode(0o700).create(path) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return private_directory(path),
+                Err(error) => return Err(io("creating the directory", path, &error)),
+                Ok(()) => return sync_directory(path.parent().unwrap_or(Path::new("."))),
+            }
+        }
+        Err(error) => return Err(io("looking at", path, &error)),
+    };
+    let mode = metadata.permissions().mode();
+    let is_ours = metadata.uid() == nix::unistd::geteuid().as_raw();
+    if !metadata.is_dir() || !is_ours || mode.trailing_zeros() >= 6 {
+        return Ok(());
+    }
+    let there = entries(path)?;
+    if mode & STICKY != 0 || !(there.is_empty() || there.iter().any(|entry| is_of_a_log(entry))) {
+        return Err(StoreError::Unusable(format!(
+            "{} can be opened by others and holds files that are not of a log: name a new directory with --data-dir, or \
+             run `chmod 700 {0}`",
+            path.display()
+        )));
+    }
+    std::fs::set_permissions(path, Permissions::from_mode(0o700))
+        .map_err(|error| io("closing to others", path, &error))?;
+    tracing::warn!("{} could be opened by others (mode {:o}); its mode is 700 now", path.display(), mode & 0o777);
+    Ok(())
+}
+
+/// Whether a file of a data directory is one that only a log has.
+fn is_of_a_log(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name == "lock" || name == "log" || name.starts_with("log.") || name.starts_with("witness")
+}
+
+/// The bit of a directory in which everybody may make files.
+const STICKY: u32 = 0o1000;
 
 /// Makes the names in a directory durable.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {

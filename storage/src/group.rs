@@ -14,6 +14,7 @@ use crate::open::closed_record;
 use crate::order::Write;
 use crate::poison::Poison;
 use crate::quiet::caught;
+use crate::salvage::end;
 use crate::statistics::{Counters, Statistics};
 use crate::witness::{State, Witness};
 
@@ -110,6 +111,8 @@ impl Writer {
         let (key, value) = closed_record(self.epoch).map_err(|error| error.to_string())?;
         batch.insert(key, value.unwrap_or_default());
         self.apply(batch)?;
-        Witness { epoch: self.epoch, state: State::Closed }.write(&self.directory).map_err(|error| error.to_string())
+        let end = end(&self.directory.join("log")).map_err(|error| error.to_string())?;
+        let witness = Witness { epoch: self.epoch, state: State::Closed, end };
+        witness.write(&self.directory).map_err(|error| error.to_string())
     }
 }

@@ -18,6 +18,9 @@ pub(crate) const OWNER: &[u8] = b"@owner\0";
 /// That an owner closed the log: epoch. There is at most one.
 pub(crate) const CLOSED: &[u8] = b"@closed\0";
 
+/// That histories were removed since the log was written anew.
+pub(crate) const PRUNED: &[u8] = b"@pruned";
+
 /// The longest name of a published value, in bytes; keys have to stay small (see [`crate::record::INLINE_BODY`]).
 pub(crate) const LONGEST_NAME: usize = 512;
 

@@ -154,8 +154,8 @@ fn is_over(tree: &sled::Tree, run: &RunId, blobs: &BlobStore, last: (&[u8], &[u8
 }
 
 /// What to do about a page that is damaged.
-const ADVICE: &str = "it is not what was written; `longhaul check` says what is lost, `longhaul export --all` saves what \
-                      can be read, and a backup brings back the rest (`longhaul restore`)";
+const ADVICE: &str = "it is not what was written; `longhaul check` says what is lost, and `longhaul check --repair` makes \
+                      a log of what can be read; a whole backup holds more (`longhaul restore`)";
 
 /// An error of sled while reading.
 pub(crate) fn unreadable(error: &sled::Error) -> StoreError {

@@ -6,7 +6,8 @@
 //! `lock` holds the lock and the process id of the owner; `log/` is one sled tree; `blobs/ab/<blake3>` holds payloads
 //! over 4 KiB and records over 5 KiB, compressed, each once; `witness` says how far the log went, so that one that has
 //! lost its end is noticed; `quarantine/` holds what a check has moved aside, `log.damaged-<time>/` a log that a repair has
-//! replaced. The keys of the tree, with a run id as text and `\0` after it:
+//! replaced, with the payloads of that time. `log.new/`, `log.next/` and `log.old/` are there while the log is replaced
+//! (see `replace.rs`). The keys of the tree, with a run id as text and `\0` after it:
 //!
 //! | key | value |
 //! |---|---|
@@ -15,6 +16,7 @@
 //! | `p` run name | a published value |
 //! | `s` run | the summary of a run |
 //! | `@format`, `@owner\0` epoch, `@closed\0` epoch | the format of the keyspace; who has owned the log, and closed it last |
+//! | `@pruned` | histories were removed: the next open rewrites the log without their space |
 //!
 //! Numbers are big-endian, so keys sort as ids and positions do. A value is a frame: format byte, kind byte, length, body
 //! (bincode of a frozen type in `wire::v1`), CRC32 over key and frame. It is checked before it is decoded, and decoding is
@@ -68,6 +70,7 @@ mod poison;
 mod quiet;
 mod read;
 mod record;
+mod replace;
 mod salvage;
 mod sled_store;
 mod snapshot;
@@ -79,7 +82,8 @@ mod witness;
 
 pub use archive::Archive;
 pub use carried::{Carried, PRUNED_LABEL};
-pub use check::{CheckReport, Damage};
+pub use check::{CheckReport, Damage, check_at_rest};
+pub use files::private_directory;
 pub use memory::MemoryStore;
 pub use salvage::{Salvage, salvage};
 #[doc(hidden)]

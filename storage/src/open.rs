@@ -12,10 +12,10 @@ use crate::blob::Source;
 use crate::flaw::io;
 use crate::ledger::{page, unreadable};
 use crate::quiet::caught;
-use crate::salvage::{SALVAGED, guard, put_in_place};
+use crate::salvage::{end, guard};
 use crate::wire::{pack, v1};
 use crate::witness::{self, State, Witness};
-use crate::{files, key, record};
+use crate::{files, key, record, replace};
 
 /// The version of the keyspace.
 const KEYSPACE: u32 = 1;
@@ -39,32 +39,46 @@ pub(crate) struct Opened {
 
 /// Opens or creates the log in a data directory.
 pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
-    files::create_directory(directory)?;
+    files::private_directory(directory)?;
     let lock = lock(directory)?;
-    let log = directory.join("log");
-    if !log.exists() && directory.join(SALVAGED).exists() {
-        // Who put it there died before the last step.
-        put_in_place(directory)?;
+    let opened = caught(|| open_locked(directory, lock));
+    let damaged = |reason| StoreError::Unopenable { log: directory.join("log").display().to_string(), reason };
+    match opened {
+        Ok(Err(StoreError::Damaged { record, reason })) => Err(damaged(format!("{record}: {reason}"))),
+        Ok(opened) => opened,
+        Err(panic) => Err(damaged(panic)),
     }
-    if !log.exists() {
-        create(directory, &log)?;
+}
+
+fn open_locked(directory: &Path, lock: File) -> Result<Opened, StoreError> {
+    let log = directory.join("log");
+    replace::finish(directory)?;
+    let witness = Witness::read(directory);
+    if !log.join("db").exists() {
+        if log.exists() || witness.is_some() {
+            let log = log.join("db").display().to_string();
+            return Err(StoreError::Unopenable { log, reason: "it is missing".into() });
+        }
+        replace::create(directory)?;
     }
     remove_half_written_snapshots(&log)?;
-    let witness = Witness::read(directory);
-    guard(&log, witness.is_some_and(|witness| witness.state == State::Closed))?;
+    guard(&log, witness.as_ref())?;
     witness.map_or(Ok(()), |witness| witness.opening(directory))?;
-    let db = open_sled(&log)?;
+    let mut db = open_sled(&log)?;
     check_format(&db, directory)?;
-    let path = log.join("db");
-    let file = File::options().write(true).open(&path).map_err(|error| io("opening", &path, &error))?;
     let last = last_epoch(&db)?;
     witness::check(&db, directory, last)?;
+    if replace::is_pruned(&db).map_err(|error| unreadable(&error))? {
+        db = replace::rewrite(directory, db, open_sled)?;
+    }
+    let path = log.join("db");
+    let file = File::options().write(true).open(&path).map_err(|error| io("opening", &path, &error))?;
     let epoch = take_epoch(&db, last)?;
     // What the last owner wrote and did not sync is read as true from now on, so it is made durable now.
     files::sync_tree(&log)?;
     files::sync_directory(directory)?;
     sync_parent(directory)?;
-    Witness { epoch, state: State::Open }.write(directory)?;
+    Witness { epoch, state: State::Open, end: end(&log)? }.write(directory)?;
     Ok(Opened { db, file, epoch, lock })
 }
 
@@ -97,25 +111,13 @@ pub(crate) fn lock(directory: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Makes an empty log beside its place and moves it there whole: sled cannot open what a dead process half created.
-fn create(directory: &Path, log: &Path) -> Result<(), StoreError> {
-    let new = directory.join("log.new");
-    if new.exists() {
-        std::fs::remove_dir_all(&new).map_err(|error| io("removing", &new, &error))?;
-    }
-    new_log(&new, |_| Ok(()))?;
-    std::fs::rename(&new, log).map_err(|error| io("naming", log, &error))?;
-    files::sync_directory(directory)
-}
-
-/// Makes a log with what `fill` writes, durably.
-pub(crate) fn new_log(path: &Path, fill: impl FnOnce(&sled::Db) -> sled::Result<()>) -> Result<(), StoreError> {
+/// Makes a log with what `fill` writes. The caller makes it durable.
+pub(crate) fn new_log(path: &Path, fill: impl FnOnce(&sled::Db) -> Result<(), StoreError>) -> Result<(), StoreError> {
     let db = open_sled(path)?;
     let format = record::encode_small(key::FORMAT, &v1::Format { version: KEYSPACE })?;
-    let filled = fill(&db).and_then(|()| db.insert(key::FORMAT, format)).and_then(|_| db.flush());
-    filled.map_err(|error| unwritable(&error))?;
-    drop(db);
-    files::sync_tree(path)
+    fill(&db)?;
+    db.insert(key::FORMAT, format).and_then(|_| db.flush()).map_err(|error| unwritable(&error))?;
+    Ok(())
 }
 
 /// sled refuses for good to open a log in which its last owner died while it wrote a snapshot.
@@ -144,7 +146,11 @@ fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
             Err(sled::Error::Io(error)) if is_busy(&error) && begun.elapsed() < PATIENCE => {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            Err(sled::Error::Io(error)) => return Err(io("opening the log", path, &error)),
+            // An error without a number is sled's own, about what it has read.
+            Err(sled::Error::Io(error)) if error.raw_os_error().is_some() => {
+                return Err(io("opening the log", path, &error));
+            }
+            Err(sled::Error::Io(error)) => return Err(damaged(error.to_string())),
             Err(error @ sled::Error::Corruption { .. }) => {
                 let reason = format!("{} is not what was written, or the file was cut", page(&error));
                 return Err(damaged(reason));
@@ -159,11 +165,11 @@ fn is_busy(error: &std::io::Error) -> bool {
 }
 
 fn check_format(db: &sled::Db, directory: &Path) -> Result<(), StoreError> {
-    let directory = directory.display();
     let Some(value) = db.get(key::FORMAT).map_err(|error| unreadable(&error))? else {
-        let reason = format!("the log in {directory} does not say its format; it is damaged: restore it from a backup");
-        return Err(StoreError::Unusable(reason));
+        let log = directory.join("log").display().to_string();
+        return Err(StoreError::Unopenable { log, reason: "the record of its format is missing".into() });
     };
+    let directory = directory.display();
     let format: v1::Format = record::decode(key::FORMAT, &value, Source::Nowhere)
         .map_err(|flaw| flaw.in_record(|| format!("format of the log in {directory}")))?;
     if format.version > KEYSPACE {
@@ -187,7 +193,10 @@ fn take_epoch(db: &sled::Db, last: u64) -> Result<u64, StoreError> {
     let epoch = last + 1;
     let (key, value) = owner_record(epoch)?;
     let value = value.unwrap_or_default();
-    db.insert(key, value).and_then(|_| db.flush()).map_err(|error| unwritable(&error))?;
+    db.insert(key, value).and_then(|_| db.flush()).map_err(|error| match error {
+        sled::Error::Corruption { .. } => unreadable(&error),
+        error => unwritable(&error),
+    })?;
     Ok(epoch)
 }
 
@@ -199,6 +208,11 @@ pub(crate) fn owner_record(epoch: u64) -> Result<crate::order::Write, StoreError
 /// The record that says that this process closed the log.
 pub(crate) fn closed_record(epoch: u64) -> Result<crate::order::Write, StoreError> {
     record_of_this(key::closed(epoch))
+}
+
+/// The record that says that histories were removed: the next open rewrites the log without their space.
+pub(crate) fn pruned_record() -> Result<crate::order::Write, StoreError> {
+    record_of_this(key::PRUNED.to_vec())
 }
 
 fn record_of_this(key: Vec<u8>) -> Result<crate::order::Write, StoreError> {

@@ -14,20 +14,14 @@ use chrono::Utc;
 use longhaul_engine::StoreError;
 
 use crate::flaw::io;
-use crate::open::{lock, new_log, owner_record};
+use crate::open::{lock, owner_record};
 use crate::witness::Witness;
-use crate::{files, key, witness};
+use crate::{files, key, replace};
 
-pub(crate) use guard::guard;
+pub(crate) use guard::{end, guard};
 
-use content::Content;
+pub(crate) use content::Content;
 use file::SledFile;
-
-/// Where a log is made that takes the place of a damaged one.
-pub(crate) const SALVAGED: &str = "log.salvaged";
-
-/// How many records are written at once.
-const BATCH: usize = 1000;
 
 /// What can be read of a log that cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,10 +40,21 @@ pub struct Salvage {
 /// one is kept beside it.
 ///
 /// # Errors
-/// If somebody owns the log, or the file cannot be read, or the new one not be written.
+/// If a process owns the log, or the file cannot be read, or the new one cannot be written.
 pub fn salvage(directory: &Path, replace: bool) -> Result<Salvage, StoreError> {
+    salvage_with(directory, replace, |_| Ok(()))
+}
+
+/// The same, with a look at what can be read while the directory is locked.
+pub(crate) fn salvage_with(
+    directory: &Path,
+    replace: bool,
+    look: impl FnOnce(&Content) -> Result<(), StoreError>,
+) -> Result<Salvage, StoreError> {
     let _lock = lock(directory)?;
+    replace::finish(directory)?;
     let (content, places) = read(directory.join("log/db"))?;
+    look(&content)?;
     let records = content.records().len() as u64;
     let kept = if replace { Some(put(directory, &content)?) } else { None };
     Ok(Salvage { records, places: places.len() as u64, first: places.first().copied(), kept })
@@ -57,6 +62,9 @@ pub fn salvage(directory: &Path, replace: bool) -> Result<Salvage, StoreError> {
 
 /// What a file of sled's holds, and the places that cannot be read.
 fn read(path: PathBuf) -> Result<(Content, Vec<u64>), StoreError> {
+    if !path.exists() {
+        return Ok((Content::default(), Vec::new()));
+    }
     let mut file = SledFile::open(path)?;
     let (mut order, mut places) = (Vec::new(), Vec::new());
     for start in file.starts() {
@@ -78,40 +86,40 @@ fn read(path: PathBuf) -> Result<(Content, Vec<u64>), StoreError> {
     Ok((content, places))
 }
 
-/// Makes a log of this content and puts it in the place of the damaged one. If this process dies between the two renames,
-/// the next that opens the directory does the second.
+/// Makes a log of this content and puts it in the place of the damaged one.
 fn put(directory: &Path, content: &Content) -> Result<PathBuf, StoreError> {
-    let (log, new) = (directory.join("log"), directory.join(SALVAGED));
-    if new.exists() {
-        std::fs::remove_dir_all(&new).map_err(|error| io("removing", &new, &error))?;
-    }
     // Numbers of messages are made of epochs, so none may come again.
     let owner = Witness::read(directory).map(|witness| owner_record(witness.epoch)).transpose()?;
-    let write = |db: &sled::Db| {
-        let mut batch = sled::Batch::default();
-        for (number, (key, value)) in content.records().iter().filter(|(key, _)| *key != key::FORMAT).enumerate() {
-            batch.insert(key.as_slice(), value.as_slice());
-            if number % BATCH == BATCH - 1 {
-                db.apply_batch(std::mem::take(&mut batch))?;
-            }
-        }
-        if let Some((key, Some(value))) = owner.filter(|(key, _)| !content.records().contains_key(key.as_ref())) {
-            batch.insert(key, value);
-        }
-        db.apply_batch(batch)
-    };
-    new_log(&new, write)?;
+    let owner = owner.and_then(|(key, value)| Some((key.to_vec(), value?.to_vec())));
+    let owner = owner.filter(|(key, _)| !content.records().contains_key(key));
+    replace::prepare(directory, |db| {
+        let records = content.records().iter().filter(|(key, _)| *key != key::FORMAT);
+        replace::write_all(db, records.chain(owner.iter().map(|(key, value)| (key, value))).map(Ok))
+    })?;
     let kept = directory.join(format!("log.damaged-{}", Utc::now().format("%Y%m%dT%H%M%S%.3fZ")));
-    std::fs::rename(&log, &kept).map_err(|error| io("moving", &log, &error))?;
-    files::sync_directory(directory)?;
-    put_in_place(directory)?;
+    if !directory.join("log").exists() {
+        std::fs::create_dir(directory.join("log")).map_err(|error| io("creating the directory", &kept, &error))?;
+    }
+    replace::swap(directory, &kept)?;
+    keep_payloads(directory, &kept)?;
     Ok(kept)
 }
 
-/// The last step: the salvaged log is the log, and what was said of the one before is no more.
-pub(crate) fn put_in_place(directory: &Path) -> Result<(), StoreError> {
-    witness::remove(directory)?;
-    let log = directory.join("log");
-    std::fs::rename(directory.join(SALVAGED), &log).map_err(|error| io("naming", &log, &error))?;
-    files::sync_directory(directory)
+/// Links the payloads into the directory of the damaged log: it names some that the new one does not, and those are
+/// removed.
+fn keep_payloads(directory: &Path, kept: &Path) -> Result<(), StoreError> {
+    let (from, to) = (directory.join("blobs"), kept.join("payloads"));
+    if !from.is_dir() {
+        return Ok(());
+    }
+    files::create_directory(&to)?;
+    for path in files::entries(&from)?.iter().filter(|path| path.is_dir()) {
+        for file in files::entries(path)? {
+            let place = to.join(file.file_name().unwrap_or_default());
+            std::fs::hard_link(&file, &place)
+                .or_else(|_| std::fs::copy(&file, &place).map(drop))
+                .map_err(|error| io("keeping", &file, &error))?;
+        }
+    }
+    files::sync_directory(&to)
 }

@@ -82,12 +82,7 @@ impl SledStore {
 
     #[doc(hidden)]
     pub fn open_with(directory: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let opened = caught(|| open::open(directory));
-        let opened = opened.unwrap_or_else(|reason| {
-            let directory = directory.display();
-            Err(StoreError::Unusable(format!("the log in {directory} is damaged: {reason}; restore it from a backup")))
-        });
-        let Opened { db, file, epoch, lock } = opened?;
+        let Opened { db, file, epoch, lock } = open::open(directory)?;
         let poison = Arc::new(Poison::default());
         let still = Arc::<Mutex<()>>::default();
         let counters = Arc::new(Counters::default());

@@ -74,8 +74,8 @@ pub struct Snapshot {
     blobs: Arc<BlobStore>,
     epoch: u64,
     pub(crate) runs: BTreeMap<RunId, Records>,
-    /// Keys that name no run.
-    pub(crate) strays: Vec<IVec>,
+    /// Records whose keys name no run.
+    pub(crate) strays: Vec<Entry>,
     /// What could not be read.
     pub(crate) gaps: Vec<Gap>,
     kept: Option<OwnedRwLockReadGuard<()>>,
@@ -103,7 +103,9 @@ pub(crate) fn take(shared: &Shared, scope: &Scope) -> Snapshot {
         for prefix in scope.prefixes(kind) {
             let (entries, gap) = gap::entries(&shared.reader.db, kind, &prefix);
             for entry in entries {
-                snapshot.add(kind, entry);
+                if let Some(stray) = add(&mut snapshot.runs, kind, entry) {
+                    snapshot.strays.push(stray);
+                }
             }
             snapshot.gaps.extend(gap);
         }
@@ -111,21 +113,20 @@ pub(crate) fn take(shared: &Shared, scope: &Scope) -> Snapshot {
     snapshot
 }
 
-impl Snapshot {
-    fn add(&mut self, kind: u8, entry: Entry) {
-        let Some(run) = key::run_of(&entry.0) else {
-            self.strays.push(entry.0);
-            return;
-        };
-        let records = self.runs.entry(run).or_default();
-        match kind {
-            key::EVENT => records.events.push(entry),
-            key::MESSAGE => records.mail.push(entry),
-            key::PUBLISHED => records.published.push(entry),
-            _ => records.summary = Some(entry),
-        }
+/// Adds a record to those of its run; gives back one that names no run.
+pub(crate) fn add(runs: &mut BTreeMap<RunId, Records>, kind: u8, entry: Entry) -> Option<Entry> {
+    let Some(run) = key::run_of(&entry.0) else { return Some(entry) };
+    let records = runs.entry(run).or_default();
+    match kind {
+        key::EVENT => records.events.push(entry),
+        key::MESSAGE => records.mail.push(entry),
+        key::PUBLISHED => records.published.push(entry),
+        _ => records.summary = Some(entry),
     }
+    None
+}
 
+impl Snapshot {
     /// The number of the ownership in which it was taken.
     pub fn epoch(&self) -> u64 {
         self.epoch

@@ -1,6 +1,7 @@
 //! A word beside the log about how far it went: sled takes damage near the end of its file for the end, and says nothing.
 //!
-//! The file `witness` holds the epoch of the last owner, and whether that one closed the log in order. It is written after
+//! The file `witness` holds the epoch of the last owner, and whether that one closed the log in order, with the place where
+//! the log ended at that time. It is written after
 //! what it vouches for is durable in the log: the record of the owner, or its record of having closed. So a log that does
 //! not have these any more has lost its end, and with it histories that somebody paid for.
 
@@ -16,12 +17,15 @@ use crate::key;
 use crate::ledger::unreadable;
 
 const NAME: &str = "witness";
+const TEMPORARY: &str = "witness.new";
 
 /// What the file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Witness {
     pub(crate) epoch: u64,
     pub(crate) state: State,
+    /// How far the log was written then, counted over all that was ever written.
+    pub(crate) end: Option<u64>,
 }
 
 /// How it stands with the log.
@@ -57,10 +61,11 @@ impl State {
 impl Witness {
     /// Writes the file, durably.
     pub(crate) fn write(self, directory: &Path) -> Result<(), StoreError> {
-        let (new, path) = (directory.join("witness.new"), directory.join(NAME));
+        let (new, path) = (directory.join(TEMPORARY), directory.join(NAME));
         let write = || {
             let mut file = File::create(&new)?;
-            writeln!(file, "{} {}", self.epoch, self.state.word())?;
+            let end = self.end.map(|end| format!(" {end}")).unwrap_or_default();
+            writeln!(file, "{} {}{end}", self.epoch, self.state.word())?;
             file.sync_all()?;
             std::fs::rename(&new, &path)
         };
@@ -71,8 +76,10 @@ impl Witness {
     /// What was written last; nothing if that cannot be read: it is no reason to refuse a log that can.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(directory.join(NAME)).ok()?;
-        let (epoch, word) = text.trim_end().split_once(' ')?;
-        Some(Self { epoch: epoch.parse().ok()?, state: State::of(word) })
+        let mut words = text.split_ascii_whitespace();
+        let (epoch, word) = (words.next()?, words.next()?);
+        let end = words.next().and_then(|end| end.parse().ok());
+        Some(Self { epoch: epoch.parse().ok()?, state: State::of(word), end })
     }
 
     /// Says that the log is written to from now on, for one that says that it is closed.
@@ -86,11 +93,12 @@ impl Witness {
 
 /// Removes the file: the log that it speaks of was replaced.
 pub(crate) fn remove(directory: &Path) -> Result<(), StoreError> {
-    let path = directory.join(NAME);
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("removing", &path, &error)),
-        _ => Ok(()),
-    }
+    files::remove(&directory.join(NAME))
+}
+
+/// Removes what a process left that died while it wrote the file.
+pub(crate) fn remove_temporary(directory: &Path) -> Result<(), StoreError> {
+    files::remove(&directory.join(TEMPORARY))
 }
 
 /// Refuses a log that has lost its end.

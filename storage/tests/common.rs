@@ -85,6 +85,11 @@ pub(crate) fn append(id: &str, position: Position, value: &Payload) -> Commit {
     Commit::of(run(id), vec![published(position, value)])
 }
 
+/// The same, with the value published as the event says.
+pub(crate) fn publish(id: &str, position: Position, value: &Payload) -> Commit {
+    Commit { published: vec![("value".into(), Some(value.clone()))], ..append(id, position, value) }
+}
+
 /// A birth.
 pub(crate) fn birth(id: &str) -> Birth {
     Birth { run: run(id), event: started(), summary: summary_of(&[started()]) }

@@ -9,8 +9,11 @@ mod archive;
 mod check;
 mod conformance;
 mod damage;
+mod hurt;
 mod kill;
+mod leftovers;
 #[cfg(target_os = "linux")]
 mod power_cut;
+mod pruned;
 mod reopen;
 mod salvage;

@@ -4,8 +4,8 @@
 //! disk that loses what was not synced, the power is cut at many points, and each image is opened and searched for
 //! what had been acknowledged by then. Needs a C compiler (`cc`), which a Rust toolchain needs as its linker anyway.
 
-mod disk;
-mod trace;
+pub(crate) mod disk;
+pub(crate) mod trace;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -69,14 +69,14 @@ fn value(number: u64, position: u64) -> Payload {
 }
 
 /// The system calls of a child.
-fn traced(root: &Path, sync: bool) -> Vec<Step> {
+pub(crate) fn traced(root: &Path, test: &str, sync: bool) -> Vec<Step> {
     let work = tempfile::tempdir().unwrap();
     let (source, shim, trace) = (work.path().join("shim.c"), work.path().join("shim.so"), work.path().join("trace"));
     std::fs::write(&source, include_str!("power_cut/shim.c")).unwrap();
     let compiled = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&shim, &source]).status().unwrap();
     assert!(compiled.success());
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "power_cut::power_cut_child", "--ignored", "--nocapture"]);
+    child.args(["--exact", test, "--ignored", "--nocapture"]);
     child.env("LD_PRELOAD", &shim).env("LONGHAUL_TRACE", &trace).env("LONGHAUL_TRACE_ROOT", root);
     if !sync {
         child.env("LONGHAUL_TEST_NO_SYNC", "1");
@@ -90,7 +90,7 @@ fn traced(root: &Path, sync: bool) -> Vec<Step> {
 fn losses(sync: bool, cuts: usize) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
-    let steps = traced(&root, sync);
+    let steps = traced(&root, "power_cut::power_cut_child", sync);
     let acks = root.join("acks");
     let mut random = Random(7);
     let mut disk = Disk::new(&root);

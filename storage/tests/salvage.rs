@@ -13,7 +13,7 @@ const RUNS: [&str; 3] = ["first", "second/feature/1", "third"];
 const EVENTS_A_STEP: u64 = 4;
 
 /// A log with three runs of so many steps; each step takes a message, publishes two values and takes one back.
-async fn fill(directory: &Path, steps: u64, bytes: usize) {
+pub(crate) async fn fill(directory: &Path, steps: u64, bytes: usize) {
     let store = SledStore::open(directory).unwrap();
     for id in RUNS {
         store.commit(start(id)).await.unwrap();
@@ -43,7 +43,7 @@ fn used(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
@@ -142,7 +142,8 @@ async fn who_dies_before_the_new_log_is_in_its_place_loses_nothing() {
     let directory = tempfile::tempdir().unwrap();
     fill(directory.path(), 3, 100).await;
     let kept = salvage(directory.path(), true).unwrap().kept.unwrap();
-    fs::rename(directory.path().join("log"), directory.path().join("log.salvaged")).unwrap();
+    SledStore::open(directory.path()).unwrap().close();
+    fs::rename(directory.path().join("log"), directory.path().join("log.next")).unwrap();
     fs::write(directory.path().join("witness"), "99 closed\n").unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     assert_eq!(whole_runs(&store, 3).await, RUNS.len());

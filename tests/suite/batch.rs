@@ -190,8 +190,7 @@ fn a_detached_batch_is_carried_on_in_the_background() {
 
 #[test]
 fn labels_and_settings_of_a_batch_reach_the_runs() {
-    let approval =
-        "settings = { merge = { approval = true } }\nlabels = { team = \"web\" }\nenv = { LONGHAUL_X = \"1\" }";
+    let approval = "settings = { merge = { approval = true } }\nlabels = { team = \"web\" }\nenv = { LONGHAUL_X = { env = \"USER\" } }";
     let world = World::new(vec![tiny(), tiny()]);
     let file = world.write("", |number| if number == 0 { approval.into() } else { String::new() });
     let report = world.batch(&file, &["-o", "json"]).exits(5).json();

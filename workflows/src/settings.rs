@@ -7,6 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::backlog::Check;
 use crate::contracts::MergeStyle;
 
+mod env;
+
+pub use env::{EnvSource, literal_env};
+
 /// The settings of a project, as `longhaul.toml` writes them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
@@ -79,8 +83,9 @@ pub struct AgentSettings {
     pub timeout: Seconds,
     /// How long a session may be without output.
     pub silence_timeout: Seconds,
-    /// Variables that it is given.
-    pub env: BTreeMap<String, String>,
+    /// Variables that it is given, without their values: the log holds names and sources only.
+    #[serde(deserialize_with = "env::map")]
+    pub env: BTreeMap<String, EnvSource>,
     /// Names of variables that are passed on to it besides the usual ones.
     pub pass_env: Vec<String>,
 }

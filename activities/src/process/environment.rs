@@ -8,7 +8,7 @@
 //! | `SSL_CERT_FILE`, `SSL_CERT_DIR` | all | as we have them |
 //! | `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`, also in capitals | all | as we have them |
 //! | names in `pass_env` | all | as we have them; `[agent] pass_env` for agents, `[project] pass_env` for the rest |
-//! | names in `[agent.env]` | agents | the values written there |
+//! | names in `[agent] env` | agents | the values written there when the session starts |
 //! | `LONGHAUL_OWNER`, `LONGHAUL_SESSION_KEY` | all | marks by which left-over processes are found; leave them alone |
 //! | `LONGHAUL_FEATURE_ID` | all | the id of the feature |
 //! | `LONGHAUL_COMMIT` | checks | the commit that is checked |

@@ -16,6 +16,7 @@ use crate::checks::SetUp;
 use crate::git::{GitHandlers, Wanted};
 use crate::machine::{self, Doing};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
+use crate::project;
 
 use files::SessionFiles;
 
@@ -129,7 +130,7 @@ fn spec(
     let program =
         if program.contains('/') { root.join(program.trim_start_matches("./")).into() } else { program.into() };
     let env = Environment::chosen(&agent.pass_env)
-        .with_all(&agent.env)
+        .with_all(&project::agent_env(root, &agent.env)?)
         .with("LONGHAUL_PROMPT_FILE", files.prompt())
         .with("LONGHAUL_FEATURE_FILE", files.feature())
         .with("LONGHAUL_NOTES_FILE", files.notes_file())

@@ -4,7 +4,7 @@ use longhaul_activities::session::SessionHandler;
 use longhaul_engine::{Failure, FailureKind, Handler, Probe};
 use longhaul_workflows::backlog::{Feature, FeatureId};
 use longhaul_workflows::contracts::{Feedback, SessionEnding, SessionInput, SessionReason, SessionReport};
-use longhaul_workflows::settings::AgentSettings;
+use longhaul_workflows::settings::{AgentSettings, EnvSource};
 
 use super::support::{World, attempt, supervisor, wait_for, wait_until_gone};
 
@@ -75,7 +75,8 @@ async fn the_variables_of_longhaul_cannot_be_replaced() {
     let world = World::with_git().await;
     world.script("root/agent.sh", "#!/bin/sh\necho $MODE $LONGHAUL_SESSION\n");
     let mut input = input(&world);
-    input.agent.env = [("MODE", "fast"), ("LONGHAUL_SESSION", "99")].map(|(k, v)| (k.into(), v.into())).into();
+    world.write("root/longhaul.toml", "[agent.env]\nMODE = \"fast\"\nLONGHAUL_SESSION = \"99\"\n");
+    input.agent.env = ["MODE", "LONGHAUL_SESSION"].map(|name| (name.into(), EnvSource::SETTINGS)).into();
     assert_eq!(perform(&world, input).await.unwrap().output_tail, "fast 2\n");
 }
 

@@ -84,6 +84,9 @@ impl Desk {
             Ok(run) => run,
             Err(error) => return Ok(Answer::Refused { reason: error.to_string() }),
         };
+        if let Err(reason) = plan.projects.iter().try_for_each(|entry| entry.overrides.check()) {
+            return Ok(Answer::Refused { reason });
+        }
         let before = standing(self, &run).await?;
         if let Some(before) = &before
             && let Err(error) = before.view.plan.with_additions(&plan)

@@ -1,7 +1,7 @@
 //! Finding what is wrong: each record by itself, then what is derived from the history against the history.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use longhaul_engine::{Event, EventKind, Position, RunId, Summary};
 use sled::IVec;
@@ -14,8 +14,7 @@ use crate::gap::Gap;
 use crate::key;
 use crate::quiet::caught;
 use crate::read::decode;
-use crate::snapshot::{Records, name_of};
-use crate::sweep::Names;
+use crate::snapshot::{Entry, Records, name_of};
 use crate::wire::unpack::Unpacker;
 
 /// How many runs are named of which events may be lost.
@@ -46,7 +45,7 @@ impl Findings {
             let seq = key::number_of(key).unwrap_or_default();
             if let Err(what) = sound(|| decode(key, value, source, |unpacker, message| unpacker.message(seq, message)))
             {
-                self.add(key, what, Remedy::MoveRecord(run.clone(), (key.clone(), value.clone())));
+                self.add(key, what, Remedy::MoveRecords(run.clone(), vec![(key.clone(), value.clone())]));
             }
         }
         let stored = summary.as_ref().map(|_| sound(|| records.summary(source).transpose()));
@@ -55,7 +54,9 @@ impl Findings {
             Some(Err(what)) => Some(Err(what)),
             None => None,
         };
-        match Self::history(run, records, stored.as_ref(), source) {
+        let kept = stored.as_ref().and_then(|stored| carried::kept_from(stored.as_ref().ok()?));
+        let events = self.pruned(run, &records.events, kept);
+        match Self::history(run, events, kept, source) {
             // Whatever else is wrong with it goes with it.
             Err((key, what, readable)) => self.add(&key, what, Remedy::MoveRun(run.clone(), readable)),
             Ok(events) => {
@@ -80,25 +81,34 @@ impl Findings {
             self.add(
                 key,
                 "the run has taken it already",
-                Remedy::MoveRecord(run.clone(), (key.clone(), value.clone())),
+                Remedy::MoveRecords(run.clone(), vec![(key.clone(), value.clone())]),
             );
         }
+    }
+
+    /// The events that a pruned run still has. Earlier ones have come back with damage to what says that they are gone.
+    fn pruned<'a>(&mut self, run: &RunId, events: &'a [Entry], kept: Option<Position>) -> &'a [Entry] {
+        let from = events.partition_point(|(key, _)| key::number_of(key) < kept);
+        let (gone, left) = events.split_at(from);
+        let Some((first, _)) = gone.first().filter(|_| !left.is_empty()) else { return events };
+        let what = format!("it was pruned, as were {} events in all", gone.len());
+        self.add(&first.clone(), what, Remedy::MoveRecords(run.clone(), gone.to_vec()));
+        left
     }
 
     /// The events, or the first record that is wrong, how, and the events that can be read all the same.
     fn history(
         run: &RunId,
-        records: &Records,
-        stored: Option<&Result<Summary, String>>,
+        entries: &[Entry],
+        kept: Option<Position>,
         source: Source<'_>,
     ) -> Result<Vec<Event>, (Vec<u8>, String, Vec<Event>)> {
-        let kept = stored.and_then(|stored| carried::kept_from(stored.as_ref().ok()?));
-        let there = records.events.first().and_then(|(key, _)| key::number_of(key));
+        let there = entries.first().and_then(|(key, _)| key::number_of(key));
         let begin = if there.is_some_and(|there| there > 0 && Some(there) == kept) { there.unwrap_or(0) } else { 0 };
         let mut wrong: Option<(Vec<u8>, String)> = None;
         let mut expected: Position = begin;
         let mut events = Vec::new();
-        for (key, value) in &records.events {
+        for (key, value) in entries {
             let position = key::number_of(key).unwrap_or_default();
             if position != expected {
                 wrong.get_or_insert((key::event(run, expected), "it is missing, and later ones are there".into()));
@@ -109,7 +119,7 @@ impl Findings {
                 Err(what) => drop(wrong.get_or_insert((key.to_vec(), what))),
             }
         }
-        if records.events.is_empty() {
+        if entries.is_empty() {
             wrong = Some((key::event(run, 0), "it is missing: nothing is left of the history".into()));
         }
         let is_start = |event: &Event| matches!(event.kind, EventKind::RunStarted { .. });
@@ -154,7 +164,7 @@ impl Findings {
             };
             let remedy = match carried::published_by(events).remove(&name) {
                 Some(value) => Remedy::Publish(run.clone(), [(name, value)].into()),
-                None => Remedy::MoveRecord(run.clone(), (key.clone(), value.clone())),
+                None => Remedy::MoveRecords(run.clone(), vec![(key.clone(), value.clone())]),
             };
             self.add(key, what, remedy);
         }
@@ -166,11 +176,12 @@ impl Findings {
         }
     }
 
-    pub(super) fn strays(&mut self, keys: &[IVec]) {
-        self.report.records += keys.len() as u64;
-        for key in keys {
+    pub(super) fn strays(&mut self, records: &[(IVec, IVec)]) {
+        self.report.records += records.len() as u64;
+        for (key, value) in records {
             let record = format!("`{}`", key.escape_ascii());
-            self.found.push(Finding { record, what: "its key names no run".into(), remedy: Remedy::Leave });
+            let remedy = Remedy::MoveStray((key.clone(), value.clone()));
+            self.found.push(Finding { record, what: "its key names no run".into(), remedy });
         }
     }
 
@@ -186,7 +197,7 @@ impl Findings {
                 number => format!("; events of {number} runs may be lost: {named}, …"),
             };
             let what = format!("{}{runs}", gap.text(directory));
-            self.found.push(Finding { record, what, remedy: Remedy::Restore });
+            self.found.push(Finding { record, what, remedy: Remedy::Rewrite });
         }
     }
 
@@ -195,23 +206,5 @@ impl Findings {
         let Records { events, mail, published, summary } = records;
         self.report.runs += 1;
         self.report.records += (events.len() + mail.len() + published.len() + usize::from(summary.is_some())) as u64;
-    }
-
-    pub(super) fn files(&mut self, directory: &Path, blobs: Vec<([u8; 32], PathBuf)>, named: &Names) {
-        for (hash, path) in blobs.into_iter().filter(|(hash, _)| !named.contains(hash)) {
-            let record = format!("blob {}", path.display());
-            let what = "no record names it".into();
-            self.found.push(Finding { record, what, remedy: Remedy::RemoveBlob(hash, path) });
-        }
-        self.half_made(directory);
-    }
-
-    pub(super) fn half_made(&mut self, directory: &Path) {
-        let half = directory.join("log.new");
-        if half.exists() {
-            let record = format!("directory {}", half.display());
-            let what = "a process died while it made the log".into();
-            self.found.push(Finding { record, what, remedy: Remedy::RemoveDirectory(half) });
-        }
     }
 }

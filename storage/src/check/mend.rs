@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use longhaul_engine::{Event, Position, RunId, StoreError};
 
 use super::{Remedy, quarantine};
-use crate::flaw::io;
 use crate::key;
 use crate::ledger::end_behind;
 use crate::order::{Answer, Must, Order, Write};
@@ -35,10 +34,11 @@ impl SledStore {
         quarantined: &mut Vec<PathBuf>,
     ) -> Result<bool, StoreError> {
         match remedy {
-            Remedy::Leave | Remedy::Restore => return Ok(false),
-            Remedy::RemoveBlob(hash, path) => drop(self.shared.reader.blobs.remove(hash, path)?),
-            Remedy::RemoveDirectory(path) => {
-                std::fs::remove_dir_all(path).map_err(|error| io("removing", path, &error))?;
+            Remedy::Rewrite => return Ok(false),
+            Remedy::MoveStray(entry) => {
+                // The order needs a run; nothing is asked of it.
+                let order = Order::empty(RunId::new("stray").expect("this is an id"));
+                quarantined.push(self.move_out(order, &[], std::slice::from_ref(entry)).await?);
             }
             Remedy::Summarise(run, summary) => {
                 let mut packer = Packer::new();
@@ -56,9 +56,9 @@ impl SledStore {
                 }
                 self.order(order, packer, answer).await?;
             }
-            Remedy::MoveRecord(run, entry) => {
+            Remedy::MoveRecords(run, entries) => {
                 let order = on_what_was_seen(run, records);
-                quarantined.push(self.move_out(order, &[], std::slice::from_ref(entry)).await?);
+                quarantined.push(self.move_out(order, &[], entries).await?);
             }
             Remedy::MoveRun(run, events) => {
                 let (mut order, answer) = Order::empty(run.clone());

@@ -8,7 +8,7 @@ use crate::record;
 
 /// Keys and values so far.
 #[derive(Debug, Default)]
-pub(super) struct Content {
+pub(crate) struct Content {
     records: BTreeMap<Vec<u8>, Vec<u8>>,
     /// What the keys on a page begin with and do not say.
     prefixes: HashMap<u64, Vec<u8>>,
@@ -26,7 +26,7 @@ struct Leaf<'a> {
 
 impl Content {
     /// The records.
-    pub(super) fn records(&self) -> &BTreeMap<Vec<u8>, Vec<u8>> {
+    pub(crate) fn records(&self) -> &BTreeMap<Vec<u8>, Vec<u8>> {
         &self.records
     }
 

@@ -9,12 +9,15 @@ use longhaul_engine::StoreError;
 use super::file::SledFile;
 use super::segment::{Head, LENGTH};
 use crate::files;
+use crate::witness::{State, Witness};
 
 /// How many of the last segments say nothing about what is durable: they may be a part of what was being written.
 const UNCERTAIN: usize = 2;
 
-/// Refuses a log that sled would cut off at a damaged place. All of a log that its last owner closed is durable.
-pub(crate) fn guard(log: &Path, is_closed: bool) -> Result<(), StoreError> {
+/// Refuses a log that sled would cut off at a damaged place, or that was cut. All of a log that its last owner closed is
+/// durable.
+pub(crate) fn guard(log: &Path, witness: Option<&Witness>) -> Result<(), StoreError> {
+    let is_closed = witness.is_some_and(|witness| witness.state == State::Closed);
     let path = log.join("db");
     if !path.exists() {
         return Ok(());
@@ -48,7 +51,27 @@ pub(crate) fn guard(log: &Path, is_closed: bool) -> Result<(), StoreError> {
             });
         }
     }
+    if let Some(known) = witness.and_then(|witness| witness.end)
+        && end(log)?.is_none_or(|end| end < known)
+    {
+        return Err(StoreError::Unopenable {
+            log: file.path().display().to_string(),
+            reason: "its end is missing, or is not what was written there".into(),
+        });
+    }
     Ok(())
+}
+
+/// How far a log is written without a gap in its last segment, counted over all that was ever written.
+pub(crate) fn end(log: &Path) -> Result<Option<u64>, StoreError> {
+    let mut file = SledFile::open(log.join("db"))?;
+    let mut last: Option<(u64, u64)> = None;
+    for start in file.starts().collect::<Vec<_>>() {
+        last = last.max(file.head(start)?.map(|head| (head.number(), start)));
+    }
+    let Some((number, start)) = last else { return Ok(None) };
+    let end = file.segment(start)?.map_or(0, |segment| if segment.number() == number { segment.end() } else { 0 });
+    Ok(Some(number * LENGTH + end))
 }
 
 /// Up to where the log is known to be durable, counted over all that was ever written.

@@ -91,6 +91,15 @@ impl Segment {
         self.number
     }
 
+    /// Where the whole messages end that follow on each other from the start.
+    pub(super) fn end(&self) -> u64 {
+        let mut at = HEAD;
+        while let Some(message) = self.own(at).filter(|message| message.is_whole) {
+            at = message.end;
+        }
+        at as u64
+    }
+
     /// Goes through the messages, those that are damaged but know where they end included; the places that are damaged.
     /// Behind the last message of the last segment may be anything that was there before.
     pub(super) fn walk<'a>(&'a self, is_last: bool, mut visit: impl FnMut(Message<'a>)) -> Vec<u64> {

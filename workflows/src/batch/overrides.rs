@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::settings::Settings;
+use crate::settings::{Settings, literal_env};
 
-/// Settings by their names in `longhaul.toml`, only those that differ.
+/// Settings by their names in `longhaul.toml`, only those that differ. They are recorded, so the variables of an agent are
+/// sources, never values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Overrides(Map<String, Value>);
@@ -29,6 +30,20 @@ impl Overrides {
         );
     }
 
+    /// Refuses values of variables: these settings are recorded.
+    ///
+    /// # Errors
+    /// Which variable has a value, and what to write instead.
+    pub fn check(&self) -> Result<(), String> {
+        match self.0.get("agent").and_then(literal_env) {
+            None => Ok(()),
+            Some(name) => Err(format!(
+                "env: the value of `{name}` would be recorded in the log; write {name} = {{ file = \"PATH\" }} or {name} = \
+                 {{ env = \"NAME\" }} (a variable of the process that runs the log): it is read when a session starts"
+            )),
+        }
+    }
+
     /// The settings with these in their place.
     ///
     /// # Errors
@@ -37,6 +52,7 @@ impl Overrides {
         if self.is_empty() {
             return Ok(settings);
         }
+        self.check()?;
         let Ok(Value::Object(mut merged)) = serde_json::to_value(settings) else {
             return Err("settings are no table".into());
         };
@@ -60,19 +76,29 @@ fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::EnvSource;
     use serde_json::json;
 
     #[test]
     fn what_is_set_counts_and_the_rest_stays() {
         let mut overrides = Overrides::default();
         overrides.set(["project", "parallel"], json!(2));
-        overrides.set(["agent", "env"], json!({ "A": "1" }));
+        overrides.set(["agent", "env"], json!({ "A": { "env": "OTHER" } }));
         let mut settings = Settings::default();
-        settings.agent.env.insert("B".into(), "2".into());
+        settings.agent.env.insert("B".into(), EnvSource::SETTINGS);
         let merged = overrides.apply(settings.clone()).unwrap();
         assert_eq!((merged.project.parallel, merged.agent.env.len(), merged.limits.clone()), (2, 2, settings.limits));
 
         overrides.set(["limits", "patience"], json!(1));
         assert!(overrides.apply(Settings::default()).unwrap_err().contains("patience"));
+    }
+
+    #[test]
+    fn values_of_variables_are_refused() {
+        let mut overrides = Overrides::default();
+        overrides.set(["agent", "env"], json!({ "KEY": "s3cret" }));
+        for error in [overrides.check().unwrap_err(), overrides.apply(Settings::default()).unwrap_err()] {
+            assert!(error.contains("`KEY` would be recorded") && !error.contains("s3cret"), "{error}");
+        }
     }
 }

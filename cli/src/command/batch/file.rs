@@ -40,8 +40,9 @@ struct Row {
     #[serde(default)]
     labels: BTreeMap<String, String>,
     parallel: Option<u32>,
+    /// Variables for the agent: `{ file = "PATH" }`, relative to this file, or `{ env = "NAME" }`.
     #[serde(default)]
-    env: BTreeMap<String, String>,
+    env: Map<String, Value>,
     #[serde(default)]
     limits: Map<String, Value>,
     #[serde(default)]
@@ -99,7 +100,11 @@ fn names(rows: &[Row]) -> Result<Vec<FeatureId>, String> {
 
 async fn entry(folder: &Path, row: &Row, name: &FeatureId, file: &File, names: &[FeatureId]) -> Result<Entry> {
     let project = crate::command::run::checked(&folder.join(&row.dir)).await?;
-    let mut overrides = Overrides::new(row.settings.clone());
+    let mut settings = row.settings.clone();
+    if let Some(env) = settings.get_mut("agent").and_then(|agent| agent.get_mut("env")) {
+        locate(folder, env)?;
+    }
+    let mut overrides = Overrides::new(settings);
     if let Some(parallel) = row.parallel {
         overrides.set(["project", "parallel"], parallel.into());
     }
@@ -107,9 +112,9 @@ async fn entry(folder: &Path, row: &Row, name: &FeatureId, file: &File, names: &
         overrides.set(["limits", limit], value.clone());
     }
     if !row.env.is_empty() {
-        let env: Map<String, Value> =
-            row.env.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
-        overrides.set(["agent", "env"], env.into());
+        let mut env = Value::Object(row.env.clone());
+        locate(folder, &mut env)?;
+        overrides.set(["agent", "env"], env);
     }
     overrides.apply(Settings::default()).map_err(usage)?;
     let by_dir: HashMap<_, _> = file.projects.iter().map(|row| row.dir.to_string_lossy()).zip(names).collect();
@@ -127,6 +132,16 @@ async fn entry(folder: &Path, row: &Row, name: &FeatureId, file: &File, names: &
         labels,
         overrides,
     })
+}
+
+/// Makes the paths of files with values absolute: they are read when a session starts.
+fn locate(folder: &Path, env: &mut Value) -> Result<()> {
+    for source in env.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        if let Some(Value::String(file)) = source.get_mut("file") {
+            *file = std::path::absolute(folder.join(&*file))?.to_string_lossy().into_owned();
+        }
+    }
+    Ok(())
 }
 
 /// The projects that are in it twice.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use longhaul_engine::StoreError;
-use longhaul_storage::{CheckReport, Damage, Salvage, salvage};
+use longhaul_storage::{CheckReport, Damage, check_at_rest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,16 +17,30 @@ use crate::owner::{Access, Carried, Errand};
 use crate::term;
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
-    let report = match reach(data_dir).await {
-        Ok(access) => checked(access, arguments.repair).await?,
-        Err(error) => salvaged(data_dir, error, arguments.repair).await?,
+    let repair = arguments.repair;
+    let (report, in_use) = match reach(data_dir).await {
+        Ok(access @ Access::Remote(_)) => (checked(access, repair).await?, true),
+        Ok(Access::Local(desk)) => {
+            // It is opened anew, and closed again if it has to be rewritten.
+            drop(desk);
+            (check_at_rest(data_dir, repair).await?, false)
+        }
+        Err(error) if is_damaged(&error) => (check_at_rest(data_dir, repair).await?, false),
+        Err(error) => return Err(error),
     };
     let left = report.damages.iter().filter(|damage| !damage.mended).count();
     match arguments.output {
         Output::Json => document::print(CheckDocument::of(&report))?,
-        Output::Table => show(&report, arguments.repair),
+        Output::Table => show(&report),
+    }
+    if left > 0 || report.unused > 0 {
+        advise(&report, repair, in_use);
     }
     Ok(if left == 0 { Exit::Ok } else { Exit::Operational })
+}
+
+fn is_damaged(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StoreError::Unopenable { .. }))
 }
 
 async fn checked(access: Access, repair: bool) -> Result<CheckReport> {
@@ -34,28 +48,6 @@ async fn checked(access: Access, repair: bool) -> Result<CheckReport> {
         Carried::Checked(report) => Ok(report),
         _ => Err(unasked()),
     }
-}
-
-/// What can be read of a log that cannot be opened; if it is to be repaired, that takes its place.
-async fn salvaged(data_dir: &Path, error: anyhow::Error, repair: bool) -> Result<CheckReport> {
-    let Some(StoreError::Unopenable { log, reason }) = error.downcast_ref() else { return Err(error) };
-    let Salvage { records, places, first, kept } = salvage(data_dir, repair)?;
-    let at = first.map(|byte| format!(", the first at byte {byte}")).unwrap_or_default();
-    let damage = Damage {
-        record: log.clone(),
-        what: format!(
-            "it cannot be opened: {reason}; {} can be read, {} of the file cannot{at}",
-            counted(records, "record"),
-            counted(places, "place"),
-        ),
-        repair: "make a log of what can be read, and keep the damaged one beside it; a backup may hold more".into(),
-        mended: kept.is_some(),
-    };
-    let Some(kept) = kept else { return Ok(CheckReport { records, damages: vec![damage], ..CheckReport::default() }) };
-    term::say(format!("the damaged log is kept as {}", kept.display()));
-    let mut report = checked(reach(data_dir).await?, repair).await?;
-    report.damages.insert(0, damage);
-    Ok(report)
 }
 
 /// What was found in a log.
@@ -67,9 +59,13 @@ pub(in crate::command) struct CheckDocument {
     records: u64,
     /// How many large payloads that are kept beside the log.
     blobs: u64,
+    /// How many of these no record names; that is no damage.
+    unused: u64,
     damages: Vec<DamageLine>,
     /// The files into which damaged records were moved.
     quarantined: Vec<String>,
+    /// Where the damaged log was moved to, if a new one has taken its place.
+    kept: Option<String>,
 }
 
 /// One damage.
@@ -95,16 +91,21 @@ impl CheckDocument {
             runs: report.runs,
             records: report.records,
             blobs: report.blobs,
+            unused: report.unused,
             damages: report.damages.iter().map(damage).collect(),
             quarantined: report.quarantined.iter().map(|file| file.display().to_string()).collect(),
+            kept: report.kept.as_ref().map(|place| place.display().to_string()),
         }
     }
 }
 
-fn show(report: &CheckReport, repair: bool) {
+fn show(report: &CheckReport) {
     for Damage { record, what, repair, mended } in &report.damages {
         let word = if *mended { "done" } else { "repair" };
         page::print(format!("{record}: {what}\n    {word}: {repair}"));
+    }
+    if let Some(kept) = &report.kept {
+        term::say(format!("the damaged log is kept as {}", kept.display()));
     }
     for file in &report.quarantined {
         term::say(format!("moved into {}", file.display()));
@@ -115,7 +116,28 @@ fn show(report: &CheckReport, repair: bool) {
     };
     let looked_at = [counted(report.runs, "run"), counted(report.records, "record"), counted(report.blobs, "blob")];
     page::print(format!("{}: {found}", looked_at.join(", ")));
-    if !report.damages.is_empty() && !repair {
-        term::say("`longhaul check --repair` does what is said above; make a copy of the data directory before");
+}
+
+/// What to do about what is left.
+fn advise(report: &CheckReport, repair: bool, in_use: bool) {
+    if report.unused > 0 {
+        let files = counted(report.unused, "payload file");
+        term::say(format!("{files} no record names: no damage; `longhaul check --repair` removes what is not needed"));
+    }
+    match (report.damages.iter().any(|damage| !damage.mended), in_use && report.needs_rewrite) {
+        (false, _) => {}
+        (true, true) => {
+            term::say("end the process that runs this log (Ctrl-C or SIGTERM), then run `longhaul check --repair`");
+        }
+        (true, false) if repair => {
+            term::say(
+                "the rest is worked on now: run `longhaul check --repair` when the process that runs this log has ended",
+            );
+        }
+        (true, false) => {
+            term::say(
+                "`longhaul check --repair` does this; what it replaces is kept. A whole backup holds more: `longhaul restore`",
+            );
+        }
     }
 }

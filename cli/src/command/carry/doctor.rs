@@ -32,7 +32,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
     let mut findings = vec![machine::git().await, machine::disk(data_dir)];
     findings.extend(data::directory(data_dir, arguments.fix));
     findings.extend(data::owner(data_dir, arguments.fix).await);
-    findings.extend(trees::look(data_dir).await);
+    findings.extend(trees::look(data_dir, arguments.fix).await);
     if arguments.dir.join(".git").exists() {
         findings.extend(repository::look(&arguments.dir, arguments.fix).await);
     }

@@ -122,7 +122,9 @@ impl Written {
         }
         term::say(format!("wrote {}, {} to {shown}", counted(self.runs, "run"), counted(self.events, "event")));
         if !self.unreadable.is_empty() {
-            term::say("this is what can be read; a backup that is whole brings back the rest: `longhaul restore`");
+            term::say(
+                "this is what can be read; `longhaul check --repair` makes a log of it; a whole backup holds more",
+            );
             return Exit::Operational;
         }
         match (self.damaged.is_empty(), self.runs) {

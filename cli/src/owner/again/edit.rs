@@ -2,6 +2,7 @@
 
 use longhaul_engine::Payload;
 use longhaul_workflows::feature::Brief;
+use longhaul_workflows::settings::literal_env;
 use serde_json::{Value, json};
 
 /// The same brief with other values.
@@ -14,6 +15,12 @@ pub(super) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, S
         let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
         let value = if CHECKS.contains(&key.as_str()) { as_checks(value) } else { value };
         *place(&mut whole, key)? = value.clone();
+        if let Some(name) = literal_env(&whole["settings"]["agent"]) {
+            return Err(format!(
+                "the value of `{name}` would be recorded in the log; use --set 'settings.agent.env.{name}={{\"file\":\"PATH\"}}' \
+                 or '{{\"env\":\"NAME\"}}', or [agent] env in longhaul.toml: it is read when a session starts"
+            ));
+        }
         let read: Brief = serde_json::from_value(whole.clone()).map_err(|error| {
             let is_of_checks = CHECKS.iter().any(|checks| key.starts_with(checks));
             let shape = if is_of_checks { SHAPE } else { "" };
@@ -114,7 +121,9 @@ mod tests {
         check("settings.limits.failed_gates", "9", Ok(r#""failed_gates":9"#));
         check("settings.agent.timeout", "\"2h\"", Ok(r#""timeout":7200"#));
         check("settings.agent.command", r#"["x"]"#, Ok(r#""command":["x"]"#));
-        check("settings.agent.env.MODEL", "small", Ok(r#""MODEL":"small""#));
+        check("settings.agent.env.MODEL", r#"{"env":"M"}"#, Ok(r#""MODEL":{"env":"M"}"#));
+        check("settings.agent.env.MODEL", "small", Err("`MODEL` would be recorded"));
+        check("settings.agent", r#"{"env":{"MODEL":"small"}}"#, Err("`MODEL` would be recorded"));
         check("feature.description", "Build it again.", Ok("Build it again."));
         check("settings.limits.failed_gate", "9", Err("unknown field"));
         check("settings.limits.failed_gates", "many", Err("cannot be \"many\""));

@@ -1,0 +1,128 @@
+//! Checking the log of a directory that no process has open, also one that cannot be opened.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use longhaul_engine::StoreError;
+
+use super::{CheckReport, Damage, Findings, REWRITE};
+use crate::blob::{BlobStore, Source};
+use crate::key;
+use crate::salvage::{Content, Salvage, salvage_with};
+use crate::sled_store::{SledStore, blocking};
+use crate::snapshot;
+
+/// How often a mended log is looked through again: mending one damage may bring another one to light.
+const ROUNDS: u32 = 4;
+
+/// Looks through the log of a directory. With `repair`, mends what it finds, so that the log opens and is whole afterwards:
+/// what can be read is kept, records that mean nothing without lost ones are moved into `quarantine/`, and a log of which a
+/// part cannot be read is kept beside the new one.
+///
+/// # Errors
+/// If a process owns the log, or files cannot be read or written. What is found is no error.
+pub async fn check_at_rest(directory: &Path, repair: bool) -> Result<CheckReport, StoreError> {
+    let damages = match open(directory).await {
+        Ok(store) => {
+            let report = whole_check(&store, repair).await?;
+            close(store).await?;
+            if !report.needs_rewrite {
+                return Ok(report);
+            }
+            report.damages.into_iter().filter(|damage| damage.repair == REWRITE).collect()
+        }
+        Err(StoreError::Unopenable { log, reason }) => {
+            let what = format!("it cannot be opened: {reason}");
+            vec![Damage { record: log, what, repair: REWRITE.into(), mended: false }]
+        }
+        Err(error) => return Err(error),
+    };
+    rewrite(directory, damages, repair).await
+}
+
+async fn open(directory: &Path) -> Result<SledStore, StoreError> {
+    let directory = directory.to_owned();
+    blocking(move || SledStore::open(&directory)).await
+}
+
+async fn close(store: SledStore) -> Result<(), StoreError> {
+    blocking(move || {
+        store.close();
+        Ok(())
+    })
+    .await
+}
+
+/// Checks until nothing more is found that could be mended; the report of all rounds.
+async fn whole_check(store: &SledStore, repair: bool) -> Result<CheckReport, StoreError> {
+    let mut report = store.check(repair).await?;
+    for _ in 1..ROUNDS {
+        if !repair || !report.damages.iter().any(|damage| damage.mended) {
+            break;
+        }
+        let CheckReport { damages, quarantined, .. } = report;
+        report = store.check(true).await?;
+        let is_done = report.damages.is_empty();
+        report.damages.splice(..0, damages.into_iter().filter(|damage| damage.mended));
+        report.quarantined.splice(..0, quarantined);
+        if is_done {
+            break;
+        }
+    }
+    Ok(report)
+}
+
+/// Looks at what can be read of a damaged log; with `repair`, makes a log of it and checks that.
+async fn rewrite(directory: &Path, mut damages: Vec<Damage>, repair: bool) -> Result<CheckReport, StoreError> {
+    let place = directory.to_owned();
+    let (salvage, preview) = blocking(move || {
+        let mut preview = CheckReport::default();
+        let salvage = salvage_with(&place, repair, |content| {
+            preview = look_at(&place, content)?;
+            Ok(())
+        })?;
+        Ok((salvage, preview))
+    })
+    .await?;
+    let Salvage { records, places, first, kept } = salvage;
+    if let Some(damage) = damages.first_mut() {
+        let at = first.map(|byte| format!(", the first at byte {byte}")).unwrap_or_default();
+        damage.what += &format!("; {records} records can be read, {places} places of the file cannot{at}");
+    }
+    if kept.is_none() {
+        damages.extend(preview.damages);
+        return Ok(CheckReport { damages, records, needs_rewrite: true, ..preview });
+    }
+    for damage in &mut damages {
+        damage.mended = true;
+    }
+    let store = open(directory).await?;
+    let mut report = whole_check(&store, true).await?;
+    close(store).await?;
+    report.damages.splice(..0, damages);
+    Ok(CheckReport { kept, ..report })
+}
+
+/// What a check of the log will find that is made of this.
+fn look_at(directory: &Path, content: &Content) -> Result<CheckReport, StoreError> {
+    let blobs = BlobStore::open(directory.join("blobs"), Arc::default())?;
+    let (mut runs, mut strays) = (BTreeMap::new(), Vec::new());
+    for (key, value) in content.records() {
+        if let Some(kind @ (&key::EVENT | &key::MESSAGE | &key::PUBLISHED | &key::SUMMARY)) = key.first() {
+            let entry = (key.as_slice().into(), value.as_slice().into());
+            strays.extend(snapshot::add(&mut runs, *kind, entry));
+        }
+    }
+    let mut findings = Findings::default();
+    findings.report.blobs = blobs.all()?.len() as u64;
+    let names = RefCell::default();
+    for (run, records) in &runs {
+        findings.look_at(run, records, Source::Noting { store: &blobs, names: &names, payloads: true });
+    }
+    findings.strays(&strays);
+    let Findings { mut report, found } = findings;
+    report.damages = found.iter().map(|finding| finding.to_damage(false)).collect();
+    Ok(report)
+}

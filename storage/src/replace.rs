@@ -1,0 +1,176 @@
+//! Replacing the log by another one. At every moment the directory has the log, or a whole `log.next` that the next open
+//! puts in its place.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use longhaul_engine::StoreError;
+
+use crate::flaw::io;
+use crate::open::new_log;
+use crate::quiet::caught;
+use crate::space::{RESERVE, probe_of};
+use crate::{files, key, witness};
+
+/// A log that is being written.
+const DRAFT: &str = "log.new";
+/// A whole log that is about to become the log.
+const NEXT: &str = "log.next";
+/// A log that was replaced and is not needed any more.
+const OLD: &str = "log.old";
+
+/// How many records are written at once.
+const BATCH: usize = 1000;
+
+/// Bytes on the disk for each byte of a record while a log is written, at most.
+const OVERHEAD: u64 = 3;
+
+/// How long the threads of a closed store may take to release its file.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Writes an empty log and names it.
+pub(crate) fn create(directory: &Path) -> Result<(), StoreError> {
+    prepare(directory, |_| Ok(()))?;
+    put_in_place(directory)
+}
+
+/// Writes a log beside the current one, durably. It replaces the log by [`swap`].
+pub(crate) fn prepare(
+    directory: &Path,
+    fill: impl FnOnce(&sled::Db) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let (draft, next) = (directory.join(DRAFT), directory.join(NEXT));
+    for stale in [&draft, &next] {
+        remove(stale)?;
+    }
+    new_log(&draft, fill)?;
+    until_released(&draft)?;
+    files::sync_tree(&draft)?;
+    std::fs::rename(&draft, &next).map_err(|error| io("naming", &next, &error))?;
+    files::sync_directory(directory)
+}
+
+/// Moves the log to `old`, and the prepared one into its place.
+pub(crate) fn swap(directory: &Path, old: &Path) -> Result<(), StoreError> {
+    let log = directory.join("log");
+    until_released(&log)?;
+    std::fs::rename(&log, old).map_err(|error| io("moving", &log, &error))?;
+    files::sync_directory(directory)?;
+    put_in_place(directory)
+}
+
+/// Completes a replacement that was cut, and removes what is left of one. The caller holds the lock of the directory.
+pub(crate) fn finish(directory: &Path) -> Result<(), StoreError> {
+    if !directory.join("log").exists() && directory.join(NEXT).exists() {
+        put_in_place(directory)?;
+    }
+    for left in [DRAFT, NEXT, OLD] {
+        remove(&directory.join(left))?;
+    }
+    witness::remove_temporary(directory)
+}
+
+/// The last step. What was recorded of the end of the log before is not true of this one.
+fn put_in_place(directory: &Path) -> Result<(), StoreError> {
+    witness::remove(directory)?;
+    let log = directory.join("log");
+    std::fs::rename(directory.join(NEXT), &log).map_err(|error| io("naming", &log, &error))?;
+    files::sync_directory(directory)
+}
+
+fn remove(path: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("removing", path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until no thread of sled has the file of a log that this process has closed: such a thread still writes files into
+/// the directory by their path.
+fn until_released(log: &Path) -> Result<(), StoreError> {
+    let path = log.join("db");
+    let begun = Instant::now();
+    loop {
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(io("opening", &path, &error)),
+        };
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Unusable(format!("{} is not released after {PATIENCE:?}", path.display())));
+            }
+            Err(TryLockError::Error(error)) => return Err(io("locking", &path, &error)),
+        }
+    }
+}
+
+/// Whether a log was pruned and not rewritten since.
+pub(crate) fn is_pruned(db: &sled::Db) -> sled::Result<bool> {
+    db.contains_key(key::PRUNED)
+}
+
+/// Rewrites a log without the space of what was removed from it, and opens it again: sled does not give that space back.
+/// A log that cannot be read whole, or for which there is no room twice, stays as it is.
+pub(crate) fn rewrite(
+    directory: &Path,
+    db: sled::Db,
+    open: impl Fn(&Path) -> Result<sled::Db, StoreError>,
+) -> Result<sled::Db, StoreError> {
+    let copied = caught(|| prepare_copy(directory, &db).map_err(|error| error.to_string()));
+    if let Err(error) = copied.unwrap_or_else(Err) {
+        tracing::warn!(error, "the space of pruned histories is not given back yet");
+        remove(&directory.join(DRAFT))?;
+        return Ok(db);
+    }
+    drop(db);
+    let old = directory.join(OLD);
+    swap(directory, &old)?;
+    remove(&old)?;
+    open(&directory.join("log"))
+}
+
+fn prepare_copy(directory: &Path, db: &sled::Db) -> Result<(), StoreError> {
+    let unreadable = |error: sled::Error| crate::ledger::unreadable(&error);
+    let mut bytes = 0;
+    for entry in db.iter() {
+        let (key, value) = entry.map_err(unreadable)?;
+        bytes += (key.len() + value.len()) as u64;
+    }
+    let free = probe_of(directory)().map_err(StoreError::Full)?;
+    let needed = bytes * OVERHEAD + RESERVE;
+    if free < needed {
+        let (free, needed) = (free >> 20, needed >> 20);
+        return Err(StoreError::Full(format!("a rewrite of the log needs {needed} MiB, {free} MiB are free")));
+    }
+    prepare(directory, |new| {
+        let records = db.iter().filter(|entry| !entry.as_ref().is_ok_and(|(key, _)| *key == key::PRUNED));
+        write_all(new, records.map(|entry| entry.map_err(unreadable)))?;
+        let same = new.iter().filter(|entry| !entry.as_ref().is_ok_and(|(key, _)| *key == key::FORMAT));
+        let expected =
+            db.iter().filter(|entry| !entry.as_ref().is_ok_and(|(key, _)| *key == key::FORMAT || *key == key::PRUNED));
+        if same.eq(expected) { Ok(()) } else { Err(StoreError::Unusable("the copy of the log differs from it".into())) }
+    })
+}
+
+/// Writes records in batches.
+pub(crate) fn write_all<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    db: &sled::Db,
+    records: impl Iterator<Item = Result<(K, V), StoreError>>,
+) -> Result<(), StoreError> {
+    let failed = |error: sled::Error| StoreError::Unusable(format!("the new log cannot be written: {error}"));
+    let mut batch = sled::Batch::default();
+    for (number, record) in records.enumerate() {
+        let (key, value) = record?;
+        batch.insert(key.as_ref(), value.as_ref());
+        if number % BATCH == BATCH - 1 {
+            db.apply_batch(std::mem::take(&mut batch)).map_err(failed)?;
+        }
+    }
+    db.apply_batch(batch).map_err(failed)
+}
