@@ -276,6 +276,16 @@ impl MessageBody {
     /// them to a workflow, which does not know them.
     pub const RESERVED: &'static str = "longhaul.";
     const TERMINATE: &'static str = "longhaul.terminate";
+    /// The name under which a workflow sends a request to cancel.
+    pub(crate) const CANCEL: &'static str = "longhaul.cancel";
+
+    /// The message that a workflow sends: a signal, or a request to cancel.
+    pub(crate) fn sent(name: &str, payload: &Payload, from: &RunId) -> Self {
+        match payload.read::<Request>() {
+            Ok(request) if name == Self::CANCEL => Self::Cancel(request),
+            _ => Self::Signal { name: name.to_owned(), payload: payload.clone(), from: Some(from.clone()) },
+        }
+    }
 
     /// End now: what is under way is ended, and the workflow is not asked.
     pub fn terminate(request: &Request) -> Self {

@@ -11,9 +11,12 @@ use super::refs::Repository;
 
 impl Repository {
     pub(super) async fn close_worktree(&self, input: &CloseInput, attempt: &Attempt) -> Result<(), Failure> {
+        let (rescue, kept) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
+        if input.worktree.is_empty() {
+            return self.close(&input.feature, &rescue, &kept).await;
+        }
         let path = self.own_path(Path::new(&input.worktree), &input.project.id)?;
-        let reference = rescue_ref(&attempt.run, attempt.slot);
-        self.close_at(&path, &input.feature, &reference, &feature_ref(&attempt.run)).await
+        self.close_at(&path, &input.feature, &rescue, &kept).await
     }
 
     /// The same for the work tree of a feature, wherever its run is.

@@ -7,7 +7,7 @@ use longhaul_workflows::contracts::{MergeInput, MergeStyle, Merged};
 use super::files;
 use super::list;
 use super::message::message;
-use super::names::INTEGRATION;
+use super::names::integration;
 use super::open::shown;
 use super::refs::{NewCommit, Repository};
 use super::worktree::{Stand, Tree};
@@ -26,7 +26,7 @@ impl Repository {
             return Ok(Merged::Conflict { tip, files, output: merged.output });
         }
         if self.is_there_already(&tip, &merged.tree, input).await? {
-            let worktree = shown(&self.integration_at(&tip).await?.path);
+            let worktree = shown(&self.integration_at(&tip, input.tree).await?.path);
             return Ok(Merged::Candidate { commit: tip.clone(), tip, worktree, files: Vec::new() });
         }
         let tree = self.marked(merged.tree, input).await?;
@@ -37,7 +37,7 @@ impl Repository {
         let message = message(&input.subject, &input.body, &input.feature, &attempt.run);
         let new = NewCommit { tree: &tree, parents, message: &message, at: Some(at.timestamp()) };
         let commit = self.commit(&new).await?;
-        let integration = self.integration_at(&commit).await?;
+        let integration = self.integration_at(&commit, input.tree).await?;
         let files = self.changes(&tip, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
         Ok(Merged::Candidate { commit, tip, worktree: shown(&integration.path), files })
     }
@@ -60,9 +60,9 @@ impl Repository {
         }
     }
 
-    /// The integration work tree at a commit. Nobody works there: what checks left in it is of no value.
-    pub(super) async fn integration_at(&self, commit: &str) -> Result<Tree, Failure> {
-        let path = self.worktrees.join(INTEGRATION);
+    /// An integration work tree at a commit. No agent works there: what checks left in it is of no value.
+    pub(super) async fn integration_at(&self, commit: &str, tree: u32) -> Result<Tree, Failure> {
+        let path = self.worktrees.join(integration(tree));
         let tree = if let Some(tree) = self.find_tree(&path).await? {
             self.forget_rejected(&tree, commit).await?;
             tree

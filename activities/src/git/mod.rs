@@ -8,6 +8,7 @@
 mod back;
 mod checkout;
 mod checkpoint;
+mod claim;
 mod close;
 mod command;
 mod files;
@@ -43,7 +44,7 @@ use std::sync::{Arc, PoisonError};
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Handlers, Probe};
 use longhaul_workflows::contracts::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged,
+    CheckOutTip, CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged,
     OpenInput, OpenWorktree, ProjectRef, RollBack, RollBackInput, Seal, SealInput, Sealed, WentBack, Worktree,
 };
 use tokio::sync::Mutex;
@@ -84,6 +85,7 @@ impl GitHandlers {
         handlers
             .with::<OpenWorktree>(self.clone())
             .with::<Seal>(self.clone())
+            .with::<CheckOutTip>(self.clone())
             .with::<MergeCandidate>(self.clone())
             .with::<Land>(self.clone())
             .with::<Follow>(self.clone())

@@ -8,7 +8,7 @@ use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 
 use super::GitHandlers;
-use super::names::{INTEGRATION, branch, feature_ref, head_ref};
+use super::names::{branch, feature_ref, head_ref, integration_of};
 use super::open::shown;
 use super::refs::Repository;
 use super::worktree::{Stand, Tree};
@@ -76,9 +76,9 @@ impl GitHandlers {
 
 impl Repository {
     async fn make_again(&self, path: &Path, wanted: &Wanted<'_>) -> Result<(), Failure> {
-        if path.file_name().is_some_and(|name| name == INTEGRATION) {
+        if let Some(tree) = integration_of(path) {
             return match wanted.commit {
-                Some(commit) => self.integration_at(commit).await.map(drop),
+                Some(commit) => self.integration_at(commit, tree).await.map(drop),
                 None => Err(Failure::terminal(format!("{} is gone", path.display()))),
             };
         }

@@ -374,7 +374,7 @@ impl Context for Life {
     }
 
     async fn send(&mut self, to: RunId, name: &str, payload: Payload) -> Result<(), Stop> {
-        let body = MessageBody::Signal { name: name.into(), payload: payload.clone(), from: Some(self.run.clone()) };
+        let body = MessageBody::sent(name, &payload, &self.run);
         let delivery = Delivery { to: to.clone(), at: self.shared.clock.now(), body };
         let command = Command::Send { to: to.clone(), name: name.into(), payload: payload.clone() };
         let name = name.to_owned();
