@@ -100,11 +100,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
 }
 
 /// From sealed work to the target branch; `None` if it goes back to the agent.
-async fn deliver(
-    context: &mut dyn Context,
-    work: &mut Work,
-    sealed: &Sealed,
-) -> Result<Option<FeatureOutcome>, Stop> {
+async fn deliver(context: &mut dyn Context, work: &mut Work, sealed: &Sealed) -> Result<Option<FeatureOutcome>, Stop> {
     work.step(context, "gates").await?;
     let gates = context.call::<RunChecks>(work.gates(&sealed.commit)).await?;
     if let Some(failed) = gates.failed() {

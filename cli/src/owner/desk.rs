@@ -15,6 +15,7 @@ use longhaul_storage::SledStore;
 use longhaul_workflows::batch::Plan;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
+use longhaul_workflows::signals;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::RwLock;
@@ -212,9 +213,7 @@ impl Desk {
             Ask::Batch { batch } => self.batch(&batch).await,
             Ask::Steer { target, order, request, dry_run } => self.steer(&target, &order, &request, dry_run).await,
             Ask::Select { filters } => self.select(&filters).await,
-            Ask::Signal { run, name, payload, request } => {
-                self.signal(run, MessageBody::signed(name, payload, request)).await
-            }
+            Ask::Signal { run, name, payload, request } => self.signal(run, name, payload, request).await,
             Ask::Again { again } => self.again(again).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
             Ask::Look { what } => self.look(what).await,
@@ -284,7 +283,12 @@ impl Desk {
         Ok(Answer::Begun { sync })
     }
 
-    async fn signal(&self, run: RunId, body: MessageBody) -> Result<Answer, StoreError> {
+    async fn signal(&self, run: RunId, name: String, payload: Value, request: Request) -> Result<Answer, StoreError> {
+        let summary = self.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        if let Err(reason) = signals::check(&summary.workflow, &name, &Payload::of(&payload)) {
+            return Ok(Answer::Refused { reason });
+        }
+        let body = MessageBody::signed(name, payload, request);
         let waits = self.waits(&run);
         let told = self.deliver(&run, body).await?;
         Ok(Answer::Told { runs: told.then_some(run).into_iter().collect(), waits })

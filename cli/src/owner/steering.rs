@@ -3,6 +3,7 @@
 use longhaul_engine::{MessageBody, Payload, Request, RunId, Status, StoreError, Summary};
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
+use longhaul_workflows::signals;
 
 use crate::look::Outcomes;
 
@@ -92,10 +93,10 @@ impl Desk {
 
     /// Why this cannot be told to this run.
     async fn why_not(&self, run: &RunId, summary: &Summary, order: &Order) -> Result<Option<String>, StoreError> {
-        if let Order::Signal { name, .. } = order
-            && name.starts_with(MessageBody::RESERVED)
+        if let Order::Signal { name, payload } = order
+            && let Err(reason) = signals::check(&summary.workflow, name, &Payload::of(payload))
         {
-            return Ok(Some(format!("signals whose name begins with `{}` are Longhaul's own", MessageBody::RESERVED)));
+            return Ok(Some(reason));
         }
         let takes = summary.workflow == FeatureWorkflow::NAME || (is_project(summary) && !order.is_answer());
         if order.is_for_features() && !takes {

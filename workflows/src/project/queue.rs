@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn one_merges_at_a_time_in_the_order_of_asking() {
         let mut queue = MergeQueue::default();
-        ["a", "b", "b", "c"].map(|id| queue.add(ready(id)));
+        ["a", "b", "b", "c"].into_iter().for_each(|id| queue.add(ready(id)));
         assert_eq!(next(&mut queue, &[]), Some(("a".into(), 0)));
         assert_eq!(next(&mut queue, &[]), None);
         queue.give_back(&ready("a").feature);
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_held_run_keeps_its_tree_and_holds_up_nobody() {
         let mut queue = MergeQueue::default();
-        ["a", "b", "c", "d"].map(|id| queue.add(ready(id)));
+        ["a", "b", "c", "d"].into_iter().for_each(|id| queue.add(ready(id)));
         assert_eq!(next(&mut queue, &[]), Some(("a".into(), 0)));
         assert_eq!(next(&mut queue, &["a", "b"]), Some(("c".into(), 1)), "b would not use its turn");
         assert_eq!(next(&mut queue, &["a", "b"]), None);

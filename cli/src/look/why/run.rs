@@ -133,14 +133,17 @@ impl View<'_> {
         };
         let before: Vec<String> =
             lane.waiting.iter().take_while(|id| Some(*id) != line.feature.as_ref()).cloned().collect();
-        let holder = match &lane.holder {
-            Some(holder) if Some(holder) == line.feature.as_ref() => "it has just been given".to_owned(),
-            Some(holder) => format!("{holder} has it"),
-            None => "nobody has it".to_owned(),
+        let holder = match &lane.holders[..] {
+            holders if holders.iter().any(|holder| Some(holder) == line.feature.as_ref()) => {
+                "it has just been given".to_owned()
+            }
+            [] => "nobody has it".to_owned(),
+            [holder] => format!("{holder} has it"),
+            holders => format!("{} have it", holders.join(", ")),
         };
         let queue = if before.is_empty() { String::new() } else { format!("; before it: {}", before.join(", ")) };
         let reason = Reason::of(Kind::Turn, format!("It waits for its turn to merge: {holder}{queue}."));
-        Ok(reason.with_features(lane.holder.into_iter().chain(before).collect()))
+        Ok(reason.with_features(lane.holders.into_iter().chain(before).collect()))
     }
 
     /// A session that has not begun waits for a place among the agents: those that have one.

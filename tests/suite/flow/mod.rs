@@ -1,0 +1,7 @@
+//! The workflow of a project under edits, pauses and messages that come at the wrong moment.
+
+mod claims;
+mod edits;
+mod merging;
+mod messages;
+mod world;
