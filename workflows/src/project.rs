@@ -23,7 +23,7 @@ pub use back::{Forked, Unblock};
 use memory::{Memory, Outgoing};
 pub use memory::{NO_CHECK, ProjectInput};
 use order::Order;
-pub use order::Skipped;
+pub use order::{Held, Skipped};
 pub use rollback::{Rollback, RollbackView};
 pub use view::{BacklogView, FeatureView, Phase, ProjectView};
 
@@ -50,8 +50,8 @@ pub mod signal {
     pub const BLOCK: &str = "block";
     /// Try a blocked feature again; content: its id, or [`Unblock`](super::Unblock).
     pub const UNBLOCK: &str = "unblock";
-    /// The runs of features that do not go on by themselves now: paused, parked, stuck. Content: all of them. Nothing but
-    /// the order of merges depends on it.
+    /// Runs of features do not go on by themselves: paused, parked, stuck. Content: [`Held`](super::Held), all of them.
+    /// Nothing but the order of merges depends on it.
     pub const HELD: &str = "held";
 }
 
@@ -156,7 +156,10 @@ impl Memory {
             Order::Unblock(feature) => self.unblock(&feature),
             Order::Fork(forked) => self.take_fork(&forked),
             Order::Rollback(rollback) => self.take_rollback(rollback),
-            Order::Held(runs) => self.held = runs,
+            Order::Held(held) => {
+                context.set(Held::KEY, &held).await?;
+                self.held = held.runs;
+            }
         }
         Ok(())
     }

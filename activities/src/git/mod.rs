@@ -24,6 +24,7 @@ mod moved;
 mod names;
 mod notes;
 mod open;
+mod owner;
 mod protected;
 mod refs;
 mod remake;
@@ -56,6 +57,7 @@ pub use found::{commit_files, has_commit, make_repository};
 pub(crate) use left::clear_left;
 pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;
+pub use owner::{DataDirectory, Ownership, other_owner, own};
 use refs::Repository;
 pub(crate) use remake::Wanted;
 pub use repository::{

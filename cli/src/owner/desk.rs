@@ -37,8 +37,8 @@ use super::select::{Filter, Selected};
 pub(crate) enum Ask {
     /// Where a project stands; with what is for people, or with what a watcher needs.
     Status { project: RunId, for_people: bool },
-    /// Run a project: the answer is the id of the sync to wait for.
-    Begin { project: ProjectRef },
+    /// Run a project.
+    Begin { project: ProjectRef, take_over: bool },
     /// Tell something to a run, or to a project and what is below it.
     Steer { target: RunId, order: Order, request: Request, dry_run: bool },
     /// Find the runs that are not over, or that have the status which is asked for.
@@ -73,9 +73,8 @@ pub(crate) enum Answer {
     Status {
         status: Box<StatusDocument>,
     },
-    Begun {
-        sync: String,
-    },
+    /// The project is run: it has a message to read its list in its mailbox.
+    Begun,
     Looked {
         document: Box<look::Document>,
     },
@@ -208,7 +207,10 @@ impl Desk {
     pub(crate) async fn answer(self: &Arc<Self>, ask: Ask) -> Answer {
         let answer = match ask {
             Ask::Status { project, for_people } => self.status(&project, for_people).await,
-            Ask::Begin { project } => self.begin(project, &Terms::default()).await,
+            Ask::Begin { project, take_over } => match self.own(&project, take_over).await {
+                Ok(()) => self.begin(project, &Terms::default()).await,
+                Err(refused) => Ok(refused),
+            },
             Ask::Submit { batch, plan } => self.submit(&batch, plan).await,
             Ask::Batch { batch } => self.batch(&batch).await,
             Ask::Steer { target, order, request, dry_run } => self.steer(&target, &order, &request, dry_run).await,
@@ -280,7 +282,7 @@ impl Desk {
         let sync = uuid::Uuid::now_v7().to_string();
         engine.signal(&run, signal::SYNC, Payload::of(&sync)).await?;
         engaged::engage(self, run, PathBuf::from(project.root)).await;
-        Ok(Answer::Begun { sync })
+        Ok(Answer::Begun)
     }
 
     async fn signal(&self, run: RunId, name: String, payload: Value, request: Request) -> Result<Answer, StoreError> {

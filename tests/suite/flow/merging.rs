@@ -1,13 +1,15 @@
 //! The merge queue: whoever holds it up, the others merge, one at a time and each in a tree of its own.
 
-use std::collections::BTreeSet;
-
 use longhaul_engine::{EventStore, Payload, RunId, Status};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::feature::{Ready, Turn};
-use longhaul_workflows::project::{Skipped, signal};
+use longhaul_workflows::project::{Held, Skipped, signal};
 
 use super::world::{PROJECT, World, feature};
+
+fn held(runs: &[RunId]) -> Payload {
+    Payload::of(&Held { runs: runs.iter().cloned().collect() })
+}
 
 fn two() -> World {
     World::new(vec![feature("login", "has login"), feature("shop", "has shop")])
@@ -63,10 +65,10 @@ async fn a_paused_run_that_has_the_turn_holds_up_nobody_and_lands_when_it_goes_o
     };
     until("it is paused", is_paused).await;
     world.let_go("run_session shop");
-    world.tell(&engine, signal::HELD, Payload::of(&BTreeSet::from([id("p/login/1")]))).await;
+    world.tell(&engine, signal::HELD, held(&[id("p/login/1")])).await;
     world.until_passes("shop").await;
     assert_eq!(world.target(), ["shop"]);
-    world.tell(&engine, signal::HELD, Payload::of(&BTreeSet::<RunId>::new())).await;
+    world.tell(&engine, signal::HELD, held(&[])).await;
     world.pause(&engine, "p/login/1", false).await;
     world.until_passes("login").await;
     assert_eq!(world.target(), ["login", "shop"], "it was merged again onto what had landed");
@@ -84,7 +86,7 @@ async fn two_runs_that_merge_at_once_share_no_tree_and_lose_no_work() {
     let at_checks = |id: &str| world.count(&format!("run_checks {id} merged")) > 0;
     until("one merges", async || at_checks("login") || at_checks("shop")).await;
     let (first, second) = if at_checks("login") { ("login", "shop") } else { ("shop", "login") };
-    world.tell(&engine, signal::HELD, Payload::of(&BTreeSet::from([id(&format!("p/{first}/1"))]))).await;
+    world.tell(&engine, signal::HELD, held(&[id(&format!("p/{first}/1"))])).await;
     world.until_begun(&format!("run_checks {second} merged"), 1).await;
     world.let_go(&format!("run_checks {second} merged"));
     world.until_passes(second).await;

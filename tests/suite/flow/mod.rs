@@ -4,4 +4,5 @@ mod claims;
 mod edits;
 mod merging;
 mod messages;
+mod real;
 mod world;

@@ -187,7 +187,7 @@ impl World {
 
     /// Holds an activity of a feature; with `!` also after it was told to end.
     pub(super) fn hold(&self, what: &str) {
-        self.held.send_modify(|held| drop(held.insert(what.to_owned())));
+        self.held.send_modify(|held| assert!(held.insert(what.to_owned()), "{what} is not held yet"));
     }
 
     pub(super) fn let_go(&self, what: &str) {

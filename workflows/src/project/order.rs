@@ -32,7 +32,7 @@ pub(super) enum Order {
     Unblock(FeatureId),
     Fork(Forked),
     Rollback(Rollback),
-    Held(BTreeSet<RunId>),
+    Held(Held),
 }
 
 /// Published under [`Skipped::KEY`]: the last signal that the project did not follow.
@@ -44,6 +44,18 @@ pub struct Skipped {
     pub from: Option<RunId>,
     /// Why.
     pub reason: String,
+}
+
+/// The content of the signal `held`; published under [`Held::KEY`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// The runs of features that do not go on by themselves.
+    pub runs: BTreeSet<RunId>,
+}
+
+impl Held {
+    /// The key that it is published under.
+    pub const KEY: &'static str = "held";
 }
 
 impl Skipped {
