@@ -95,8 +95,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn expect(workflow: &str, name: &str, payload: Value, refusal: Option<&str>) {
-        let found = check(workflow, name, &Payload::of(&payload));
+    fn expect(workflow: &str, name: &str, payload: &Value, refusal: Option<&str>) {
+        let found = check(workflow, name, &Payload::of(payload));
         match (&found, refusal) {
             (Ok(()), None) => {}
             (Err(reason), Some(part)) if reason.contains(part) => {}
@@ -106,24 +106,24 @@ mod tests {
 
     #[test]
     fn a_signal_is_refused_if_its_run_could_not_read_it_or_it_is_internal() {
-        expect("project", "block", json!(["login", "too early"]), None);
-        expect("project", "block", json!("a"), Some(r#"is ["FEATURE", "REASON"], not "a""#));
-        expect("project", "block", json!(["../up", "x"]), Some(r#"["FEATURE", "REASON"]"#));
-        expect("project", "unblock", json!("login"), None);
-        expect("project", "unblock", json!({"feature": "login", "request": {"by": "ann", "why": ""}}), None);
-        expect("project", "unblock", json!(7), Some(r#""FEATURE""#));
-        expect("project", "sync", json!("now"), None);
-        expect("project", "halt", Value::Null, Some(r#"{"by": TEXT, "why": TEXT}"#));
-        expect("project", "ready", json!({"feature": "login", "files": []}), Some("Longhaul's own"));
-        expect("project", "rollback", json!({}), Some("`longhaul rollback`"));
-        expect("project", "note", json!("x"), Some("takes `sync`, `reload`, `halt`, `block`, `unblock`"));
-        expect("feature", "note", json!("use the parser"), None);
-        expect("feature", "note", json!(1), Some(r#""TEXT""#));
-        expect("feature", "approval", json!({"approved": true}), None);
-        expect("feature", "approval", json!({"approved": "yes"}), Some("true or false"));
-        expect("feature", "turn", json!({"regression": [], "tree": 0}), Some("only its project"));
-        expect("feature", "longhaul.cancel", json!({"by": "x", "why": ""}), Some("takes `note`, `approval`"));
-        expect("batch", "now", json!({}), Some("Longhaul's own"));
-        expect("batch", "go", json!({}), Some("takes none"));
+        expect("project", "block", &json!(["login", "too early"]), None);
+        expect("project", "block", &json!("a"), Some(r#"is ["FEATURE", "REASON"], not "a""#));
+        expect("project", "block", &json!(["../up", "x"]), Some(r#"["FEATURE", "REASON"]"#));
+        expect("project", "unblock", &json!("login"), None);
+        expect("project", "unblock", &json!({"feature": "login", "request": {"by": "ann", "why": ""}}), None);
+        expect("project", "unblock", &json!(7), Some(r#""FEATURE""#));
+        expect("project", "sync", &json!("now"), None);
+        expect("project", "halt", &Value::Null, Some(r#"{"by": TEXT, "why": TEXT}"#));
+        expect("project", "ready", &json!({"feature": "login", "files": []}), Some("Longhaul's own"));
+        expect("project", "rollback", &json!({}), Some("`longhaul rollback`"));
+        expect("project", "note", &json!("x"), Some("takes `sync`, `reload`, `halt`, `block`, `unblock`"));
+        expect("feature", "note", &json!("use the parser"), None);
+        expect("feature", "note", &json!(1), Some(r#""TEXT""#));
+        expect("feature", "approval", &json!({"approved": true}), None);
+        expect("feature", "approval", &json!({"approved": "yes"}), Some("true or false"));
+        expect("feature", "turn", &json!({"regression": [], "tree": 0}), Some("only its project"));
+        expect("feature", "longhaul.cancel", &json!({"by": "x", "why": ""}), Some("takes `note`, `approval`"));
+        expect("batch", "now", &json!({}), Some("Longhaul's own"));
+        expect("batch", "go", &json!({}), Some("takes none"));
     }
 }

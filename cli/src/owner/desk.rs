@@ -22,7 +22,7 @@ use tokio::sync::RwLock;
 
 use crate::look;
 use crate::pending::Pending;
-use crate::status::{self, StatusDocument};
+use crate::status::{self, StatusDocument, StuckRun};
 
 use super::again::{Again, Report};
 use super::batches::{BatchStanding, OpenBatches, Terms};
@@ -53,6 +53,8 @@ pub(crate) enum Ask {
     Again { again: Again },
     /// Settle an unknown outcome.
     Reconcile { run: RunId, landed: bool, output: Option<Value>, request: Request },
+    /// The runs that cannot go on.
+    Stuck,
     /// Look at runs; nothing changes.
     Look { what: look::Question },
     /// Carry runs out or in, prune, check.
@@ -62,7 +64,7 @@ pub(crate) enum Ask {
 impl Ask {
     /// Whether it may be asked twice: nothing changes by it.
     pub(super) fn only_looks(&self) -> bool {
-        matches!(self, Self::Status { .. } | Self::Select { .. } | Self::Batch { .. } | Self::Look { .. })
+        matches!(self, Self::Status { .. } | Self::Select { .. } | Self::Batch { .. } | Self::Look { .. } | Self::Stuck)
     }
 }
 
@@ -93,6 +95,10 @@ pub(crate) enum Answer {
     },
     Selected {
         runs: Vec<Selected>,
+    },
+    /// The runs that cannot go on.
+    Stuck {
+        runs: Vec<StuckRun>,
     },
     /// An errand is done.
     Carried {
@@ -218,6 +224,7 @@ impl Desk {
             Ask::Signal { run, name, payload, request } => self.signal(run, name, payload, request).await,
             Ask::Again { again } => self.again(again).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
+            Ask::Stuck => self.stuck().await.map(|runs| Answer::Stuck { runs }),
             Ask::Look { what } => self.look(what).await,
             Ask::Carry { what } => carry::answer(self, what).await,
         };

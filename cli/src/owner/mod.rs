@@ -13,6 +13,7 @@ mod serve;
 mod socket;
 mod standing;
 mod steering;
+mod stuck;
 mod waiting;
 
 use std::path::Path;

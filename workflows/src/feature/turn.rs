@@ -48,10 +48,10 @@ pub(super) async fn take(context: &mut dyn Context, work: &mut Work, files: &[St
     context.signal(project.clone(), Ready::SIGNAL, &ready).await?;
     loop {
         match context.receive(None).await? {
-            Some(Received::Signal { name, payload, from }) if name == Turn::GIVEN => {
-                if from.as_ref() == Some(&project) {
-                    return Ok(payload.read()?);
-                }
+            Some(Received::Signal { name, payload, from })
+                if name == Turn::GIVEN && from.as_ref() == Some(&project) =>
+            {
+                return Ok(payload.read()?);
             }
             Some(received) => work.take_note(received),
             None => {}

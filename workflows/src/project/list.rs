@@ -47,7 +47,9 @@ impl Memory {
         }
         if has_other_gates {
             let at_work: Vec<FeatureId> = self.current.keys().cloned().collect();
-            at_work.iter().for_each(|feature| self.tell_edit(feature));
+            for feature in &at_work {
+                self.tell_edit(feature);
+            }
         }
         Ok(())
     }

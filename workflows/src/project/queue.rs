@@ -55,7 +55,7 @@ impl MergeQueue {
         }
         let place = self.waiting.iter().position(|ready| !is_held(&ready.feature))?;
         let ready = self.waiting.remove(place)?;
-        let tree = (0..).find(|tree| self.holders.values().all(|used| used != tree))?;
+        let tree = (0..=u32::MAX).find(|tree| self.holders.values().all(|used| used != tree))?;
         self.holders.insert(ready.feature.clone(), tree);
         Some((ready, tree))
     }
@@ -78,7 +78,9 @@ mod tests {
     #[test]
     fn one_merges_at_a_time_in_the_order_of_asking() {
         let mut queue = MergeQueue::default();
-        ["a", "b", "b", "c"].into_iter().for_each(|id| queue.add(ready(id)));
+        for id in ["a", "b", "b", "c"] {
+            queue.add(ready(id));
+        }
         assert_eq!(next(&mut queue, &[]), Some(("a".into(), 0)));
         assert_eq!(next(&mut queue, &[]), None);
         queue.give_back(&ready("a").feature);
@@ -91,7 +93,9 @@ mod tests {
     #[test]
     fn a_held_run_keeps_its_tree_and_holds_up_nobody() {
         let mut queue = MergeQueue::default();
-        ["a", "b", "c", "d"].into_iter().for_each(|id| queue.add(ready(id)));
+        for id in ["a", "b", "c", "d"] {
+            queue.add(ready(id));
+        }
         assert_eq!(next(&mut queue, &[]), Some(("a".into(), 0)));
         assert_eq!(next(&mut queue, &["a", "b"]), Some(("c".into(), 1)), "b would not use its turn");
         assert_eq!(next(&mut queue, &["a", "b"]), None);

@@ -4,6 +4,7 @@ mod data;
 mod finding;
 mod machine;
 mod project;
+mod runs;
 mod trees;
 
 use std::path::Path;
@@ -32,6 +33,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
     findings.extend(data::directory(data_dir, arguments.fix));
     findings.extend(data::owner(data_dir, arguments.fix).await);
     findings.extend(trees::look(data_dir).await);
+    findings.extend(runs::look(data_dir).await);
     findings.extend(project::look(data_dir, &arguments.dir, arguments.fix).await);
     let document = DoctorDocument { findings };
     match arguments.output {
