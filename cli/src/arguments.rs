@@ -126,6 +126,9 @@ pub(crate) struct Run {
     /// The projects
     #[arg(default_value = ".")]
     pub(crate) dirs: Vec<PathBuf>,
+    /// Make this data directory the owner of the repositories, in the place of one that is gone or was restored here
+    #[arg(long)]
+    pub(crate) take_over: bool,
     /// How many agents may work at once, in all projects together
     #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_agents: u32,

@@ -20,16 +20,14 @@ const ATTEMPT: Duration = Duration::from_secs(10);
 /// A project that is being watched.
 pub(crate) struct Watched {
     pub(crate) id: RunId,
-    /// The sync that was asked for; empty: any.
-    sync: String,
     quiet_since: Option<Instant>,
     /// Since when it waits for nothing but the machine, and when that was seen last.
     machine: Option<(Instant, Instant)>,
 }
 
 impl Watched {
-    pub(crate) fn new(id: RunId, sync: String) -> Self {
-        Self { id, sync, quiet_since: None, machine: None }
+    pub(crate) fn new(id: RunId) -> Self {
+        Self { id, quiet_since: None, machine: None }
     }
 
     /// Whether it has waited for nothing but the machine for as long as anybody waits for that.
@@ -59,9 +57,8 @@ pub(crate) fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bo
     if document.is_over {
         return document.active_runs == 0;
     }
-    let followed = !document.synced.is_empty() && document.synced >= watched.sync;
-    if followed && matches!(document.phase, ShownPhase::Idle | ShownPhase::Halted) {
-        // What has just said so may still be at its last step: it is left waiting, not in the middle of something.
+    if matches!(document.phase, ShownPhase::Idle | ShownPhase::Halted) {
+        // A project with a message in its mailbox is active, so it has acted on whatever it was sent before.
         return document.active_runs == 0;
     }
     // What is paused, parked or stuck does not move; nor does what waits for it.

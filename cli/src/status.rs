@@ -144,11 +144,15 @@ pub(crate) async fn of_project(
     stuck: &BTreeMap<RunId, Stop>,
     is_running: bool,
 ) -> Result<StatusDocument, StoreError> {
+    // In this order: a project that waits after its mailbox was seen empty has acted on every message that it was sent
+    // before, and what it has published is what came of them.
+    let has_mail = is_running && store.mailbox(project).await?.iter().any(|message| message.body.is_for_workflow());
     let summary = store.summary(project).await?.ok_or_else(|| StoreError::UnknownRun(project.clone()))?;
     let Features { published, views, is_changed } = Features::of(store, project).await?;
     let view = published.get(ProjectView::KEY).and_then(|view| view.read::<ProjectView>().ok());
     let backlog = published.get(BacklogView::KEY).and_then(|view| view.read::<BacklogView>().ok());
     let standing = standing(store, project, &summary, stuck, is_running).await?;
+    let is_to_act = has_mail && standing.can_act;
     let mut document = StatusDocument {
         project: project.to_string(),
         root: String::new(),
@@ -161,7 +165,7 @@ pub(crate) async fn of_project(
         waits_on_next: None,
         synced: String::new(),
         stuck: stuck_below(project, stuck),
-        active_runs: usize::from(standing.is_active),
+        active_runs: usize::from(standing.is_active || is_to_act),
         machine: standing.machine.clone(),
         counts: Counts::default(),
         features: Vec::new(),
@@ -408,6 +412,8 @@ async fn sessions_cut_off(store: &dyn EventStore, last: &RunId, passes: bool) ->
 /// Where a run stands, the orders that wait in its mailbox included.
 struct Standing {
     is_active: bool,
+    /// Whether it takes messages by itself: it is not paused, parked, stuck or over.
+    can_act: bool,
     paused: Option<Request>,
     /// What it was told, and is done before all else.
     told: Option<String>,
@@ -444,11 +450,12 @@ async fn standing(
         Status::Waiting { until, .. } => until.is_some() || (is_running && pending.is_something),
         _ => false,
     };
+    let can_act = matches!(&summary.status, Status::Running | Status::Waiting { .. }) && is_stuck.is_none();
     let told = if pending.decides() { pending.words(is_running) } else { None };
     let needs_person = is_stuck.clone().or(parked).or(by_whom);
     let machine = match &summary.status {
         Status::Waiting { machine, .. } if is_stuck.is_none() => machine.clone(),
         _ => None,
     };
-    Ok(Standing { is_active: works && is_stuck.is_none(), paused, told, needs_person, machine })
+    Ok(Standing { is_active: works && is_stuck.is_none(), can_act, paused, told, needs_person, machine })
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::activity::{Activity, Call};
-use crate::event::{MessageBody, Outcome};
+use crate::event::{MessageBody, Outcome, Request};
 use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::{Payload, PayloadError};
@@ -156,6 +156,11 @@ pub trait ContextExt: Context {
     /// Sends a signal with a value.
     async fn signal<T: Serialize + Sync>(&mut self, to: RunId, name: &str, value: &T) -> Result<(), Stop> {
         self.send(to, name, Payload::of(value)).await
+    }
+
+    /// Asks another run to end, as a person who cancels it does. Has no effect on a run that is over.
+    async fn cancel(&mut self, run: RunId, request: &Request) -> Result<(), Stop> {
+        self.send(run, MessageBody::CANCEL, Payload::of(request)).await
     }
 
     /// Publishes a value.

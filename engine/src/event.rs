@@ -297,6 +297,17 @@ pub enum MessageBody {
 }
 
 impl MessageBody {
+    /// The name under which a workflow sends a request to cancel.
+    pub(crate) const CANCEL: &'static str = "longhaul.cancel";
+
+    /// The message that a workflow sends: a signal, or a request to cancel.
+    pub(crate) fn sent(name: &str, payload: &Payload, from: &RunId) -> Self {
+        match payload.read::<Request>() {
+            Ok(request) if name == Self::CANCEL => Self::Cancel(request),
+            _ => Self::Signal { name: name.to_owned(), payload: payload.clone(), from: Some(from.clone()), request: None },
+        }
+    }
+
     /// A signal from a program: neither a run nor a person sent it.
     pub fn signal(name: impl Into<String>, payload: Payload) -> Self {
         Self::Signal { name: name.into(), payload, from: None, request: None }

@@ -11,6 +11,7 @@ mod command_line;
 mod crash;
 mod cut_off;
 mod differs;
+mod flow;
 mod golden;
 mod import;
 mod kill;

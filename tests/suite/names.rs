@@ -28,7 +28,7 @@ const VERBS: [&str; 18] = [
     "resume _",
     "cancel _",
     "terminate _",
-    "signal _ note 1",
+    r#"signal _ note "short""#,
     "steer _ tabs",
 ];
 

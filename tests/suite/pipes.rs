@@ -31,12 +31,12 @@ fn nobody_waits_for_an_answer_of_a_person() {
     let world = finished();
     let filter = format!("project={}", world.project_id());
     let all = ["--filter", &filter, "--filter", "status=passed"];
-    let mut asked = world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "1"]].concat(), 80);
+    let mut asked = world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "\"1\""]].concat(), 80);
     asked.until_shows("signal 2 runs? [y/N]");
     world.call("list").exits(0);
     asked.types("n");
     assert!(asked.exits(2).contains("nobody was told"));
-    let mut asked = world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "1"]].concat(), 80);
+    let mut asked = world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "\"1\""]].concat(), 80);
     asked.until_shows("[y/N]");
     world.call("list").exits(0);
     asked.types("y");

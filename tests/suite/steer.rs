@@ -150,6 +150,7 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
         (&"ann".into(), &"it is long".into())
     );
     world.tell(&["signal", "parser", "note", "and keep it short"]).exits(2).says("no JSON");
+    world.tell(&["signal", "parser", "longhaul.terminate"]).exits(2).says("takes `note`, `approval`");
     world.project.let_go("parser");
     run.exits(0);
     assert!(!world.prompt(1).contains("with tabs"));

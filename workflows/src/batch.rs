@@ -13,6 +13,7 @@ use longhaul_engine::{Context, ContextExt, Ending, InvalidRunId, Payload, Receiv
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
+use crate::project::Skipped;
 
 pub use overrides::Overrides;
 pub use plan::{Entry, Plan, PlanError};
@@ -76,15 +77,27 @@ impl Workflow for BatchWorkflow {
             if context.commands() as usize > SEGMENT + 4 * memory.len() {
                 return Ok(Ending::ContinueAsNew(Payload::of(&memory.into_input())));
             }
-            let Some(Received::Signal { name, payload, .. }) = context.receive(None).await? else { continue };
-            match name.as_str() {
-                Submit::SIGNAL => {
-                    let submit = memory.as_understood(context, payload.read()?).await?;
-                    memory.submit(submit);
-                }
-                Now::SIGNAL => memory.now(payload.read()?),
-                _ => {}
-            }
+            let Some(Received::Signal { name, payload, from }) = context.receive(None).await? else { continue };
+            let skipped = match (name.as_str(), &from) {
+                (Submit::SIGNAL, None) => match payload.read() {
+                    Ok(submit) => {
+                        let submit = memory.as_understood(context, submit).await?;
+                        memory.submit(submit);
+                        continue;
+                    }
+                    Err(error) => format!("it cannot be read: {error}"),
+                },
+                (Now::SIGNAL, None) => match payload.read() {
+                    Ok(now) => {
+                        memory.now(now);
+                        continue;
+                    }
+                    Err(error) => format!("it cannot be read: {error}"),
+                },
+                (_, Some(_)) => "a run cannot send it to a batch".to_owned(),
+                (_, None) => "a batch takes no signal of this name".to_owned(),
+            };
+            context.set(Skipped::KEY, &Skipped { signal: name, from, reason: skipped }).await?;
         }
     }
 }

@@ -4,6 +4,8 @@
 //! a crash this function runs again from the top, is answered from the log, and goes on where the log ends.
 
 mod approval;
+mod claim;
+mod edited;
 mod note;
 mod outcome;
 mod steps;
@@ -14,11 +16,12 @@ use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
 use crate::contracts::{
-    CloseInput, CloseWorktree, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSession,
-    RunSetup, Seal, SessionEnding, SessionReason,
+    Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSession, RunSetup, Seal, Sealed,
+    SessionEnding, SessionReason,
 };
 
 pub use approval::{Approval, Awaited};
+pub use edited::Edited;
 pub use note::Note;
 pub use outcome::{Brief, FeatureOutcome, FeatureProgress};
 pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, before_hearing, checkpoints, prefix};
@@ -48,6 +51,15 @@ impl Workflow for FeatureWorkflow {
 }
 
 async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOutcome, Stop> {
+    if work.brief.anew {
+        claim::close(context, work).await?;
+    }
+    if work.brief.claimed
+        && let Some(outcome) = claim::judge(context, work).await?
+    {
+        return Ok(outcome);
+    }
+
     work.step(context, "work tree").await?;
     let open = OpenInput { project: work.project(), target: work.target(), feature: work.id() };
     let worktree = context.call::<OpenWorktree>(open).await?;
@@ -58,13 +70,10 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     let baseline = context.call::<RunChecks>(work.baseline(&worktree.head)).await?;
     work.take_baseline(setup.failed().or(baseline.failed()));
 
-    if work.brief.claimed {
-        work.step(context, "gates").await?;
-        let gates = context.call::<RunChecks>(work.gates(&worktree.head)).await?;
-        match gates.failed() {
-            None => return close(context, work, worktree.head, None).await,
-            Some(failed) => work.take_failed_gate(failed, None),
-        }
+    if work.brief.claimed
+        && let Some(outcome) = claim::deliver_found(context, work).await?
+    {
+        return Ok(outcome);
     }
 
     loop {
@@ -84,26 +93,32 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
             continue;
         }
 
-        work.step(context, "gates").await?;
-        let gates = context.call::<RunChecks>(work.gates(&sealed.commit)).await?;
-        if let Some(failed) = gates.failed() {
-            work.take_failed_gate(failed, None);
-            continue;
-        }
-
-        if !approval::given(context, work, &sealed.commit).await? {
-            continue;
-        }
-        work.step(context, "waiting to merge").await?;
-        let turn = turn::take(context, work, &sealed).await?;
-        work.step(context, "merging").await?;
-        match integrate(context, work, &turn, &sealed.commit).await? {
-            Some((commit, waits_on_next)) => {
-                return close(context, work, commit, waits_on_next).await;
-            }
-            None => turn::give_back(context, work).await?,
+        if let Some(outcome) = deliver(context, work, &sealed).await? {
+            return Ok(outcome);
         }
     }
+}
+
+/// From sealed work to the target branch; `None` if it goes back to the agent.
+async fn deliver(context: &mut dyn Context, work: &mut Work, sealed: &Sealed) -> Result<Option<FeatureOutcome>, Stop> {
+    work.step(context, "gates").await?;
+    let gates = context.call::<RunChecks>(work.gates(&sealed.commit)).await?;
+    if let Some(failed) = gates.failed() {
+        work.take_failed_gate(failed, None);
+        return Ok(None);
+    }
+    if !approval::given(context, work, &sealed.commit).await? {
+        return Ok(None);
+    }
+    work.step(context, "waiting to merge").await?;
+    let turn = turn::take(context, work, &sealed.files).await?;
+    work.step(context, "merging").await?;
+    let Some((commit, waits_on_next)) = integrate(context, work, &turn, &sealed.commit).await? else {
+        turn::give_back(context, work).await?;
+        return Ok(None);
+    };
+    claim::close(context, work).await?;
+    Ok(Some(work.passed(commit, waits_on_next)))
 }
 
 /// Merges, checks the merged result and lands it; `None` if it goes back to the agent.
@@ -115,7 +130,7 @@ async fn integrate(
 ) -> Result<Option<(String, Option<String>)>, Stop> {
     let at = context.now().await?;
     loop {
-        let merge = work.merge(commit, at);
+        let merge = work.merge(commit, at, turn);
         let (candidate, tip, worktree) = match context.call::<MergeCandidate>(merge).await? {
             Merged::Candidate { commit, tip, worktree, .. } => (commit, tip, worktree),
             Merged::Conflict { tip, files, output } => {
@@ -153,17 +168,6 @@ async fn failed_when_merged(
     }
     let checks = context.call::<RunChecks>(work.merged_gates(worktree, candidate, turn)).await?;
     Ok(checks.failed().cloned())
-}
-
-async fn close(
-    context: &mut dyn Context,
-    work: &mut Work,
-    commit: String,
-    waits_on_next: Option<String>,
-) -> Result<FeatureOutcome, Stop> {
-    let close = CloseInput { project: work.project(), feature: work.id(), worktree: work.worktree.clone() };
-    context.call::<CloseWorktree>(close).await?;
-    Ok(work.passed(commit, waits_on_next))
 }
 
 impl Work {

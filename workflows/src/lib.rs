@@ -10,3 +10,4 @@ pub mod feature;
 pub mod project;
 pub mod prompt;
 pub mod settings;
+pub mod signals;

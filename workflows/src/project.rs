@@ -2,23 +2,29 @@
 //! outcomes in, and lets them merge one at a time.
 
 mod back;
+mod list;
 mod memory;
+mod order;
 mod publish;
+mod queue;
 mod recover;
 mod regression;
 mod rollback;
+mod runs;
+mod sync;
 mod view;
 
 use async_trait::async_trait;
-use longhaul_engine::{Child, Context, ContextExt, Ending, Outcome, Payload, Received, RunId, Stop, Workflow};
+use longhaul_engine::{Child, Context, ContextExt, Ending, Payload, Received, RunId, Stop, Workflow};
 
 use crate::backlog::FeatureId;
-use crate::contracts::{Follow, FollowInput, LoadBacklog, LoadInput};
-use crate::feature::{Brief, FeatureOutcome, FeatureWorkflow, Ready, Turn};
+use crate::feature::{Brief, Edited, FeatureWorkflow, Ready, Turn};
 
 pub use back::{Forked, Unblock};
-use memory::Memory;
+use memory::{Memory, Outgoing};
 pub use memory::{NO_CHECK, ProjectInput};
+use order::Order;
+pub use order::{Held, Skipped};
 pub use rollback::{Rollback, RollbackView};
 pub use view::{BacklogView, FeatureView, Phase, ProjectView};
 
@@ -45,18 +51,14 @@ pub mod signal {
     pub const BLOCK: &str = "block";
     /// Try a blocked feature again; content: its id, or [`Unblock`](super::Unblock).
     pub const UNBLOCK: &str = "unblock";
+    /// Runs of features do not go on by themselves: paused, parked, stuck. Content: [`Held`](super::Held), all of them.
+    /// Nothing but the order of merges depends on it.
+    pub const HELD: &str = "held";
 }
 
 /// After how many commands a project goes on as new, besides one for each feature: replay stays short, and the cost of
 /// carrying the memory over stays small beside what was done since.
 const SEGMENT: usize = 2000;
-
-/// What a halted project does when its list was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
-    GoOn,
-    Stay,
-}
 
 /// Why a feature is blocked whose run a person ended.
 pub const CANCELLED: &str = "its run was cancelled";
@@ -76,16 +78,23 @@ impl Workflow for ProjectWorkflow {
             if context.commands() as usize > SEGMENT + memory.len() {
                 return Ok(Ending::ContinueAsNew(Payload::of(&memory.into_input())));
             }
-            if let Some(received) = context.receive(None).await? {
-                memory.take(context, received).await?;
+            match context.receive(memory.retry_in()).await? {
+                Some(received) => memory.take(context, received).await?,
+                None => memory.sync_again(context).await?,
             }
         }
     }
 }
 
 impl Memory {
-    /// Starts what can be started, and gives the turn to merge.
+    /// Tells runs what they are to know, starts what can be started, and gives turns to merge.
     async fn dispatch(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        for outgoing in std::mem::take(&mut self.outbox) {
+            match outgoing {
+                Outgoing::Cancel(run, request) => context.cancel(run, &request).await?,
+                Outgoing::Edited(run, edited) => context.signal(run, Edited::SIGNAL, &edited).await?,
+            }
+        }
         self.roll_back(context).await?;
         while let Some(feature) = self.next_to_start() {
             let brief = self.brief(&feature)?;
@@ -94,7 +103,7 @@ impl Memory {
             let labels = self.labels.clone();
             context.start(Child { run, workflow: FeatureWorkflow::NAME, input, labels }).await?;
         }
-        if let Some((run, turn)) = self.next_turn() {
+        while let Some((run, turn)) = self.next_turn() {
             context.signal(run, Turn::GIVEN, &turn).await?;
         }
         if self.waits_on_next.is_some() && self.is_idle() && !self.followed {
@@ -106,90 +115,52 @@ impl Memory {
     async fn take(&mut self, context: &mut dyn Context, received: Received) -> Result<(), Stop> {
         match received {
             Received::ChildEnded { run, outcome } => self.take_outcome(&run, outcome),
-            Received::Signal { name, payload, .. } => match name.as_str() {
-                signal::SYNC => self.sync(context, payload.read()?, Then::GoOn).await,
-                signal::RELOAD => self.sync(context, payload.read()?, Then::Stay).await,
-                signal::HALT => {
-                    self.halt(payload.read()?);
-                    Ok(())
-                }
-                signal::MOVED => {
-                    self.project.root = payload.read()?;
-                    Ok(())
-                }
-                signal::OVERRIDE => {
-                    self.overrides = payload.read()?;
-                    Ok(())
-                }
-                signal::LABEL => {
-                    self.labels = payload.read()?;
-                    Ok(())
-                }
-                signal::BLOCK => {
-                    let (feature, reason): (FeatureId, String) = payload.read()?;
-                    self.block(&feature, reason);
-                    Ok(())
-                }
-                signal::UNBLOCK => {
-                    self.unblock(payload.read::<Unblock>()?.feature());
-                    Ok(())
-                }
-                Forked::SIGNAL => {
-                    self.take_fork(&payload.read()?);
-                    Ok(())
-                }
-                Rollback::SIGNAL => {
-                    self.take_rollback(payload.read()?);
-                    Ok(())
-                }
-                Ready::SIGNAL => {
-                    self.queue(payload.read()?);
-                    Ok(())
-                }
-                Turn::GIVEN_BACK => {
-                    self.give_back(&payload.read()?);
-                    Ok(())
-                }
-                _ => Ok(()),
+            Received::Signal { name, payload, from: Some(run) } => self.take_from_run(run, name, &payload),
+            Received::Signal { name, payload, from: None } => match Order::read(&name, &payload) {
+                Some(Ok(order)) => return self.follow_order(context, order).await,
+                Some(Err(error)) => self.skip(name, None, format!("it cannot be read: {error}")),
+                None => self.skip(name, None, "a project takes no signal of this name".into()),
             },
-        }
-    }
-
-    /// Reads the list and the settings as they are now. What is wrong with them is published; the old ones stay.
-    async fn sync(&mut self, context: &mut dyn Context, id: String, then: Then) -> Result<(), Stop> {
-        let input = LoadInput { project: self.project.clone() };
-        let loaded = match context.call::<LoadBacklog>(input).await {
-            Ok(loaded) => self.take_backlog(loaded),
-            Err(Stop::Failed(failure)) => Err(failure.message),
-            Err(stop) => return Err(stop),
-        };
-        self.problem = loaded.err();
-        if then == Then::GoOn {
-            self.halted = None;
-        }
-        self.followed = false;
-        self.synced = id;
-        if self.problem.is_none() {
-            self.publish_backlog(context).await?;
-        }
-        if self.waits_on_next.is_some() {
-            self.follow(context).await?;
         }
         Ok(())
     }
 
-    /// Moves work that waits on `longhaul/next` to the target branch, if the user's checkout lets it now.
-    async fn follow(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
-        let input = FollowInput {
-            project: self.project.clone(),
-            target: self.target.clone(),
-            list_file: self.list_file.clone(),
+    /// Only the run that works on a feature speaks for it.
+    fn take_from_run(&mut self, run: RunId, name: String, payload: &Payload) {
+        let Some(feature) = self.feature_of(&run) else {
+            return self.skip(name, Some(run), "the run does not work on a feature of this project now".into());
         };
-        self.followed = true;
-        match context.call::<Follow>(input).await {
-            Ok(landed) => self.waits_on_next = landed.waits_on_next,
-            Err(Stop::Failed(failure)) => self.waits_on_next = Some(failure.message),
-            Err(stop) => return Err(stop),
+        match name.as_str() {
+            Ready::SIGNAL => match payload.read::<Ready>() {
+                Ok(_) if self.is_ending(&feature) => {}
+                Ok(ready) => self.queue.add(Ready { feature, ..ready }),
+                Err(error) => self.skip(name, Some(run), format!("it cannot be read: {error}")),
+            },
+            Turn::GIVEN_BACK => self.queue.give_back(&feature),
+            _ => self.skip(name, Some(run), "a run cannot send it to a project".into()),
+        }
+    }
+
+    /// A signal that is not followed is shown, and changes nothing.
+    fn skip(&mut self, signal: String, from: Option<RunId>, reason: String) {
+        self.skipped = Some(Skipped { signal, from, reason });
+    }
+
+    async fn follow_order(&mut self, context: &mut dyn Context, order: Order) -> Result<(), Stop> {
+        match order {
+            Order::Sync(id, then) => return self.sync(context, id, then).await,
+            Order::Halt(request) => self.halt(request),
+            Order::Moved(root) => self.project.root = root,
+            Order::Override(overrides) => self.overrides = *overrides,
+            Order::Label(labels) => self.labels = labels,
+            Order::Block(feature, reason) => self.block_on_request(&feature, reason),
+            Order::Unblock(feature) => self.unblock(&feature),
+            Order::Fork(forked) => self.take_fork(&forked),
+            Order::Rollback(rollback) => self.take_rollback(rollback),
+            Order::Held(held) => {
+                context.set(Held::KEY, &held).await?;
+                self.held = held.runs;
+            }
         }
         Ok(())
     }
@@ -203,29 +174,7 @@ impl Memory {
             settings: self.settings.clone(),
             list_file: self.list_file.clone(),
             claimed: self.is_claimed(feature),
+            anew: self.is_anew(feature),
         })
-    }
-
-    fn take_outcome(&mut self, run: &RunId, outcome: Outcome) -> Result<(), Stop> {
-        let Some(feature) = self.feature_of(run) else {
-            return Ok(());
-        };
-        self.leave_lane(&feature);
-        match outcome {
-            Outcome::Completed(output) => match output.read::<FeatureOutcome>()? {
-                FeatureOutcome::Passed { commit, waits_on_next, progress, files } => {
-                    self.waits_on_next = waits_on_next;
-                    self.pass(&feature, commit, files, progress.sessions);
-                }
-                FeatureOutcome::Blocked { reason, progress } => {
-                    self.note_sessions(&feature, progress.sessions);
-                    self.block(&feature, reason);
-                }
-            },
-            Outcome::Failed(failure) => self.block(&feature, failure.message),
-            Outcome::Cancelled if self.was_halted(&feature) => self.put_back(&feature),
-            Outcome::Cancelled => self.block(&feature, CANCELLED.into()),
-        }
-        Ok(())
     }
 }

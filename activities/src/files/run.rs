@@ -208,7 +208,7 @@ impl FeatureRun {
 
     fn end(&mut self, event: &Event, output: &Payload) {
         match self.read(event, output) {
-            Some(FeatureOutcome::Passed { commit, waits_on_next, progress, files }) => {
+            Some(FeatureOutcome::Passed { commit, waits_on_next, progress, files, .. }) => {
                 let text = words::completed(&progress, &files, waits_on_next.as_deref());
                 self.tell(event, Kind::FeatureCompleted, text);
                 self.with_commit(&commit);

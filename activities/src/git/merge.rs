@@ -7,7 +7,7 @@ use longhaul_workflows::contracts::{MergeInput, MergeStyle, Merged};
 use super::files;
 use super::list;
 use super::message::message;
-use super::names::INTEGRATION;
+use super::names::integration;
 use super::open::shown;
 use super::private::Stand;
 use super::refs::{NewCommit, Repository};
@@ -27,7 +27,7 @@ impl Repository {
             return Ok(Merged::Conflict { tip, files, output: merged.output });
         }
         if self.is_there_already(&tip, &merged.tree, input).await? {
-            let worktree = shown(&self.integration_at(&tip).await?.path);
+            let worktree = shown(&self.integration_at(&tip, input.tree).await?.path);
             return Ok(Merged::Candidate { commit: tip.clone(), tip, worktree, files: Vec::new() });
         }
         let tree = self.marked(merged.tree, input).await?;
@@ -38,7 +38,7 @@ impl Repository {
         let message = message(&input.subject, &input.body, &input.feature, &attempt.run);
         let new = NewCommit { tree: &tree, parents, message: &message, at: Some(at.timestamp()) };
         let commit = self.commit(&new).await?;
-        let integration = self.integration_at(&commit).await?;
+        let integration = self.integration_at(&commit, input.tree).await?;
         let files = self.changes(&tip, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
         Ok(Merged::Candidate { commit, tip, worktree: shown(&integration.path), files })
     }
@@ -61,10 +61,10 @@ impl Repository {
         }
     }
 
-    /// The integration work tree at a commit. No agent works there, and what a candidate left that did not land, installed
+    /// An integration work tree at a commit. No agent works there, and what a candidate left that did not land, installed
     /// packages for one, must not make the next one pass.
-    pub(super) async fn integration_at(&self, commit: &str) -> Result<Tree, Failure> {
-        let tree = self.tree(INTEGRATION);
+    pub(super) async fn integration_at(&self, commit: &str, tree: u32) -> Result<Tree, Failure> {
+        let tree = self.tree(&integration(tree));
         if tree.condition()? == Condition::Sound
             && let Some(before) = tree.at()?
             && !self.is_ancestor(&before, commit).await?

@@ -10,6 +10,7 @@
 mod back;
 mod checkout;
 mod checkpoint;
+mod claim;
 mod close;
 mod command;
 mod damage;
@@ -28,6 +29,7 @@ mod moved;
 mod names;
 mod notes;
 mod open;
+mod owner;
 mod plumbing;
 mod private;
 mod protected;
@@ -51,8 +53,8 @@ use std::sync::{Arc, PoisonError};
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Handlers, Probe};
 use longhaul_workflows::contracts::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged,
-    OpenInput, OpenWorktree, ProjectRef, RollBack, RollBackInput, Seal, SealInput, Sealed, WentBack, Worktree,
+    CheckOutTip, CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput,
+    Merged, OpenInput, OpenWorktree, ProjectRef, RollBack, RollBackInput, Seal, SealInput, Sealed, WentBack, Worktree,
 };
 
 pub use back::TakeBack;
@@ -61,6 +63,7 @@ pub use damage::{Damage, find_damage, repair};
 pub use found::{commit_files, has_commit, make_repository};
 pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;
+pub use owner::{DataDirectory, Ownership, other_owner, own};
 use refs::Repository;
 pub use repository::{
     Checkout, branch_of, check_git, commits_not_in, exclude_own_files, has_branch, known_project_id, project_id,
@@ -99,6 +102,7 @@ impl GitHandlers {
         handlers
             .with::<OpenWorktree>(self.clone())
             .with::<Seal>(self.clone())
+            .with::<CheckOutTip>(self.clone())
             .with::<MergeCandidate>(self.clone())
             .with::<Land>(self.clone())
             .with::<Follow>(self.clone())

@@ -9,8 +9,8 @@ pub(super) const NEXT: &str = "longhaul/next";
 pub(super) const PROGRESS_FILE: &str = "claude-progress.txt";
 /// The directory in a project that holds the rest of what Longhaul writes for people.
 pub(super) const OWN_DIR: &str = ".longhaul";
-/// The integration work tree, beside those of the features. No feature can have this name.
-pub(super) const INTEGRATION: &str = ".integrate";
+/// What the names of integration work trees begin with, beside those of the features. No feature can have such a name.
+const INTEGRATION: &str = ".integrate";
 /// New bytes on their way to the place of a file; a killed process leaves them.
 pub(super) const ON_THE_WAY: &str = ".longhaul-??????";
 
@@ -37,6 +37,17 @@ pub(super) fn branch(feature: &FeatureId) -> String {
         return "longhaul/%next".to_owned();
     }
     format!("longhaul/{}", feature.as_str())
+}
+
+/// The name of an integration work tree.
+pub(super) fn integration(tree: u32) -> String {
+    if tree == 0 { INTEGRATION.to_owned() } else { format!("{INTEGRATION}-{tree}") }
+}
+
+/// Which integration work tree has this name; `None` if it is that of a feature.
+pub(super) fn integration_of(tree: &str) -> Option<u32> {
+    let rest = tree.strip_prefix(INTEGRATION)?;
+    if rest.is_empty() { Some(0) } else { rest.strip_prefix('-')?.parse().ok() }
 }
 
 /// The ref that keeps what was uncommitted before this call changed something.
@@ -129,6 +140,15 @@ mod tests {
             let path = expected.strip_prefix("refs/longhaul/features/").unwrap();
             assert!(path.ends_with('%') || run_of_path(path) == Some(run), "{path}");
         }
+    }
+
+    #[test]
+    fn integration_trees_are_told_from_those_of_features() {
+        for tree in [0, 1, 17] {
+            assert_eq!(integration_of(&integration(tree)), Some(tree));
+            assert!(FeatureId::new(integration(tree)).is_err());
+        }
+        assert_eq!(integration_of("integrate"), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 
 use super::GitHandlers;
-use super::names::{INTEGRATION, branch, feature_ref, gates_tree, head_ref, rescue_ref};
+use super::names::{branch, feature_ref, gates_tree, head_ref, integration_of, rescue_ref};
 use super::open::Kept;
 use super::private::Stand;
 use super::refs::Repository;
@@ -41,11 +41,11 @@ impl GitHandlers {
     pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>) -> Result<WorkTree, Failure> {
         let repository = self.repository(wanted.project).await?;
         let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
-        if tree.name() == INTEGRATION {
+        if let Some(number) = integration_of(&tree.name()) {
             let Some(commit) = wanted.commit else {
                 return Err(Failure::terminal(format!("{} is wanted without a commit", tree.path.display())));
             };
-            let tree = repository.integration_at(commit).await?;
+            let tree = repository.integration_at(commit, number).await?;
             return Ok(WorkTree { repository, tree, branch: None });
         }
         let branch = branch(wanted.feature);
@@ -63,8 +63,8 @@ impl GitHandlers {
     pub(crate) async fn gates_tree(&self, wanted: &Wanted<'_>, commit: &str) -> Result<WorkTree, Failure> {
         let repository = self.repository(wanted.project).await?;
         let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
-        let tree = if tree.name() == INTEGRATION {
-            repository.integration_at(commit).await?
+        let tree = if let Some(number) = integration_of(&tree.name()) {
+            repository.integration_at(commit, number).await?
         } else {
             let tree = repository.tree(&gates_tree(&tree.name()));
             repository.ready(&tree, Stand::Commit, None, commit).await?;

@@ -88,6 +88,7 @@ pub(crate) async fn land(world: &mut World) {
         subject: "The login page".into(),
         body: String::new(),
         at: "2026-01-31T08:59:59Z".into(),
+        tree: 0,
     };
     let candidate = Merged::Candidate {
         commit: "c4".into(),
@@ -110,7 +111,8 @@ pub(crate) async fn land(world: &mut World) {
     world.completed::<CloseWorktree>(RUN, &close, &()).await;
     let progress = FeatureProgress { sessions: 3, failed_gates: 1, tampered: 1, ..FeatureProgress::default() };
     let files = vec!["src/form.rs".into(), "src/main.rs".into()];
-    let outcome = FeatureOutcome::Passed { commit: "c4".into(), waits_on_next: None, progress, files };
+    let (commit, checks) = ("c4".into(), Vec::new());
+    let outcome = FeatureOutcome::Passed { commit, waits_on_next: None, progress, files, checks, claim: false };
     world.record(RUN, EventKind::RunCompleted { output: Payload::of(&outcome) }).await;
     world.feature("login", passed(RUN, 3, "c4")).await;
     world.project(|view| view.passed = 1).await;

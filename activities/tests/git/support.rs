@@ -151,6 +151,7 @@ impl World {
             subject: format!("Add {feature}"),
             body: "It works.".into(),
             at: "2026-02-03T04:05:06.789Z".into(),
+            tree: 0,
         };
         perform::<MergeCandidate>(&self.git, input, &attempt(feature, 3)).await.unwrap()
     }

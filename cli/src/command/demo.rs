@@ -12,6 +12,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Demo) -> Result<Exit> {
     demo::create(&arguments.dir)?;
     let dir = arguments.dir.display();
     term::say(format!("demo: {} features in {dir}; now `longhaul run {dir}`", demo::FEATURES));
-    let run = Run { dirs: vec![arguments.dir.clone()], max_agents: 8, max_checks: None, output: Output::Table };
+    let run = Run {
+        dirs: vec![arguments.dir.clone()],
+        take_over: false,
+        max_agents: 8,
+        max_checks: None,
+        output: Output::Table,
+    };
     super::run::run(data_dir, &run).await
 }

@@ -144,9 +144,9 @@ pub(super) fn why_not(root: &Path, program: &str) -> Option<&'static str> {
 async fn until_settled(data_dir: &Path, arguments: &Run, projects: &[Project]) -> Result<Option<Vec<StatusDocument>>> {
     loop {
         match become_owner(data_dir, limits(arguments.max_agents, arguments.max_checks)).await? {
-            Some(desk) => return as_owner(data_dir, desk, projects).await,
+            Some(desk) => return as_owner(data_dir, desk, projects, arguments.take_over).await,
             None => {
-                if let Some(documents) = as_guest(data_dir, projects).await? {
+                if let Some(documents) = as_guest(data_dir, projects, arguments.take_over).await? {
                     return Ok(documents);
                 }
             }
@@ -169,11 +169,16 @@ pub(super) async fn become_owner(data_dir: &Path, limits: Limits) -> Result<Opti
     }
 }
 
-async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Result<Option<Vec<StatusDocument>>> {
+async fn as_owner(
+    data_dir: &Path,
+    desk: Arc<Desk>,
+    projects: &[Project],
+    take_over: bool,
+) -> Result<Option<Vec<StatusDocument>>> {
     let server = Server::start(data_dir, Arc::clone(&desk))?;
     let access = Access::Local(Arc::clone(&desk));
     let work = async {
-        let watched = begin(&access, projects).await?;
+        let watched = begin(&access, projects, take_over).await?;
         watch(&access, watched, Some(&desk)).await
     };
     let documents = tokio::select! {
@@ -189,10 +194,14 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, projects: &[Project]) -> Res
 }
 
 /// Joins the process that owns the log; `None` if that one ended before our projects settled.
-async fn as_guest(data_dir: &Path, projects: &[Project]) -> Result<Option<Option<Vec<StatusDocument>>>> {
+async fn as_guest(
+    data_dir: &Path,
+    projects: &[Project],
+    take_over: bool,
+) -> Result<Option<Option<Vec<StatusDocument>>>> {
     let Some(access) = Access::reach_owner(data_dir).await? else { return Ok(None) };
     let work = async {
-        let watched = begin(&access, projects).await?;
+        let watched = begin(&access, projects, take_over).await?;
         term::say("another Longhaul runs this log: joined it");
         watch(&access, watched, None).await
     };

@@ -10,8 +10,8 @@ use serde_json::Value;
 /// Who merges, who waits to, and the limit of the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Lane {
-    /// The feature whose turn it is.
-    pub(super) holder: Option<String>,
+    /// The features that have a turn: one, and those that do not go on by themselves.
+    pub(super) holders: Vec<String>,
     /// The features that wait, the next one first.
     pub(super) waiting: VecDeque<String>,
     /// How many features may be worked on at once.
@@ -37,8 +37,9 @@ impl Lane {
                 }
             }
             EventKind::SignalSent { to, name, .. } if name == Turn::GIVEN => {
-                self.holder = feature_of(to);
-                self.waiting.retain(|waiting| Some(waiting) != self.holder.as_ref());
+                let Some(holder) = feature_of(to) else { return };
+                self.waiting.retain(|waiting| *waiting != holder);
+                self.holders.push(holder);
             }
             EventKind::MessageReceived { message: Some(message), .. } => self.hear(&message.body),
             _ => {}
@@ -63,19 +64,18 @@ impl Lane {
     }
 
     fn leave(&mut self, feature: Option<&str>) {
-        if self.holder.as_deref() == feature {
-            self.holder = None;
-        }
+        self.holders.retain(|holder| Some(holder.as_str()) != feature);
     }
 
     /// What a segment began with. Its memory is the project's own affair: what cannot be read is not known.
     fn remembered(input: &Payload) -> Self {
         let memory = input.read::<Value>().ok().and_then(|input| input.get("memory").cloned()).unwrap_or_default();
-        let waiting = memory.get("waiting").and_then(Value::as_array).into_iter().flatten();
+        let waiting = memory.pointer("/queue/waiting").and_then(Value::as_array).into_iter().flatten();
+        let holders = memory.pointer("/queue/holders").and_then(Value::as_object).into_iter().flatten();
         let feature = |ready: &Value| ready.get("feature").and_then(Value::as_str).map(str::to_owned);
         let parallel = memory.pointer("/settings/project/parallel").and_then(Value::as_u64);
         Self {
-            holder: memory.get("lane").and_then(Value::as_str).map(str::to_owned),
+            holders: holders.map(|(holder, _)| holder.clone()).collect(),
             waiting: waiting.filter_map(feature).collect(),
             parallel: parallel.and_then(|parallel| u32::try_from(parallel).ok()),
         }
@@ -109,7 +109,7 @@ mod tests {
         let mut lane = Lane::default();
         let check = |lane: &Lane, holder: Option<&str>, waiting: &[&str]| {
             assert_eq!(
-                (lane.holder.as_deref(), lane.waiting.iter().map(String::as_str).collect()),
+                (lane.holders.first().map(String::as_str), lane.waiting.iter().map(String::as_str).collect()),
                 (holder, waiting.to_vec())
             );
         };
@@ -127,10 +127,11 @@ mod tests {
 
     #[test]
     fn a_new_segment_remembers() {
-        let memory = json!({"lane": "login", "waiting": [{"feature": "table", "files": []}],
+        let queue = json!({"holders": {"login": 0}, "waiting": [{"feature": "table", "files": []}]});
+        let memory = json!({"queue": queue,
             "settings": {"project": {"parallel": 3}}});
         let lane = Lane::remembered(&Payload::of(&json!({"project": {}, "memory": memory})));
-        assert_eq!((lane.holder.as_deref(), lane.parallel), (Some("login"), Some(3)));
+        assert_eq!((lane.holders, lane.parallel), (vec!["login".to_owned()], Some(3)));
         assert_eq!(lane.waiting, ["table"]);
         assert_eq!(Lane::remembered(&Payload::of(&json!({"memory": null}))), Lane::default());
     }

@@ -113,6 +113,8 @@ pub(crate) enum Kind {
     Blocked,
     /// It ended with a failure.
     Failed,
+    /// A signal was not followed.
+    Skipped,
     /// The list or the settings are wrong.
     List,
     /// Finished work waits because the checkout has changes.

@@ -118,6 +118,10 @@ impl Desk {
         if self.engine.is_none() {
             self.find_project(again.about()).await?;
         }
+        let only_looks = matches!(again, Again::Checkpoints { .. });
+        if !only_looks && let Some(reason) = self.not_owned(again.about()).await? {
+            return Ok(refused(reason));
+        }
         match again {
             Again::Fork { run, from, note, set, request } => {
                 let fork = fork::Fork { run, from, note, set, request };

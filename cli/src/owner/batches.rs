@@ -267,9 +267,15 @@ impl Driver {
 
     async fn begin(&self, entry: &Entry) -> Result<Result<Watched, String>, StoreError> {
         let terms = Terms { labels: entry.labels.clone(), overrides: entry.overrides.clone() };
+        if let Err(refused) = self.desk.own(&entry.project, false).await {
+            return match refused {
+                Answer::Refused { reason } | Answer::Failed { reason } => Ok(Err(reason)),
+                _ => Ok(Err("it could not be begun".into())),
+            };
+        }
         Ok(match self.desk.begin(entry.project.clone(), &terms).await? {
-            Answer::Begun { sync } => match RunId::new(entry.project.id.clone()) {
-                Ok(run) => Ok(Watched::new(run, sync)),
+            Answer::Begun => match RunId::new(entry.project.id.clone()) {
+                Ok(run) => Ok(Watched::new(run)),
                 Err(error) => Err(error.to_string()),
             },
             Answer::Refused { reason } => Err(reason),

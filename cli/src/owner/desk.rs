@@ -15,13 +15,14 @@ use longhaul_storage::SledStore;
 use longhaul_workflows::batch::Plan;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
+use longhaul_workflows::signals;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::RwLock;
 
 use crate::look;
 use crate::pending::Pending;
-use crate::status::{self, StatusDocument};
+use crate::status::{self, StatusDocument, StuckRun};
 
 use super::again::{Again, Report};
 use super::batches::{BatchStanding, OpenBatches, Terms};
@@ -36,8 +37,8 @@ use super::select::{Filter, Selected};
 pub(crate) enum Ask {
     /// Where a project stands; with what is for people, or with what a watcher needs.
     Status { project: RunId, for_people: bool },
-    /// Run a project: the answer is the id of the sync to wait for.
-    Begin { project: ProjectRef },
+    /// Run a project.
+    Begin { project: ProjectRef, take_over: bool },
     /// Tell something to a run, or to a project and what is below it.
     Steer { target: RunId, order: Order, request: Request, dry_run: bool },
     /// Find the runs that are not over, or that have the status which is asked for.
@@ -52,6 +53,8 @@ pub(crate) enum Ask {
     Again { again: Again },
     /// Settle an unknown outcome.
     Reconcile { run: RunId, landed: bool, output: Option<Value>, request: Request },
+    /// The runs that cannot go on.
+    Stuck,
     /// Look at runs; nothing changes.
     Look { what: look::Question },
     /// Carry runs out or in, prune, check.
@@ -61,7 +64,7 @@ pub(crate) enum Ask {
 impl Ask {
     /// Whether it may be asked twice: nothing changes by it.
     pub(super) fn only_looks(&self) -> bool {
-        matches!(self, Self::Status { .. } | Self::Select { .. } | Self::Batch { .. } | Self::Look { .. })
+        matches!(self, Self::Status { .. } | Self::Select { .. } | Self::Batch { .. } | Self::Look { .. } | Self::Stuck)
     }
 }
 
@@ -72,9 +75,8 @@ pub(crate) enum Answer {
     Status {
         status: Box<StatusDocument>,
     },
-    Begun {
-        sync: String,
-    },
+    /// The project is run: it has a message to read its list in its mailbox.
+    Begun,
     Looked {
         document: Box<look::Document>,
     },
@@ -93,6 +95,10 @@ pub(crate) enum Answer {
     },
     Selected {
         runs: Vec<Selected>,
+    },
+    /// The runs that cannot go on.
+    Stuck {
+        runs: Vec<StuckRun>,
     },
     /// An errand is done.
     Carried {
@@ -224,16 +230,18 @@ impl Desk {
     pub(crate) async fn answer(self: &Arc<Self>, ask: Ask) -> Answer {
         let answer = match ask {
             Ask::Status { project, for_people } => self.status(&project, for_people).await,
-            Ask::Begin { project } => self.begin(project, &Terms::default()).await,
+            Ask::Begin { project, take_over } => match self.own(&project, take_over).await {
+                Ok(()) => self.begin(project, &Terms::default()).await,
+                Err(refused) => Ok(refused),
+            },
             Ask::Submit { batch, plan } => self.submit(&batch, plan).await,
             Ask::Batch { batch } => self.batch(&batch).await,
             Ask::Steer { target, order, request, dry_run } => self.steer(&target, &order, &request, dry_run).await,
             Ask::Select { filters } => self.select(&filters).await,
-            Ask::Signal { run, name, payload, request } => {
-                self.signal(run, MessageBody::signal_by(name, Payload::of(&payload), request)).await
-            }
+            Ask::Signal { run, name, payload, request } => self.signal(run, name, payload, request).await,
             Ask::Again { again } => self.again(again).await,
             Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
+            Ask::Stuck => self.stuck().await.map(|runs| Answer::Stuck { runs }),
             Ask::Look { what } => self.look(what).await,
             Ask::Carry { what } => carry::answer(self, what).await,
         };
@@ -302,10 +310,16 @@ impl Desk {
         let sync = uuid::Uuid::now_v7().to_string();
         engine.signal(&run, signal::SYNC, Payload::of(&sync)).await?;
         engaged::engage(self, run, PathBuf::from(project.root)).await;
-        Ok(Answer::Begun { sync })
+        Ok(Answer::Begun)
     }
 
-    async fn signal(&self, run: RunId, body: MessageBody) -> Result<Answer, StoreError> {
+    async fn signal(&self, run: RunId, name: String, payload: Value, request: Request) -> Result<Answer, StoreError> {
+        let summary = self.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let payload = Payload::of(&payload);
+        if let Err(reason) = signals::check(&summary.workflow, &name, &payload) {
+            return Ok(Answer::Refused { reason });
+        }
+        let body = MessageBody::signal_by(name, payload, request);
         let waits = self.waits(&run);
         let told = self.deliver(&run, body).await?;
         Ok(Answer::Told { runs: told.then_some(run).into_iter().collect(), waits })

@@ -13,7 +13,7 @@ use longhaul_workflows::project::signal;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::AbortHandle;
 
-use super::Desk;
+use super::{Desk, held};
 
 /// How long changes are gathered before the files are written.
 const GATHER: Duration = Duration::from_millis(250);
@@ -39,6 +39,7 @@ pub(super) async fn engage(desk: &Arc<Desk>, run: RunId, root: PathBuf) {
     // It may have been let go already.
     let Some(entry) = engaged.get_mut(&run) else { return };
     entry.tasks.push(tokio::spawn(keep_files(Arc::clone(desk), run.clone(), root.clone())).abort_handle());
+    entry.tasks.push(tokio::spawn(held::watch(Arc::clone(desk), run.clone())).abort_handle());
     entry.tasks.push(tokio::spawn(watch_list(Arc::clone(desk), run, root, known)).abort_handle());
 }
 

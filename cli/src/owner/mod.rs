@@ -6,12 +6,15 @@ mod begin_again;
 mod carry;
 mod desk;
 mod engaged;
+mod held;
 mod order;
+mod owning;
 mod select;
 mod serve;
 mod socket;
 mod standing;
 mod steering;
+mod stuck;
 mod waiting;
 
 use std::path::Path;

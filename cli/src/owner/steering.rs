@@ -3,6 +3,7 @@
 use longhaul_engine::{MessageBody, Payload, Request, RunId, Status, StoreError, Summary};
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
+use longhaul_workflows::signals;
 
 use crate::look::Outcomes;
 
@@ -92,6 +93,11 @@ impl Desk {
 
     /// Why this cannot be told to this run.
     async fn why_not(&self, run: &RunId, summary: &Summary, order: &Order) -> Result<Option<String>, StoreError> {
+        if let Order::Signal { name, payload } = order
+            && let Err(reason) = signals::check(&summary.workflow, name, &Payload::of(payload))
+        {
+            return Ok(Some(reason));
+        }
         let takes = summary.workflow == FeatureWorkflow::NAME || (is_project(summary) && !order.is_answer());
         if order.is_for_features() && !takes {
             return Ok(Some(format!("run {run} is no run of a feature: name a feature or its run")));

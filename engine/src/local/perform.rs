@@ -155,8 +155,7 @@ impl Performer<SendSignal> for Life {
     async fn perform(&mut self, number: u32, verb: SendSignal, _progress: Option<()>) -> Result<(), Stop> {
         self.follow_orders(number, &verb).await?;
         let SendSignal { to, name, payload } = verb;
-        let from = Some(self.run.clone());
-        let body = MessageBody::Signal { name: name.clone(), payload: payload.clone(), from, request: None };
+        let body = MessageBody::sent(&name, &payload, &self.run);
         let delivery = Delivery { to: to.clone(), at: self.shared.clock.now(), body };
         let kind = EventKind::SignalSent { command: number, to, name, payload };
         self.commit(vec![kind], |commit| commit.deliveries.push(delivery)).await

@@ -5,6 +5,8 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
+use longhaul_engine::store::Commit;
+use longhaul_engine::{Event, EventKind, EventStore, RunId, Summary};
 use longhaul_storage::SledStore;
 use longhaul_tests::project::plain;
 use longhaul_tests::wait::until;
@@ -113,4 +115,30 @@ fn an_owner_that_does_not_answer_is_named() {
     hasty.call(&["check"]).exits(4).says("does not answer");
     held.close();
     world.longhaul.call(&["check"]).exits(0);
+}
+
+/// The history of a feature that begins with a decision which no version of the workflow makes.
+fn begin_a_run_that_cannot_go_on(world: &World) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let run = RunId::new(format!("{}/lost/1", world.project.git(&["config", "longhaul.id"]))).unwrap();
+    runtime.block_on(async {
+        let store = SledStore::open(world.longhaul.home()).unwrap();
+        let runs = store.runs(run.as_str().trim_end_matches("lost/1")).await.unwrap();
+        let (of, _) = runs.into_iter().find(|(_, summary)| summary.workflow == "feature").unwrap();
+        let mut events = store.read(&of, 0).await.unwrap();
+        events.truncate(1);
+        let mut summary = Summary::begin(&events[0]).unwrap();
+        let kind = EventKind::TimeRead { command: 0 };
+        events.push(Event { position: 1, at: events[0].at, kind });
+        summary.apply(&events[1]);
+        store.commit(Commit { summary: Some(summary), ..Commit::of(run, events) }).await.unwrap();
+    });
+}
+
+#[test]
+fn a_run_that_cannot_go_on_is_a_problem() {
+    let world = World::finished();
+    begin_a_run_that_cannot_go_on(&world);
+    let said = world.longhaul.call(&["doctor", &world.root]);
+    said.exits(1).says("/lost/1 cannot go on: diverged at position 1").says("longhaul terminate");
 }

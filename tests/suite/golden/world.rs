@@ -7,9 +7,10 @@ use longhaul_engine::{Activity, Attempt, Clock, Failure, Handler, Handlers};
 use longhaul_tests::clock::HeldClock;
 use longhaul_workflows::backlog::{Check, Feature, FeatureId};
 use longhaul_workflows::contracts::{
-    ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed, LoadBacklog, LoadInput,
-    LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RunChecks, RunSession, RunSetup, Seal,
-    SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
+    CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed, LoadBacklog,
+    LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RunChecks, RunSession,
+    RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Tampering,
+    TipInput, TipTree, Worktree,
 };
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::{AgentSettings, Limits, Settings};
@@ -122,6 +123,7 @@ impl World {
             .with::<RunChecks>(self.answers(30, Self::check))
             .with::<RunSession>(self.clone())
             .with::<Seal>(self.answers(1, Self::seal))
+            .with::<CheckOutTip>(self.answers(1, Self::check_out_tip))
             .with::<MergeCandidate>(self.answers(1, Self::merge))
             .with::<Land>(self.answers(1, Self::land))
             .with::<CloseWorktree>(self.answers(1, |_: &Self, _: &CloseInput| ()))
@@ -211,13 +213,18 @@ impl World {
         }
     }
 
+    fn check_out_tip(&self, input: &TipInput) -> TipTree {
+        let worktree = format!("/home/ann/.longhaul/worktrees/{}/@integration-{}", input.project.id, input.tree);
+        TipTree { commit: self.tip(), worktree }
+    }
+
     fn merge(&self, input: &MergeInput) -> Merged {
         let (tip, files) = (self.tip(), vec![format!("src/{}.rs", input.feature)]);
         if self.habit(&input.feature) == Habit::Conflicts && input.commit == sealed_by(&input.feature, 1) {
             let output = format!("CONFLICT (content): Merge conflict in {}\n", files[0]);
             return Merged::Conflict { tip, files, output };
         }
-        let worktree = format!("/home/ann/.longhaul/worktrees/{}/@integration", input.project.id);
+        let worktree = format!("/home/ann/.longhaul/worktrees/{}/@integration-{}", input.project.id, input.tree);
         Merged::Candidate { commit: merged(&tip, &input.commit), tip, worktree, files }
     }
 

@@ -153,8 +153,8 @@ fn told(world: &World) {
     world.transcript(
         "steer/signal",
         &[
-            "signal shell note 1 --dry-run",
-            "signal shell note 1 -o json",
+            r#"signal shell note "short" --dry-run"#,
+            r#"signal shell note "short" -o json"#,
             "signal shell note tabs",
             "signal nobody/1 note",
         ],

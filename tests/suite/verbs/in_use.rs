@@ -51,7 +51,7 @@ fn every_verb_in_use() {
         "in-use/steer",
         &[
             "steer manual tabs",
-            "signal manual note 1 -o json",
+            r#"signal manual note "short" -o json"#,
             "approve manual",
             "deny manual --why no -o json",
             "pause manual --why lunch",

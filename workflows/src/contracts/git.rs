@@ -123,7 +123,7 @@ pub enum MergeStyle {
 }
 
 /// Makes the commit that would land: the tip with the feature's work merged in and the feature marked as passing in the
-/// list, checked out in the project's integration work tree. Nothing refers to it yet.
+/// list, checked out in an integration work tree of the project. Nothing refers to it yet.
 #[derive(Debug)]
 pub struct MergeCandidate;
 
@@ -148,6 +148,8 @@ pub struct MergeInput {
     pub body: String,
     /// The time of the commit and of `last_tested`, RFC 3339: fixed, so that making it again gives the same commit.
     pub at: String,
+    /// The integration work tree to use: the one that the turn came with.
+    pub tree: u32,
 }
 
 /// Output of [`MergeCandidate`].
@@ -259,7 +261,7 @@ pub struct CloseInput {
     pub project: ProjectRef,
     /// The feature.
     pub feature: FeatureId,
-    /// Its work tree.
+    /// Its work tree; empty: wherever the work tree of this feature is, if it has one.
     pub worktree: String,
 }
 

@@ -5,6 +5,7 @@
 mod agent;
 mod back;
 mod checks;
+mod claim;
 mod feedback;
 mod git;
 mod project;
@@ -12,6 +13,7 @@ mod project;
 pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
 pub use back::{RollBack, RollBackInput, WentBack};
 pub use checks::{ChecksInput, ChecksReport, Evidence, RunChecks, RunSetup, SetupInput, SetupReport};
+pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use feedback::{Feedback, Problem};
 pub use git::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, MergeStyle,

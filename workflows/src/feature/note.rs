@@ -3,7 +3,7 @@
 use longhaul_engine::{Context, Received, Stop};
 use serde::{Deserialize, Serialize};
 
-use super::Work;
+use super::{Edited, Work};
 
 /// The change since which a note that nobody has heard yet keeps a feature from being given up.
 pub(super) const LAST_WORDS: &str = "last words";
@@ -61,10 +61,13 @@ impl Work {
         Ok(is_told_more)
     }
 
-    /// Takes a note in; what is none, or is not written as one, is passed over: a slip of the pen must not end the work.
+    /// Takes a note or an edit in; anything else is passed over, and so is what cannot be read.
     pub(super) fn take_note(&mut self, received: Received) {
-        if let Received::Signal { name, payload, .. } = received
-            && name == Note::SIGNAL
+        let Received::Signal { name, payload, from } = received else { return };
+        if name == Edited::SIGNAL {
+            self.take_edit(from.as_ref(), &payload);
+        }
+        if name == Note::SIGNAL
             && let Ok(note) = payload.read::<Note>()
         {
             self.feedback.guidance.push(note.into_text());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::backlog::Feature;
+use crate::backlog::{Check, Feature};
 use crate::contracts::ProjectRef;
 use crate::settings::Settings;
 
@@ -19,8 +19,11 @@ pub struct Brief {
     pub settings: Settings,
     /// The feature list, relative to the root.
     pub list_file: String,
-    /// Whether somebody says that it passes already: then the gates are asked before an agent is.
+    /// Whether it is said to pass already: then its gates run on the target before anything else is done.
     pub claimed: bool,
+    /// Whether an earlier feature had this id: what that one left on the branch is put aside first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub anew: bool,
 }
 
 /// What a run of a feature publishes while it runs.
@@ -59,6 +62,10 @@ pub enum FeatureOutcome {
         progress: FeatureProgress,
         /// The files that it changed.
         files: Vec<String>,
+        /// The checks that passed: the gates of the project, then the feature's own.
+        checks: Vec<Check>,
+        /// Whether the target passed as it was, and nothing landed.
+        claim: bool,
     },
     /// It needs a person.
     Blocked {

@@ -1,10 +1,13 @@
-//! Merging one at a time: the project gives the turn, so that merges are serial by construction.
+//! Merging one at a time: the project gives the turn, and with it an integration work tree.
+//!
+//! The turn saves work; it is not what keeps the target safe. A run never shares its integration work tree, and landing is
+//! a compare-and-swap of the tip, so a second run that has a turn does no harm (see `project::queue`).
 
 use longhaul_engine::{Context, ContextExt, FailureKind, Received, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId};
-use crate::contracts::{Land, Landed, Sealed};
+use crate::contracts::{Land, Landed};
 
 use super::Work;
 
@@ -22,6 +25,8 @@ pub struct Ready {
 pub struct Turn {
     /// The checks of finished features that it could have broken.
     pub regression: Vec<Check>,
+    /// The integration work tree that is this run's alone until it gives the turn back or ends.
+    pub tree: u32,
 }
 
 impl Ready {
@@ -36,13 +41,16 @@ impl Turn {
     pub const GIVEN_BACK: &'static str = "turn_back";
 }
 
-/// Asks for the turn and waits for it.
-pub(super) async fn take(context: &mut dyn Context, work: &mut Work, sealed: &Sealed) -> Result<Turn, Stop> {
-    let ready = Ready { feature: work.id(), files: sealed.files.clone() };
-    context.signal(project(work)?, Ready::SIGNAL, &ready).await?;
+/// Asks for the turn and waits for it. Only the project gives it.
+pub(super) async fn take(context: &mut dyn Context, work: &mut Work, files: &[String]) -> Result<Turn, Stop> {
+    let project = project(work)?;
+    let ready = Ready { feature: work.id(), files: files.to_vec() };
+    context.signal(project.clone(), Ready::SIGNAL, &ready).await?;
     loop {
         match context.receive(None).await? {
-            Some(Received::Signal { name, payload, .. }) if name == Turn::GIVEN => {
+            Some(Received::Signal { name, payload, from })
+                if name == Turn::GIVEN && from.as_ref() == Some(&project) =>
+            {
                 return Ok(payload.read()?);
             }
             Some(received) => work.take_note(received),
@@ -74,7 +82,7 @@ pub(super) async fn land(
     }
 }
 
-fn project(work: &Work) -> Result<RunId, Stop> {
+pub(super) fn project(work: &Work) -> Result<RunId, Stop> {
     RunId::new(work.brief.project.id.clone())
         .map_err(|error| Stop::Failed(longhaul_engine::Failure::terminal(error.to_string())))
 }

@@ -98,7 +98,11 @@ impl Work {
     }
 
     pub(super) fn gates(&self, commit: &str) -> ChecksInput {
-        self.checks(&self.worktree, commit, self.own_checks())
+        self.gates_in(&self.worktree, commit)
+    }
+
+    pub(super) fn gates_in(&self, worktree: &str, commit: &str) -> ChecksInput {
+        self.checks(worktree, commit, self.own_checks())
     }
 
     /// The gates on the merged result: the feature's own, and those of finished features that it could have broken.
@@ -132,6 +136,11 @@ impl Work {
             SessionEnding::ContextFull => "to be continued".to_owned(),
             SessionEnding::Failed { reason } => reason.clone(),
         };
+        self.seal_as(&format!("session {}, {ended}", self.progress.sessions))
+    }
+
+    /// A seal whose subject says what is sealed.
+    pub(super) fn seal_as(&self, what: &str) -> SealInput {
         SealInput {
             project: self.project(),
             target: self.target(),
@@ -139,11 +148,11 @@ impl Work {
             worktree: self.worktree.clone(),
             protected: self.brief.settings.protected(),
             list_file: self.brief.list_file.clone(),
-            subject: format!("{}: session {}, {ended}", self.brief.feature.id, self.progress.sessions),
+            subject: format!("{}: {what}", self.brief.feature.id),
         }
     }
 
-    pub(super) fn merge(&self, commit: &str, at: DateTime<Utc>) -> MergeInput {
+    pub(super) fn merge(&self, commit: &str, at: DateTime<Utc>, turn: &Turn) -> MergeInput {
         let feature = &self.brief.feature;
         MergeInput {
             project: self.project(),
@@ -155,6 +164,7 @@ impl Work {
             subject: feature.name.clone(),
             body: feature.description.clone(),
             at: at.to_rfc3339_opts(SecondsFormat::Secs, true),
+            tree: turn.tree,
         }
     }
 
@@ -179,6 +189,11 @@ impl Work {
             self.reason = SessionReason::Repair;
             self.feedback.problem = Some(Problem::CheckFailed { evidence: failed.clone(), merged_with: None });
         }
+    }
+
+    /// Work that an earlier run left.
+    pub(super) fn take_found(&mut self, sealed: &Sealed) {
+        self.files.clone_from(&sealed.files);
     }
 
     pub(super) fn take_session(&mut self, session: &SessionReport, sealed: &Sealed) {
@@ -257,7 +272,15 @@ impl Work {
     }
 
     pub(super) fn passed(&self, commit: String, waits_on_next: Option<String>) -> FeatureOutcome {
-        let files = self.files.clone();
-        FeatureOutcome::Passed { commit, waits_on_next, progress: self.progress.clone(), files }
+        self.passed_by(commit, waits_on_next, false)
+    }
+
+    pub(super) fn passed_as_claimed(&self, commit: String, waits_on_next: Option<String>) -> FeatureOutcome {
+        self.passed_by(commit, waits_on_next, true)
+    }
+
+    fn passed_by(&self, commit: String, waits_on_next: Option<String>, claim: bool) -> FeatureOutcome {
+        let (progress, files, checks) = (self.progress.clone(), self.files.clone(), self.own_checks());
+        FeatureOutcome::Passed { commit, waits_on_next, progress, files, checks, claim }
     }
 }

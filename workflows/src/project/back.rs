@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{FeatureId, FeatureState};
 
 use super::memory::Memory;
+use super::runs::Current;
 
 /// The signal `fork`: a feature was given a new run that goes on from an earlier step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,14 +51,18 @@ impl Unblock {
 }
 
 impl Memory {
-    /// A feature has a run that began without us: it is in progress, and what was built on it is asked again.
+    /// A feature has a run that began without us: it is in progress, and what was built on it is asked again. The run of a
+    /// feature that is not in the list ends.
     pub(super) fn take_fork(&mut self, forked: &Forked) {
         let id = &forked.feature;
-        if self.backlog.state(id).is_none() {
-            return;
+        self.current.insert(id.clone(), Current { number: forked.run, ending: false });
+        self.queue.leave(id);
+        if let Some(gone) = self.gone.get_mut(id) {
+            gone.record.runs = gone.record.runs.max(forked.run);
         }
-        self.leave_lane(id);
-        self.stopping.remove(id);
+        if self.backlog.state(id).is_none() {
+            return self.end_run(id, "the feature is not in the list");
+        }
         let record = self.record(id);
         record.runs = record.runs.max(forked.run);
         // They are counted again with those of the new run.

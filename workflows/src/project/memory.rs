@@ -1,18 +1,22 @@
 //! What a project remembers from one message to the next, and across segments of its history.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_engine::{Failure, Request, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
-use crate::backlog::{Backlog, Feature, FeatureId, FeatureState, FeatureStatus};
+use crate::backlog::{Backlog, Feature, FeatureId, FeatureState};
 use crate::batch::Overrides;
-use crate::contracts::{LoadedBacklog, ProjectRef};
-use crate::feature::{Ready, Turn};
+use crate::contracts::ProjectRef;
+use crate::feature::{Edited, Turn};
 use crate::settings::Settings;
 
+use super::list::Gone;
+use super::order::Skipped;
+use super::queue::MergeQueue;
 use super::regression;
 use super::rollback::Rollback;
+use super::runs::Current;
 use super::view::ProjectView;
 
 /// Input of the project workflow: the project, and what it remembered when it went on as new.
@@ -32,14 +36,16 @@ pub struct Remembered {
     pub(super) list_file: String,
     pub(super) features: Vec<Feature>,
     pub(super) records: BTreeMap<FeatureId, Record>,
-    lane: Option<FeatureId>,
-    waiting: VecDeque<Ready>,
+    /// Features that were in the list once.
+    gone: BTreeMap<FeatureId, Gone>,
+    current: BTreeMap<FeatureId, Current>,
+    queue: MergeQueue,
+    held: BTreeSet<RunId>,
     pub(super) waits_on_next: Option<String>,
     pub(super) synced: String,
+    failed_syncs: u32,
     problem: Option<String>,
     pub(super) halted: Option<Request>,
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    stopping: BTreeSet<FeatureId>,
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     overrides: Overrides,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -53,7 +59,7 @@ pub struct Remembered {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) state: FeatureState,
-    /// How many runs it has had.
+    /// The number of its last run; also of those that its id had when it was another feature.
     pub(super) runs: u32,
     /// Sessions in all of them.
     pub(super) sessions: u32,
@@ -61,11 +67,24 @@ pub(super) struct Record {
     pub(super) commit: Option<String>,
     /// The files that its work changed.
     pub(super) files: Vec<String>,
-    /// Somebody says that it passes; the gates have not been asked.
+    /// It is said to pass; its gates have not run on the target.
     pub(super) claimed: bool,
+    /// It passed as claimed: nothing of it landed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) by_claim: bool,
+    /// The number of its first run, if another feature had its id before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) anew: Option<u32>,
     /// It passed, and then a feature that it depends on was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invalidated: Option<FeatureId>,
+}
+
+/// What a run is told.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Outgoing {
+    Cancel(RunId, Request),
+    Edited(RunId, Box<Edited>),
 }
 
 /// The memory of a project, ready to decide.
@@ -76,14 +95,19 @@ pub(super) struct Memory {
     pub(super) list_file: String,
     pub(super) backlog: Backlog,
     pub(super) records: BTreeMap<FeatureId, Record>,
-    lane: Option<FeatureId>,
-    waiting: VecDeque<Ready>,
+    /// Features that were in the list once.
+    pub(super) gone: BTreeMap<FeatureId, Gone>,
+    /// The runs that have not ended, at most one for each feature.
+    pub(super) current: BTreeMap<FeatureId, Current>,
+    pub(super) queue: MergeQueue,
+    /// Runs that do not go on by themselves, as far as is known: paused, parked or stuck.
+    pub(super) held: BTreeSet<RunId>,
     pub(super) waits_on_next: Option<String>,
     pub(super) synced: String,
+    /// How often in a row the list could not be read for a reason that may pass.
+    pub(super) failed_syncs: u32,
     pub(super) problem: Option<String>,
     pub(super) halted: Option<Request>,
-    /// Features that were worked on when the project was halted: their runs end, however soon the project goes on.
-    pub(super) stopping: BTreeSet<FeatureId>,
     /// What a batch set.
     pub(super) overrides: Overrides,
     /// What a batch calls the runs that it has started.
@@ -92,6 +116,10 @@ pub(super) struct Memory {
     pub(super) followed: bool,
     /// What is to be done as soon as nothing is under way.
     pub(super) rollback: Option<Rollback>,
+    /// What other runs are to be told next.
+    pub(super) outbox: Vec<Outgoing>,
+    /// A signal that was not followed and is not published yet.
+    pub(super) skipped: Option<Skipped>,
     /// Features whose state is not published yet.
     pub(super) changed: BTreeSet<FeatureId>,
     /// What was published last in this segment.
@@ -112,17 +140,21 @@ impl Memory {
             list_file: remembered.list_file,
             backlog,
             records: remembered.records,
-            lane: remembered.lane,
-            waiting: remembered.waiting,
+            gone: remembered.gone,
+            current: remembered.current,
+            queue: remembered.queue,
+            held: remembered.held,
             waits_on_next: remembered.waits_on_next,
             synced: remembered.synced,
+            failed_syncs: remembered.failed_syncs,
             problem: remembered.problem,
             halted: remembered.halted,
-            stopping: remembered.stopping,
             overrides: remembered.overrides,
             labels: remembered.labels,
             followed: remembered.followed,
             rollback: remembered.rollback,
+            outbox: Vec::new(),
+            skipped: None,
             changed: BTreeSet::new(),
             published: None,
         })
@@ -136,13 +168,15 @@ impl Memory {
             list_file: self.list_file,
             features,
             records: self.records,
-            lane: self.lane,
-            waiting: self.waiting,
+            gone: self.gone,
+            current: self.current,
+            queue: self.queue,
+            held: self.held,
             waits_on_next: self.waits_on_next,
             synced: self.synced,
+            failed_syncs: self.failed_syncs,
             problem: self.problem,
             halted: self.halted,
-            stopping: self.stopping,
             overrides: self.overrides,
             labels: self.labels,
             followed: self.followed,
@@ -155,113 +189,32 @@ impl Memory {
         self.backlog.counts().total()
     }
 
-    /// Takes a list over as it is now; says what is wrong with it.
-    pub(super) fn take_backlog(&mut self, loaded: LoadedBacklog) -> Result<(), String> {
-        let is_first = self.synced.is_empty();
-        let settings = self.overrides.apply(loaded.settings)?;
-        let changes = self.backlog.update(loaded.features).map_err(|error| error.to_string())?;
-        self.settings = settings;
-        self.list_file = loaded.list_file;
-        if is_first || self.settings.project.target.is_some() {
-            self.target = loaded.target;
-        }
-        for feature in changes.added {
-            self.take_claim(&feature);
-        }
-        for (feature, fields) in changes.edited {
-            // What was asked for has changed: an answer to the old question is only a claim.
-            if fields.iter().any(|field| !matches!(*field, "priority" | "depends_on")) {
-                self.ask_again(&feature);
-            }
-        }
-        for (feature, _) in changes.removed {
-            self.records.remove(&feature);
-            self.changed.insert(feature);
-        }
-        Ok(())
-    }
-
-    /// What the list says of a new feature: a claim at most.
-    fn take_claim(&mut self, id: &FeatureId) {
-        let Some(feature) = self.backlog.feature(id) else {
-            return;
-        };
-        let claimed = feature.passes || feature.status == FeatureStatus::Completed;
-        let blocked = feature.status == FeatureStatus::Blocked;
-        if claimed {
-            self.record(id).claimed = true;
-        } else if blocked {
-            self.block(id, "the list says so; `longhaul feature unblock` to try it".into());
-        }
-    }
-
-    fn ask_again(&mut self, id: &FeatureId) {
-        match self.backlog.state(id) {
-            Some(FeatureState::Passed) => {
-                self.record(id).claimed = true;
-                self.set(id, FeatureState::Pending);
-            }
-            Some(FeatureState::Blocked(_)) => self.set(id, FeatureState::Pending),
-            _ => {}
-        }
-    }
-
-    /// The next feature to start a run for, if the limits allow one.
-    pub(super) fn next_to_start(&mut self) -> Option<FeatureId> {
-        let full = self.backlog.counts().in_progress >= self.settings.project.parallel.max(1) as usize;
-        if full || self.halted.is_some() || self.rollback.is_some() {
-            return None;
-        }
-        loop {
-            let next = self.backlog.peek()?.clone();
-            let has_checks = self.backlog.feature(&next).is_some_and(|feature| !feature.checks.is_empty());
-            if has_checks || !self.settings.gates.is_empty() {
-                return Some(next);
-            }
-            self.block(&next, NO_CHECK.into());
-        }
-    }
-
-    /// Marks a feature as begun; the id of its new run.
-    pub(super) fn begin(&mut self, id: &FeatureId) -> Result<RunId, Stop> {
-        self.stopping.remove(id);
-        self.record(id).runs += 1;
-        self.set(id, FeatureState::InProgress);
-        self.run_of(id).ok_or_else(|| refused("its run has no valid id"))
-    }
-
-    pub(super) fn run_of(&self, id: &FeatureId) -> Option<RunId> {
-        let runs = self.records.get(id).map(|record| record.runs).filter(|runs| *runs > 0)?;
-        RunId::new(format!("{}/{id}/{runs}", self.project.id)).ok()
-    }
-
-    /// The feature whose run this is now.
-    pub(super) fn feature_of(&self, run: &RunId) -> Option<FeatureId> {
-        let rest = run.as_str().strip_prefix(self.project.id.as_str())?.strip_prefix('/')?;
-        let (feature, _) = rest.rsplit_once('/')?;
-        let feature = FeatureId::new(feature).ok()?;
-        (self.run_of(&feature).as_ref() == Some(run)).then_some(feature)
+    /// Whether the list was read once: before that no feature can be worked on, and there is no target.
+    pub(super) fn is_synced(&self) -> bool {
+        !self.target.is_empty()
     }
 
     pub(super) fn is_claimed(&self, id: &FeatureId) -> bool {
         self.records.get(id).is_some_and(|record| record.claimed)
     }
 
-    pub(super) fn pass(&mut self, id: &FeatureId, commit: String, files: Vec<String>, sessions: u32) {
-        self.note_sessions(id, sessions);
-        let record = self.record(id);
-        record.commit = Some(commit);
-        record.claimed = false;
-        record.invalidated = None;
-        if !files.is_empty() {
-            record.files = files;
-        }
-        self.followed = false;
-        self.set(id, FeatureState::Passed);
+    /// Whether the next run of a feature is the first one, and another feature had its id before.
+    pub(super) fn is_anew(&self, id: &FeatureId) -> bool {
+        self.records.get(id).is_some_and(|record| record.anew == Some(record.runs + 1))
     }
 
     pub(super) fn block(&mut self, id: &FeatureId, reason: String) {
         self.set(id, FeatureState::Blocked(reason));
+    }
+
+    /// Blocks a feature because a person wants that. Its run ends, and what has passed already is a claim when it is
+    /// unblocked.
+    pub(super) fn block_on_request(&mut self, id: &FeatureId, reason: String) {
+        if self.backlog.state(id) == Some(&FeatureState::Passed) {
+            self.record(id).claimed = true;
+        }
+        self.end_run(id, &format!("the feature was blocked: {reason}"));
+        self.block(id, reason);
     }
 
     pub(super) fn unblock(&mut self, id: &FeatureId) {
@@ -270,17 +223,14 @@ impl Memory {
         }
     }
 
-    /// Starts no further feature; the runs of those that are worked on are cancelled by whoever asks for this.
+    /// Starts no further feature, and ends the runs of those that are worked on.
     pub(super) fn halt(&mut self, request: Request) {
+        let why = if request.why.is_empty() { "the project was halted" } else { &request.why };
+        let at_work: Vec<FeatureId> = self.current.keys().cloned().collect();
+        for id in &at_work {
+            self.end_run(id, why);
+        }
         self.halted = Some(request);
-        let states = self.backlog.iter();
-        let in_progress = states.filter(|(_, state)| **state == FeatureState::InProgress);
-        self.stopping = in_progress.map(|(feature, _)| feature.id.clone()).collect();
-    }
-
-    /// Whether a run that was cancelled ended because the project was halted.
-    pub(super) fn was_halted(&mut self, id: &FeatureId) -> bool {
-        self.stopping.remove(id)
     }
 
     pub(super) fn put_back(&mut self, id: &FeatureId) {
@@ -292,46 +242,30 @@ impl Memory {
         self.record(id).sessions += sessions;
     }
 
-    /// Puts a feature into the queue of those that want to merge.
-    pub(super) fn queue(&mut self, ready: Ready) {
-        self.waiting.push_back(ready);
-    }
-
-    pub(super) fn give_back(&mut self, id: &FeatureId) {
-        if self.lane.as_ref() == Some(id) {
-            self.lane = None;
-        }
-    }
-
-    /// A run that is over neither merges nor waits to.
-    pub(super) fn leave_lane(&mut self, id: &FeatureId) {
-        self.give_back(id);
-        self.waiting.retain(|ready| ready.feature != *id);
-    }
-
-    /// Whose turn it is to merge, if nobody has it.
+    /// The next run that merges, and its turn.
     pub(super) fn next_turn(&mut self) -> Option<(RunId, Turn)> {
-        if self.lane.is_some() {
-            return None;
-        }
-        let ready = self.waiting.pop_front()?;
+        let held: BTreeSet<FeatureId> = self.held.iter().filter_map(|run| self.feature_of(run)).collect();
+        let (ready, tree) = self.queue.next(|id| held.contains(id))?;
         let run = self.run_of(&ready.feature)?;
-        let regression = regression::checks(self, &ready);
-        self.lane = Some(ready.feature);
-        Some((run, Turn { regression }))
+        Some((run, Turn { regression: regression::checks(self, &ready), tree }))
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.backlog.counts().in_progress == 0 && (self.halted.is_some() || self.backlog.is_settled())
+        let has_runs = !self.current.is_empty() || self.failed_syncs > 0;
+        !has_runs && (self.halted.is_some() || self.backlog.is_settled())
     }
 
+    /// What is known of a feature, be it in the list or not.
     pub(super) fn record(&mut self, id: &FeatureId) -> &mut Record {
         self.changed.insert(id.clone());
-        self.records.entry(id.clone()).or_default()
+        match self.gone.get_mut(id) {
+            Some(gone) => &mut gone.record,
+            None => self.records.entry(id.clone()).or_default(),
+        }
     }
 
     pub(super) fn set(&mut self, id: &FeatureId, state: FeatureState) {
-        if restore(&mut self.backlog, id, &state).is_ok() {
+        if self.gone.contains_key(id) || restore(&mut self.backlog, id, &state).is_ok() {
             self.record(id).state = state;
         }
     }
@@ -350,7 +284,7 @@ fn restore(backlog: &mut Backlog, id: &FeatureId, state: &FeatureState) -> Resul
     }
 }
 
-fn refused(error: impl std::fmt::Display) -> Stop {
+pub(super) fn refused(error: impl std::fmt::Display) -> Stop {
     Stop::Failed(Failure::terminal(error.to_string()))
 }
 
@@ -362,13 +296,15 @@ impl Remembered {
             list_file: String::new(),
             features: Vec::new(),
             records: BTreeMap::new(),
-            lane: None,
-            waiting: VecDeque::new(),
+            gone: BTreeMap::new(),
+            current: BTreeMap::new(),
+            queue: MergeQueue::default(),
+            held: BTreeSet::new(),
             waits_on_next: None,
             synced: String::new(),
+            failed_syncs: 0,
             problem: None,
             halted: None,
-            stopping: BTreeSet::new(),
             overrides: Overrides::default(),
             labels: BTreeMap::new(),
             followed: false,

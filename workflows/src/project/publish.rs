@@ -5,6 +5,7 @@ use longhaul_engine::{Context, ContextExt, Payload, Stop};
 use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 
 use super::memory::Memory;
+use super::order::Skipped;
 use super::view::{BacklogView, FeatureView, Phase, ProjectView};
 
 impl Memory {
@@ -13,6 +14,9 @@ impl Memory {
         for feature in std::mem::take(&mut self.changed) {
             let value = self.feature_view(&feature).map_or_else(Payload::null, |view| Payload::of(&view));
             context.publish(&FeatureView::key(&feature), value).await?;
+        }
+        if let Some(skipped) = self.skipped.take() {
+            context.set(Skipped::KEY, &skipped).await?;
         }
         let view = self.view();
         if self.published.as_ref() != Some(&view) {

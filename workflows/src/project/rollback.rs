@@ -48,7 +48,7 @@ impl Memory {
 
     /// Rolls back, if that was asked and no feature is under way any more.
     pub(super) async fn roll_back(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
-        if self.backlog.counts().in_progress > 0 {
+        if !self.current.is_empty() {
             return Ok(());
         }
         let Some(asked) = self.rollback.take() else { return Ok(()) };
@@ -67,9 +67,12 @@ impl Memory {
     }
 
     fn way_back(&self, to: &str, at: String) -> RollBackInput {
-        let landed = self.records.iter().filter_map(|(id, record)| Some((id.clone(), record.commit.clone()?)));
-        let pending = self.backlog.iter().filter(|(_, state)| **state != FeatureState::Passed);
-        let open = pending.filter_map(|(feature, _)| Some((feature.id.clone(), self.run_of(&feature.id)?)));
+        // A feature that is not in the list now can come back, and its branch with it.
+        let gone = self.gone.iter().map(|(id, gone)| (id, &gone.record));
+        let records = || self.records.iter().chain(gone.clone());
+        let landed = records().filter_map(|(id, record)| Some((id.clone(), record.commit.clone()?)));
+        let pending = records().filter(|(_, record)| record.state != FeatureState::Passed && record.runs > 0);
+        let open = pending.filter_map(|(id, record)| Some((id.clone(), self.run(id, record.runs)?)));
         RollBackInput {
             project: self.project.clone(),
             target: self.target.clone(),
@@ -85,11 +88,12 @@ impl Memory {
     fn undo(&mut self, undone: &[FeatureId]) {
         self.waits_on_next = None;
         for id in undone {
-            let was_blocked = matches!(self.backlog.state(id), Some(FeatureState::Blocked(_)));
             let record = self.record(id);
+            let was_blocked = matches!(record.state, FeatureState::Blocked(_));
             record.commit = None;
             record.files = Vec::new();
-            record.claimed = false;
+            // Nothing of it landed, so nothing of it is undone.
+            record.claimed = std::mem::take(&mut record.by_claim);
             record.invalidated = None;
             if !was_blocked {
                 self.set(id, FeatureState::Pending);

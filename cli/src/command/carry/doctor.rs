@@ -5,6 +5,7 @@ mod finding;
 mod machine;
 mod project;
 mod repository;
+mod runs;
 mod trees;
 
 use std::path::Path;
@@ -33,6 +34,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
     findings.extend(data::directory(data_dir, arguments.fix));
     findings.extend(data::owner(data_dir, arguments.fix).await);
     findings.extend(trees::look(data_dir, arguments.fix).await);
+    findings.extend(runs::look(data_dir).await);
     if arguments.dir.join(".git").exists() {
         findings.extend(repository::look(&arguments.dir, arguments.fix).await);
     }

@@ -16,12 +16,12 @@ use crate::status::StatusDocument;
 pub(super) const LOOK: Duration = Duration::from_millis(200);
 
 /// Has the projects run.
-pub(super) async fn begin(access: &Access, projects: &[Project]) -> Result<Vec<Watched>> {
+pub(super) async fn begin(access: &Access, projects: &[Project], take_over: bool) -> Result<Vec<Watched>> {
     let mut watched = Vec::new();
     for project in projects {
         differs::say(access, project).await;
-        match ask(access, Ask::Begin { project: project.reference() }).await? {
-            Answer::Begun { sync } => watched.push(Watched::new(project.id.clone(), sync)),
+        match ask(access, Ask::Begin { project: project.reference(), take_over }).await? {
+            Answer::Begun => watched.push(Watched::new(project.id.clone())),
             _ => return Err(unasked()),
         }
     }
@@ -98,7 +98,7 @@ impl<'a> Others<'a> {
     pub(in crate::command) async fn are_settled(&mut self, ours: &[Watched]) -> Result<bool> {
         for run in self.desk.engaged() {
             if ours.iter().chain(&self.watched).all(|known| known.id != run) {
-                self.watched.push(Watched::new(run, String::new()));
+                self.watched.push(Watched::new(run));
             }
         }
         let mut all_settled = !self.desk.has_open_batch();

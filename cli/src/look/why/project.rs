@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_engine::{MessageBody, Request, RunId, Status, StoreError};
 use longhaul_workflows::backlog::FeatureStatus;
-use longhaul_workflows::project::{FeatureView, Phase, ProjectView, signal};
+use longhaul_workflows::project::{FeatureView, Phase, ProjectView, Skipped, signal};
 
 use super::super::lane::Lane;
 use super::super::{View, published};
@@ -26,6 +26,11 @@ impl View<'_> {
         if let Some(problem) = &view.problem {
             let text = format!("The list or the settings are wrong; those before are in force: {problem}");
             reasons.push(Reason::of(Kind::List, text));
+        }
+        if let Some(Skipped { signal, from, reason }) = published::<Skipped>(&values, Skipped::KEY) {
+            let from = from.map(|run| format!(" from {run}")).unwrap_or_default();
+            reasons
+                .push(Reason::of(Kind::Skipped, format!("It did not follow the signal `{signal}`{from}: {reason}.")));
         }
         if let Some(reason) = &view.waits_on_next {
             let text = format!("Finished work waits on longhaul/next: {reason}");

@@ -14,8 +14,8 @@ use super::outcome::over;
 use super::{Kind, Reason, WhyDocument};
 use crate::pending::{Pause, Pending};
 
-/// The step in which a feature waits for its turn.
-const WAITING_TO_MERGE: &str = "waiting to merge";
+/// The steps in which a feature waits for its turn.
+const WAITING_FOR_TURN: [&str; 2] = ["waiting to merge", "waiting to check the target"];
 
 impl View<'_> {
     pub(in super::super) async fn why_run(&self, run: &RunId) -> Result<WhyDocument, StoreError> {
@@ -98,7 +98,7 @@ impl View<'_> {
         let is_feature = line.workflow == FeatureWorkflow::NAME;
         let step = facts.step.as_deref().unwrap_or_default();
         match &facts.waits {
-            Some(Waits::Message { .. }) if is_feature && step == WAITING_TO_MERGE => self.turn(line).await,
+            Some(Waits::Message { .. }) if is_feature && WAITING_FOR_TURN.contains(&step) => self.turn(line).await,
             Some(Waits::Message { .. }) if is_feature && step == FeatureProgress::AWAITS_APPROVAL => {
                 let text = "Its checks passed; a person has to agree before it is merged.".to_owned();
                 let remedy = format!("`longhaul approve {0}` or `longhaul deny {0} --why …`", line.run);
@@ -133,14 +133,17 @@ impl View<'_> {
         };
         let before: Vec<String> =
             lane.waiting.iter().take_while(|id| Some(*id) != line.feature.as_ref()).cloned().collect();
-        let holder = match &lane.holder {
-            Some(holder) if Some(holder) == line.feature.as_ref() => "it has just been given".to_owned(),
-            Some(holder) => format!("{holder} has it"),
-            None => "nobody has it".to_owned(),
+        let holder = match &lane.holders[..] {
+            holders if holders.iter().any(|holder| Some(holder) == line.feature.as_ref()) => {
+                "it has just been given".to_owned()
+            }
+            [] => "nobody has it".to_owned(),
+            [holder] => format!("{holder} has it"),
+            holders => format!("{} have it", holders.join(", ")),
         };
         let queue = if before.is_empty() { String::new() } else { format!("; before it: {}", before.join(", ")) };
         let reason = Reason::of(Kind::Turn, format!("It waits for its turn to merge: {holder}{queue}."));
-        Ok(reason.with_features(lane.holder.into_iter().chain(before).collect()))
+        Ok(reason.with_features(lane.holders.into_iter().chain(before).collect()))
     }
 
     /// A session that has not begun waits for a place among the agents: those that have one.

@@ -101,6 +101,7 @@ mod tests {
             settings: Settings::default(),
             list_file: "feature_list.json".into(),
             claimed: false,
+            anew: false,
         }
     }
 

@@ -104,7 +104,7 @@ fn an_edit_keeps_the_states() {
     backlog.mark_started_before(&id("d")).unwrap();
     let changes = backlog.update(features("e!7\nd\nb: a e\na!1")).unwrap();
     let edited = vec![(id("b"), vec!["depends_on"]), (id("a"), vec!["priority"])];
-    let removed = vec![(id("c"), FeatureState::InProgress)];
+    let removed = vec![(features("c").remove(0), FeatureState::InProgress)];
     assert_eq!(changes, Changes { added: vec![id("e")], edited, removed });
     assert_eq!(workable(&backlog), "d e");
     assert_eq!(backlog.waiting_for(&id("b")), [id("e")]);

@@ -13,8 +13,8 @@ pub struct Changes {
     pub added: Vec<FeatureId>,
     /// Features that stayed, with the names of the fields that were edited.
     pub edited: Vec<(FeatureId, Vec<&'static str>)>,
-    /// Features that are gone, with the state that each had: one in progress should be stopped.
-    pub removed: Vec<(FeatureId, FeatureState)>,
+    /// Features that are gone, as the list had them last, with the state of each: one in progress should be stopped.
+    pub removed: Vec<(Feature, FeatureState)>,
 }
 
 impl Changes {
@@ -45,7 +45,7 @@ impl Backlog {
         }
         let kept: HashSet<&FeatureId> = entries.iter().map(|(feature, ..)| &feature.id).collect();
         let gone = self.iter().filter(|(feature, _)| !kept.contains(&feature.id));
-        changes.removed = gone.map(|(feature, state)| (feature.id.clone(), state.clone())).collect();
+        changes.removed = gone.map(|(feature, state)| (feature.clone(), state.clone())).collect();
         *self = build::build(entries)?;
         Ok(changes)
     }

@@ -1,0 +1,21 @@
+//! Runs that cannot go on: the program does not decide as their histories say, or a record cannot be read.
+
+use std::path::Path;
+
+use super::Finding;
+use crate::owner::{Access, Answer, Ask};
+
+pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
+    let stuck = match Access::reach(data_dir).await {
+        Ok(Some(access)) => access.ask(Ask::Stuck).await,
+        // That there is no log, or that it cannot be opened, is reported elsewhere.
+        Ok(None) | Err(_) => return Vec::new(),
+    };
+    let Ok(Answer::Stuck { runs }) = stuck else { return Vec::new() };
+    let finding = |run: crate::status::StuckRun| {
+        let advice =
+            format!("`longhaul history {0}` shows what was recorded; `longhaul terminate {0}` ends it", run.run);
+        Finding::problem("run", format!("{} cannot go on: {}", run.run, run.reason), advice)
+    };
+    runs.into_iter().map(finding).collect()
+}

@@ -1,0 +1,8 @@
+//! The workflow of a project under edits, pauses and messages that come at the wrong moment.
+
+mod claims;
+mod edits;
+mod merging;
+mod messages;
+mod real;
+mod world;

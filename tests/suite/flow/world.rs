@@ -1,0 +1,402 @@
+//! A world without a disk, a git or an agent, in which a commit is the set of words that its files hold. A check is
+//! `has WORD`, `true` or `false`; a session adds the words that its feature asks for. Every activity can be held.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use longhaul_engine::{
+    Activity, Attempt, Engine, EventStore, Failure, Handler, Handlers, MessageBody, NewRun, Options, Payload, Request,
+    RunId,
+};
+use longhaul_storage::MemoryStore;
+use longhaul_tests::clock::HeldClock;
+use longhaul_tests::history::{Histories, workflows};
+use longhaul_tests::script::{engine_with, id, until};
+use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
+use longhaul_workflows::contracts::{
+    CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Follow, FollowInput, Land, LandInput,
+    Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree,
+    ProjectRef, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput, SessionReport,
+    SetupInput, SetupReport, TipInput, TipTree, Worktree,
+};
+use longhaul_workflows::project::{FeatureView, ProjectInput, ProjectView, ProjectWorkflow, signal};
+use longhaul_workflows::settings::{Limits, Settings};
+use tokio::sync::watch;
+
+pub(super) const PROJECT: &str = "p";
+
+/// What is there.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) list: Vec<Feature>,
+    pub(super) gates: Vec<Check>,
+    pub(super) parallel: u32,
+    /// What reading the list fails with, the next one first.
+    pub(super) unreadable: VecDeque<Failure>,
+    /// The words of each commit.
+    commits: BTreeMap<String, BTreeSet<String>>,
+    pub(super) target: String,
+    /// The commits of the features' branches.
+    pub(super) branches: BTreeMap<String, String>,
+    /// The commit in each integration work tree.
+    trees: BTreeMap<String, String>,
+    /// The runs of the sessions that were begun, and of those that go on.
+    pub(super) sessions: Vec<String>,
+    at_work: BTreeMap<String, String>,
+    /// The features that landed.
+    pub(super) landed: Vec<String>,
+    /// What must not happen.
+    pub(super) wrongs: Vec<String>,
+}
+
+impl State {
+    fn commit(&mut self, words: BTreeSet<String>) -> String {
+        let name = format!("c{}", self.commits.len());
+        self.commits.insert(name.clone(), words);
+        name
+    }
+
+    pub(super) fn words(&self, commit: &str) -> BTreeSet<String> {
+        self.commits.get(commit).cloned().unwrap_or_default()
+    }
+
+    /// A branch of a feature on which words are that the target does not have.
+    pub(super) fn branch(&mut self, feature: &str, words: &[&str]) {
+        let mut all = self.words(&self.target);
+        all.extend(words.iter().map(ToString::to_string));
+        let commit = self.commit(all);
+        self.branches.insert(feature.into(), commit);
+    }
+}
+
+/// Clones are the same world.
+#[derive(Clone)]
+pub(super) struct World {
+    state: Arc<Mutex<State>>,
+    /// What is held, as `activity feature`; those with `!` do not end when they are cancelled.
+    held: Arc<watch::Sender<BTreeSet<String>>>,
+    /// What has begun, as `activity feature`.
+    begun: Arc<Mutex<Vec<String>>>,
+    pub(super) clock: HeldClock,
+    pub(super) memory: MemoryStore,
+}
+
+/// A handler that may be held.
+struct Does<A, N, F>(World, N, F, PhantomData<fn() -> A>);
+
+#[async_trait]
+impl<A: Activity, N, F> Handler<A> for Does<A, N, F>
+where
+    N: Fn(&A::Input) -> String + Send + Sync + 'static,
+    F: Fn(&mut State, &A::Input, &RunId) -> Result<A::Output, Failure> + Send + Sync + 'static,
+    A::Input: 'static,
+    A::Output: 'static,
+{
+    async fn perform(&self, input: A::Input, attempt: &Attempt) -> Result<A::Output, Failure> {
+        self.0.wait(A::NAME, &(self.1)(&input), attempt).await?;
+        (self.2)(&mut self.0.state(), &input, &attempt.run)
+    }
+}
+
+/// A session marks when it begins and when it ends.
+struct Sessions(World);
+
+#[async_trait]
+impl Handler<RunSession> for Sessions {
+    async fn perform(&self, input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
+        let feature = input.feature.id.to_string();
+        {
+            let mut state = self.0.state();
+            state.sessions.push(attempt.run.to_string());
+            if let Some(other) = state.at_work.insert(feature.clone(), attempt.run.to_string()) {
+                state.wrongs.push(format!("{} began a session while {other} was at work", attempt.run));
+            }
+        }
+        let waited = self.0.wait(RunSession::NAME, &feature, attempt).await;
+        let mut state = self.0.state();
+        state.at_work.remove(&feature);
+        waited?;
+        let head = state.branches.get(&feature).cloned().unwrap_or_default();
+        let mut words = state.words(&head);
+        words.extend(input.gates.iter().filter_map(|check| check.run.strip_prefix("has ").map(str::to_owned)));
+        let commit = state.commit(words);
+        state.branches.insert(feature, commit);
+        Ok(SessionReport {
+            ending: SessionEnding::ClaimsDone,
+            notes: String::new(),
+            duration_ms: 1,
+            output_digest: String::new(),
+            output_tail: String::new(),
+            log: String::new(),
+        })
+    }
+}
+
+impl World {
+    /// A project with these features that has not begun.
+    pub(super) fn new(list: Vec<Feature>) -> Self {
+        let mut state = State { list, parallel: 4, ..State::default() };
+        state.target = state.commit(BTreeSet::new());
+        Self {
+            state: Arc::new(Mutex::new(state)),
+            held: Arc::new(watch::Sender::default()),
+            begun: Arc::default(),
+            clock: HeldClock::default(),
+            memory: MemoryStore::new(),
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens an engine on the log.
+    pub(super) async fn engine(&self) -> Engine {
+        let options = Options { resident_waiting: 100, ..Options::default() };
+        engine_with(self.memory.clone(), workflows(), self.handlers(), self.clock.clone(), options).await
+    }
+
+    /// Opens an engine and has the project run.
+    pub(super) async fn begin(&self) -> Engine {
+        let engine = self.engine().await;
+        let project = ProjectRef { id: PROJECT.into(), root: "/p".into() };
+        let input = Payload::of(&ProjectInput { project, memory: None });
+        let workflow = ProjectWorkflow::NAME.into();
+        engine.start(NewRun { run: id(PROJECT), workflow, input, labels: BTreeMap::new() }).await.unwrap();
+        self.tell(&engine, signal::SYNC, Payload::of(&"first")).await;
+        engine
+    }
+
+    pub(super) async fn tell(&self, engine: &Engine, name: &str, payload: Payload) {
+        engine.signal(&id(PROJECT), name, payload).await.unwrap();
+    }
+
+    /// Puts another list in the place of the one that is there, and has it read.
+    pub(super) async fn edit(&self, engine: &Engine, list: Vec<Feature>) {
+        self.state().list = list;
+        self.tell(engine, signal::RELOAD, Payload::of(&"edit")).await;
+    }
+
+    pub(super) async fn pause(&self, engine: &Engine, run: &str, is_held: bool) {
+        let request = Request { by: "ann".into(), why: String::new() };
+        let order = if is_held { MessageBody::Pause(request) } else { MessageBody::Resume(request) };
+        engine.deliver(&id(run), order).await.unwrap();
+    }
+
+    /// Holds an activity of a feature; with `!` also after it was told to end.
+    pub(super) fn hold(&self, what: &str) {
+        self.held.send_modify(|held| assert!(held.insert(what.to_owned()), "{what} is not held yet"));
+    }
+
+    pub(super) fn let_go(&self, what: &str) {
+        self.held.send_modify(|held| assert!(held.remove(what), "{what} is held"));
+    }
+
+    /// Waits until an activity of a feature has begun so many times.
+    pub(super) async fn until_begun(&self, what: &str, times: usize) {
+        until(what, async || self.count(what) >= times).await;
+    }
+
+    /// How many times an activity of a feature has begun.
+    pub(super) fn count(&self, what: &str) -> usize {
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.iter().filter(|begun| *begun == what).count()
+    }
+
+    async fn wait(&self, activity: &str, feature: &str, attempt: &Attempt) -> Result<(), Failure> {
+        let what = format!("{activity} {feature}");
+        let stubborn = format!("{what}!");
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).push(what.clone());
+        let mut held = self.held.subscribe();
+        let is_free = tokio::select! {
+            biased;
+            _ = held.wait_for(|held| !held.contains(&what) && !held.contains(&stubborn)) => true,
+            () = attempt.cancelled() => false,
+        };
+        if is_free {
+            return Ok(());
+        }
+        let _ = held.wait_for(|held| !held.contains(&stubborn)).await;
+        Err(Failure::cancelled())
+    }
+
+    pub(super) async fn view(&self, feature: &str) -> Option<FeatureView> {
+        let published = self.memory.published(&id(PROJECT)).await.unwrap();
+        published.get(&FeatureView::key(&FeatureId::new(feature).unwrap()))?.read().ok()
+    }
+
+    pub(super) async fn project(&self) -> ProjectView {
+        let published = self.memory.published(&id(PROJECT)).await.unwrap();
+        published.get(ProjectView::KEY).map(|view| view.read().unwrap()).expect("the project has begun")
+    }
+
+    pub(super) async fn until_passes(&self, feature: &str) {
+        until(&format!("{feature} passes"), async || self.view(feature).await.is_some_and(|view| view.passes)).await;
+    }
+
+    pub(super) async fn until_status(&self, feature: &str, status: FeatureStatus) {
+        let what = format!("{feature} is {status:?}");
+        until(&what, async || self.view(feature).await.is_some_and(|view| view.status == status)).await;
+    }
+
+    /// Stops the engine, and checks what holds at the end of every story.
+    pub(super) async fn end(&self, engine: &Engine) {
+        let stuck = engine.stuck();
+        engine.stop().await;
+        assert!(stuck.is_empty(), "{stuck:?}");
+        Histories::of(&self.memory).await.unwrap().check().unwrap();
+        let state = self.state();
+        assert!(state.wrongs.is_empty(), "{:?}", state.wrongs);
+    }
+
+    /// The words of the target.
+    pub(super) fn target(&self) -> Vec<String> {
+        let state = self.state();
+        state.words(&state.target).into_iter().collect()
+    }
+
+    fn does<A, N, F>(&self, feature: N, act: F) -> Does<A, N, F>
+    where
+        A: Activity,
+        N: Fn(&A::Input) -> String,
+        F: Fn(&mut State, &A::Input, &RunId) -> Result<A::Output, Failure>,
+    {
+        Does(self.clone(), feature, act, PhantomData)
+    }
+
+    fn handlers(&self) -> Handlers {
+        Handlers::new()
+            .with::<LoadBacklog>(
+                self.does::<LoadBacklog, _, _>(|_: &LoadInput| String::new(), |state, _, _| load(state)),
+            )
+            .with::<OpenWorktree>(self.does::<OpenWorktree, _, _>(
+                |input: &OpenInput| input.feature.to_string(),
+                |state, input, _| {
+                    let target = state.target.clone();
+                    let head = state.branches.entry(input.feature.to_string()).or_insert(target).clone();
+                    let path = format!("/w/{}", input.feature);
+                    Ok(Worktree { path, branch: String::new(), head, rescued: None })
+                },
+            ))
+            .with::<RunSetup>(self.does::<RunSetup, _, _>(
+                |input: &SetupInput| input.feature.to_string(),
+                |_, _, _| Ok(SetupReport { evidence: None }),
+            ))
+            .with::<RunChecks>(self.does::<RunChecks, _, _>(checked, check))
+            .with::<RunSession>(Sessions(self.clone()))
+            .with::<Seal>(self.does::<Seal, _, _>(
+                |input: &SealInput| input.feature.to_string(),
+                |state, input, _| {
+                    let commit = state.branches.get(input.feature.as_str()).cloned().unwrap_or_default();
+                    let is_new = !state.words(&commit).is_subset(&state.words(&state.target));
+                    let files = if is_new { vec![format!("{}.txt", input.feature)] } else { Vec::new() };
+                    Ok(Sealed { commit, files, tampered: Vec::new(), rescued: None, notes: String::new() })
+                },
+            ))
+            .with::<CheckOutTip>(self.does::<CheckOutTip, _, _>(
+                |_: &TipInput| String::new(),
+                |state, input, _| {
+                    let worktree = format!("/w/.integrate-{}", input.tree);
+                    state.trees.insert(worktree.clone(), state.target.clone());
+                    Ok(TipTree { commit: state.target.clone(), worktree })
+                },
+            ))
+            .with::<MergeCandidate>(self.does::<MergeCandidate, _, _>(
+                |input: &MergeInput| input.feature.to_string(),
+                |state, input, _| {
+                    let mut words = state.words(&state.target);
+                    words.extend(state.words(&input.commit));
+                    let (commit, worktree) = (state.commit(words), format!("/w/.integrate-{}", input.tree));
+                    state.trees.insert(worktree.clone(), commit.clone());
+                    Ok(Merged::Candidate { commit, tip: state.target.clone(), worktree, files: Vec::new() })
+                },
+            ))
+            .with::<Land>(self.does::<Land, _, _>(|_: &LandInput| String::new(), land))
+            .with::<Follow>(self.does::<Follow, _, _>(
+                |_: &FollowInput| String::new(),
+                |state, _, _| Ok(Landed { target_commit: state.target.clone(), waits_on_next: None }),
+            ))
+            .with::<CloseWorktree>(self.does::<CloseWorktree, _, _>(
+                |input: &CloseInput| input.feature.to_string(),
+                |state, input, _| {
+                    state.branches.remove(input.feature.as_str());
+                    Ok(())
+                },
+            ))
+    }
+}
+
+/// A check of a merged result is called `feature merged`.
+fn checked(input: &ChecksInput) -> String {
+    let merged = if input.worktree.contains(".integrate") { " merged" } else { "" };
+    format!("{}{merged}", input.feature)
+}
+
+fn load(state: &mut State) -> Result<LoadedBacklog, Failure> {
+    if let Some(failure) = state.unreadable.pop_front() {
+        return Err(failure);
+    }
+    let mut settings = Settings {
+        gates: state.gates.clone(),
+        limits: Limits { failed_gates: 2, ..Limits::default() },
+        ..Settings::default()
+    };
+    settings.project.parallel = state.parallel;
+    let (target, list_file) = ("main".into(), "feature_list.json".into());
+    Ok(LoadedBacklog { features: state.list.clone(), settings, target, list_file, notes: Vec::new() })
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the handlers of this world may fail")]
+fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksReport, Failure> {
+    if input.worktree.contains(".integrate") && state.trees.get(&input.worktree) != Some(&input.commit) {
+        state.wrongs.push(format!("{run} checks {} in {}, which another run uses", input.commit, input.worktree));
+    }
+    let words = state.words(&input.commit);
+    let passes = |check: &Check| match check.run.split_once(' ') {
+        Some(("has", word)) => words.contains(word),
+        _ => check.run == "true",
+    };
+    let mut report = ChecksReport { evidence: Vec::new() };
+    for check in &input.checks {
+        let passed = passes(check);
+        report.evidence.push(Evidence {
+            name: check.name.clone(),
+            command: check.run.clone(),
+            commit: input.commit.clone(),
+            exit_code: Some(i32::from(!passed)),
+            ended_by: None,
+            duration_ms: 1,
+            output_digest: String::new(),
+            output_tail: String::new(),
+            log: String::new(),
+        });
+        if !passed {
+            break;
+        }
+    }
+    Ok(report)
+}
+
+fn land(state: &mut State, input: &LandInput, run: &RunId) -> Result<Landed, Failure> {
+    if state.target != input.tip {
+        return Err(Failure::terminal(format!("stale: the tip is {}", state.target)));
+    }
+    if input.commit != input.tip {
+        state.landed.push(run.to_string());
+    }
+    state.target.clone_from(&input.commit);
+    Ok(Landed { target_commit: input.commit.clone(), waits_on_next: None })
+}
+
+/// A feature with one check.
+pub(super) fn feature(id: &str, check: &str) -> Feature {
+    let check = Check { name: "accepts".into(), run: check.into(), timeout_seconds: None };
+    Feature { checks: vec![check], ..Feature::new(FeatureId::new(id).unwrap(), format!("The {id}")) }
+}
+
+/// A feature that the list says is done.
+pub(super) fn claimed(id: &str, check: &str) -> Feature {
+    Feature { passes: true, status: FeatureStatus::Completed, ..feature(id, check) }
+}

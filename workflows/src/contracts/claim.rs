@@ -1,0 +1,43 @@
+//! Checking a claim: the tip of the target, where the gates of a feature that is said to pass are run.
+
+use std::time::Duration;
+
+use longhaul_engine::{Activity, Policy};
+use serde::{Deserialize, Serialize};
+
+use super::ProjectRef;
+
+/// Checks the tip out in an integration work tree. No commit is made, and nothing of a feature's own branch is used.
+#[derive(Debug)]
+pub struct CheckOutTip;
+
+/// Input of [`CheckOutTip`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TipInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// The branch that finished work goes to.
+    pub target: String,
+    /// The feature list, relative to the root.
+    pub list_file: String,
+    /// The integration work tree to use: the one that the turn came with.
+    pub tree: u32,
+}
+
+/// Output of [`CheckOutTip`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TipTree {
+    /// The tip.
+    pub commit: String,
+    /// The integration work tree, at that commit.
+    pub worktree: String,
+}
+
+impl Activity for CheckOutTip {
+    const NAME: &'static str = "check_out_tip";
+    type Input = TipInput;
+    type Output = TipTree;
+    fn policy() -> Policy {
+        Policy { start_to_close: Duration::from_mins(5), ..Policy::idempotent() }
+    }
+}

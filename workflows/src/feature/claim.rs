@@ -1,0 +1,82 @@
+//! A claim that a feature passes: imported, edited since it passed, or taken back with what it was built on.
+//!
+//! A claim is judged on the target alone. Work on the feature's own branch proves nothing until it has landed.
+
+use longhaul_engine::{Context, ContextExt, Stop};
+
+use crate::contracts::{
+    CheckOutTip, CloseInput, CloseWorktree, Evidence, Problem, RunChecks, RunSetup, Seal, SealInput, SessionReason,
+    TipInput,
+};
+
+use super::turn::{self, Turn};
+use super::{FeatureOutcome, Work, deliver};
+
+/// Runs the gates on the tip of the target. The feature passes if they do; `None`: the claim does not hold.
+///
+/// The integration work tree is used, so the turn to merge is needed.
+pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<Option<FeatureOutcome>, Stop> {
+    work.step(context, "waiting to check the target").await?;
+    let turn = turn::take(context, work, &[]).await?;
+    work.step(context, "gates on the target").await?;
+    loop {
+        let tip = context.call::<CheckOutTip>(work.tip(&turn)).await?;
+        let setup = context.call::<RunSetup>(work.merged_setup(&tip.worktree, &tip.commit)).await?;
+        let mut failed = setup.failed().cloned();
+        if failed.is_none() {
+            let checks = work.gates_in(&tip.worktree, &tip.commit);
+            failed = context.call::<RunChecks>(checks).await?.failed().cloned();
+        }
+        if let Some(failed) = failed {
+            work.take_refuted_claim(failed);
+            turn::give_back(context, work).await?;
+            return Ok(None);
+        }
+        // The tip may be a merge that no branch has yet, and the target may have moved: landing settles both.
+        if let Some(landed) = turn::land(context, work, &tip.commit, &tip.commit).await? {
+            close(context, work).await?;
+            return Ok(Some(work.passed_as_claimed(tip.commit, landed.waits_on_next)));
+        }
+    }
+}
+
+/// Work of an earlier run that has not landed goes the ordinary way before an agent is paid to do it again.
+pub(super) async fn deliver_found(context: &mut dyn Context, work: &mut Work) -> Result<Option<FeatureOutcome>, Stop> {
+    let found = context.call::<Seal>(work.seal_found()).await?;
+    if found.files.is_empty() {
+        return Ok(None);
+    }
+    work.take_found(&found);
+    deliver(context, work, &found).await
+}
+
+/// Removes the work tree and the branch of the feature; its commits are kept. A request to cancel that comes in between is
+/// too late: the feature has landed.
+pub(super) async fn close(context: &mut dyn Context, work: &Work) -> Result<(), Stop> {
+    let close = CloseInput { project: work.project(), feature: work.id(), worktree: work.worktree.clone() };
+    match context.call::<CloseWorktree>(close.clone()).await {
+        Err(Stop::Cancelled) => context.call::<CloseWorktree>(close).await,
+        closed => closed,
+    }
+}
+
+impl Work {
+    fn tip(&self, turn: &Turn) -> TipInput {
+        TipInput {
+            project: self.project(),
+            target: self.target(),
+            list_file: self.brief.list_file.clone(),
+            tree: turn.tree,
+        }
+    }
+
+    fn seal_found(&self) -> SealInput {
+        self.seal_as("found")
+    }
+
+    /// The agent is told what failed. It is no failure of its work, and counts against no limit.
+    fn take_refuted_claim(&mut self, evidence: Evidence) {
+        self.reason = SessionReason::GatesFailed;
+        self.feedback.problem = Some(Problem::CheckFailed { evidence, merged_with: None });
+    }
+}

@@ -1,0 +1,36 @@
+//! Edits of the list and the settings that concern a feature while it is worked on.
+
+use longhaul_engine::{Payload, RunId};
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::{Check, Feature};
+
+use super::{Work, turn};
+
+/// The signal `edited`: the feature as the list has it now. Sent by its project only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Edited {
+    /// The feature.
+    pub feature: Feature,
+    /// The gates of the project.
+    pub gates: Vec<Check>,
+}
+
+impl Edited {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "edited";
+}
+
+impl Work {
+    /// The next gates and the next session are for the feature as it is now.
+    pub(super) fn take_edit(&mut self, from: Option<&RunId>, payload: &Payload) {
+        let is_from_project = from.is_some_and(|from| turn::project(self).is_ok_and(|project| project == *from));
+        if is_from_project
+            && let Ok(edited) = payload.read::<Edited>()
+            && edited.feature.id == self.brief.feature.id
+        {
+            self.brief.feature = edited.feature;
+            self.brief.settings.gates = edited.gates;
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Taking over the list and the settings: features that are new, edited, gone or back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::{Feature, FeatureId, FeatureState, FeatureStatus};
+use crate::contracts::LoadedBacklog;
+use crate::feature::Edited;
+
+use super::memory::{Memory, Outgoing, Record};
+
+/// A feature that was taken out of the list, for when it comes back: by `git checkout` of another commit, by a rollback, or
+/// as another feature of the same id. The numbers of its runs are in the log and must not be used again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Gone {
+    /// As the list had it last.
+    feature: Feature,
+    pub(super) record: Record,
+}
+
+/// Whether an edit of these fields changes what is asked for.
+fn changes_the_question(fields: &[&str]) -> bool {
+    fields.iter().any(|field| !matches!(*field, "priority" | "depends_on"))
+}
+
+impl Memory {
+    /// Takes a list over as it is now; an error says what is wrong with it, and nothing has changed.
+    pub(super) fn take_backlog(&mut self, loaded: LoadedBacklog) -> Result<(), String> {
+        let settings = self.overrides.apply(loaded.settings)?;
+        let changes = self.backlog.update(loaded.features).map_err(|error| error.to_string())?;
+        let has_other_gates = settings.gates != self.settings.gates;
+        self.settings = settings;
+        self.list_file = loaded.list_file;
+        if !self.is_synced() || self.settings.project.target.is_some() {
+            self.target = loaded.target;
+        }
+        for (feature, state) in changes.removed {
+            self.take_removed(feature, state);
+        }
+        for feature in &changes.added {
+            self.take_added(feature);
+        }
+        for (feature, fields) in &changes.edited {
+            if changes_the_question(fields) {
+                self.ask_again(feature);
+                self.tell_edit(feature);
+            }
+        }
+        if has_other_gates {
+            let at_work: Vec<FeatureId> = self.current.keys().cloned().collect();
+            for feature in &at_work {
+                self.tell_edit(feature);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_removed(&mut self, feature: Feature, state: FeatureState) {
+        let id = feature.id.clone();
+        self.end_run(&id, "the feature was removed from the list");
+        let mut record = self.records.remove(&id).unwrap_or_default();
+        record.state = if state == FeatureState::InProgress { FeatureState::Pending } else { state };
+        if record != Record::default() {
+            self.gone.insert(id.clone(), Gone { feature, record });
+        }
+        self.changed.insert(id);
+    }
+
+    fn take_added(&mut self, id: &FeatureId) {
+        match self.gone.remove(id) {
+            Some(gone) => self.take_back(id, gone),
+            None => self.take_claim(id),
+        }
+    }
+
+    /// A feature that comes back as it was stands where it stood, but that a pass is a claim. With another content it is
+    /// another feature, and nothing of the old one counts.
+    fn take_back(&mut self, id: &FeatureId, gone: Gone) {
+        let Some(feature) = self.backlog.feature(id) else { return };
+        let Gone { feature: old, mut record } = gone;
+        if changes_the_question(&old.differing_fields(feature)) {
+            let new = Record { runs: record.runs, anew: Some(record.runs + 1), ..Record::default() };
+            self.records.insert(id.clone(), new);
+            self.changed.insert(id.clone());
+            return self.take_claim(id);
+        }
+        let state = std::mem::take(&mut record.state);
+        record.claimed |= state == FeatureState::Passed;
+        let has_begun = record.runs > 0;
+        self.records.insert(id.clone(), record);
+        self.changed.insert(id.clone());
+        match state {
+            FeatureState::Blocked(reason) => self.block(id, reason),
+            _ if has_begun => self.put_back(id),
+            _ => {}
+        }
+    }
+
+    /// What the list says of a new feature: a claim at most.
+    fn take_claim(&mut self, id: &FeatureId) {
+        let Some(feature) = self.backlog.feature(id) else {
+            return;
+        };
+        let claimed = feature.passes || feature.status == FeatureStatus::Completed;
+        let blocked = feature.status == FeatureStatus::Blocked;
+        if claimed {
+            self.record(id).claimed = true;
+        } else if blocked {
+            self.block(id, "the list says so; `longhaul feature unblock` to try it".into());
+        }
+    }
+
+    /// What was asked for has changed: an answer to the old question is only a claim.
+    fn ask_again(&mut self, id: &FeatureId) {
+        match self.backlog.state(id) {
+            Some(FeatureState::Passed) => {
+                self.record(id).claimed = true;
+                self.set(id, FeatureState::Pending);
+            }
+            Some(FeatureState::Blocked(_)) => self.set(id, FeatureState::Pending),
+            _ => {}
+        }
+    }
+
+    /// Tells the run that works on a feature what the list asks for now.
+    fn tell_edit(&mut self, id: &FeatureId) {
+        if self.is_ending(id) || !self.current.contains_key(id) {
+            return;
+        }
+        if let (Some(run), Some(feature)) = (self.run_of(id), self.backlog.feature(id)) {
+            let edited = Edited { feature: feature.clone(), gates: self.settings.gates.clone() };
+            self.outbox.push(Outgoing::Edited(run, Box::new(edited)));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The merge queue: which run merges next, and in which integration work tree.
+//!
+//! One run merges at a time, because what is merged behind the back of another has to be merged and checked again. A run
+//! that does not go on by itself (paused, parked, stuck) must not hold up the others, so the next one gets a turn beside
+//! it. Two properties keep that safe under any interleaving and any crash, whatever is known of pauses:
+//!
+//! - An integration work tree belongs to one run from the turn until the run gives it back or ends.
+//! - Landing is a compare-and-swap of the tip: a run whose tip has moved merges again, and its gates run again.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::FeatureId;
+use crate::feature::Ready;
+
+/// The runs that merge, and those that want to. A feature has one run at a time, so its id names the run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct MergeQueue {
+    /// The features that have a turn, and the integration work tree of each.
+    holders: BTreeMap<FeatureId, u32>,
+    /// The features that wait, the next one first.
+    waiting: VecDeque<Ready>,
+}
+
+impl MergeQueue {
+    /// A feature wants to merge. One that waits already keeps its place.
+    pub(super) fn add(&mut self, ready: Ready) {
+        if self.waiting.iter().all(|waiting| waiting.feature != ready.feature) {
+            self.waiting.push_back(ready);
+        }
+    }
+
+    /// A feature gives its turn back.
+    pub(super) fn give_back(&mut self, id: &FeatureId) {
+        self.holders.remove(id);
+    }
+
+    /// A feature that will not merge any more gets no turn. One that has a turn keeps its work tree until its run ended.
+    pub(super) fn stop_waiting(&mut self, id: &FeatureId) {
+        self.waiting.retain(|ready| ready.feature != *id);
+    }
+
+    /// The run of a feature is over.
+    pub(super) fn leave(&mut self, id: &FeatureId) {
+        self.give_back(id);
+        self.stop_waiting(id);
+    }
+
+    /// The feature that gets the next turn, and its integration work tree. Features that do not go on by themselves get
+    /// none, and do not count among those that have one.
+    pub(super) fn next(&mut self, is_held: impl Fn(&FeatureId) -> bool) -> Option<(Ready, u32)> {
+        if self.holders.keys().any(|id| !is_held(id)) {
+            return None;
+        }
+        let place = self.waiting.iter().position(|ready| !is_held(&ready.feature))?;
+        let ready = self.waiting.remove(place)?;
+        let tree = (0..=u32::MAX).find(|tree| self.holders.values().all(|used| used != tree))?;
+        self.holders.insert(ready.feature.clone(), tree);
+        Some((ready, tree))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ready(id: &str) -> Ready {
+        Ready { feature: FeatureId::new(id).unwrap(), files: Vec::new() }
+    }
+
+    /// Says who gets the next turn while these features are held.
+    fn next(queue: &mut MergeQueue, held: &[&str]) -> Option<(String, u32)> {
+        let next = queue.next(|id| held.contains(&id.as_str()));
+        next.map(|(ready, tree)| (ready.feature.to_string(), tree))
+    }
+
+    #[test]
+    fn one_merges_at_a_time_in_the_order_of_asking() {
+        let mut queue = MergeQueue::default();
+        for id in ["a", "b", "b", "c"] {
+            queue.add(ready(id));
+        }
+        assert_eq!(next(&mut queue, &[]), Some(("a".into(), 0)));
+        assert_eq!(next(&mut queue, &[]), None);
+        queue.give_back(&ready("a").feature);
+        queue.stop_waiting(&ready("b").feature);
+        assert_eq!(next(&mut queue, &[]), Some(("c".into(), 0)));
+        queue.leave(&ready("c").feature);
+        assert_eq!(next(&mut queue, &[]), None);
+    }
+
+    #[test]
+    fn a_held_run_keeps_its_tree_and_holds_up_nobody() {
+        let mut queue = MergeQueue::default();
+        for id in ["a", "b", "c", "d"] {
+            queue.add(ready(id));
+        }
+        assert_eq!(next(&mut queue, &[]), Some(("a".into(), 0)));
+        assert_eq!(next(&mut queue, &["a", "b"]), Some(("c".into(), 1)), "b would not use its turn");
+        assert_eq!(next(&mut queue, &["a", "b"]), None);
+        queue.leave(&ready("c").feature);
+        assert_eq!(next(&mut queue, &["a"]), Some(("b".into(), 1)));
+        assert_eq!(next(&mut queue, &[]), None, "a goes on beside b, in a tree of its own");
+        queue.leave(&ready("a").feature);
+        queue.leave(&ready("b").feature);
+        assert_eq!(next(&mut queue, &[]), Some(("d".into(), 0)));
+    }
+}

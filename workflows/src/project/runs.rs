@@ -1,0 +1,153 @@
+//! The runs of features. A feature has one run at a time: the next one starts when the one before has ended, however it
+//! was told to.
+
+use longhaul_engine::{Outcome, Request, RunId, Stop};
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::{Check, FeatureId, FeatureState};
+use crate::feature::FeatureOutcome;
+
+use super::CANCELLED;
+use super::memory::{Memory, NO_CHECK, Outgoing, refused};
+
+/// The run of a feature that was started and has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Current {
+    /// Its number.
+    pub(super) number: u32,
+    /// Whether it was asked to end.
+    pub(super) ending: bool,
+}
+
+/// A pass, as the run of a feature reports it.
+struct Pass {
+    commit: String,
+    files: Vec<String>,
+    checks: Vec<Check>,
+    by_claim: bool,
+}
+
+impl Memory {
+    /// The next feature to start a run for, if the limits allow one.
+    pub(super) fn next_to_start(&mut self) -> Option<FeatureId> {
+        let full = self.current.len() >= self.settings.project.parallel.max(1) as usize;
+        if full || !self.is_synced() || self.halted.is_some() || self.rollback.is_some() {
+            return None;
+        }
+        loop {
+            let next = self.backlog.workable().find(|id| !self.current.contains_key(id))?.clone();
+            let has_checks = self.backlog.feature(&next).is_some_and(|feature| !feature.checks.is_empty());
+            if has_checks || !self.settings.gates.is_empty() {
+                return Some(next);
+            }
+            self.block(&next, NO_CHECK.into());
+        }
+    }
+
+    /// Marks a feature as begun; the id of its new run. The number of a run is never used again.
+    pub(super) fn begin(&mut self, id: &FeatureId) -> Result<RunId, Stop> {
+        let record = self.record(id);
+        record.runs += 1;
+        let number = record.runs;
+        self.current.insert(id.clone(), Current { number, ending: false });
+        self.set(id, FeatureState::InProgress);
+        self.run_of(id).ok_or_else(|| refused("its run has no valid id"))
+    }
+
+    /// The run of a feature: the one that has not ended, else the last.
+    pub(super) fn run_of(&self, id: &FeatureId) -> Option<RunId> {
+        let last = || self.records.get(id).map(|record| record.runs).filter(|runs| *runs > 0);
+        let number = self.current.get(id).map(|current| current.number).or_else(last)?;
+        self.run(id, number)
+    }
+
+    pub(super) fn run(&self, id: &FeatureId, number: u32) -> Option<RunId> {
+        RunId::new(format!("{}/{id}/{number}", self.project.id)).ok()
+    }
+
+    /// The feature that a run works on now. No other run speaks for a feature.
+    pub(super) fn feature_of(&self, run: &RunId) -> Option<FeatureId> {
+        let rest = run.as_str().strip_prefix(self.project.id.as_str())?.strip_prefix('/')?;
+        let (feature, number) = rest.rsplit_once('/')?;
+        let feature = FeatureId::new(feature).ok()?;
+        let current = self.current.get(&feature)?;
+        (current.number.to_string() == number).then_some(feature)
+    }
+
+    /// Whether the run of a feature was asked to end.
+    pub(super) fn is_ending(&self, id: &FeatureId) -> bool {
+        self.current.get(id).is_some_and(|current| current.ending)
+    }
+
+    /// Asks the run of a feature to end, if it has one.
+    pub(super) fn end_run(&mut self, id: &FeatureId, why: &str) {
+        let Some(current) = self.current.get_mut(id).filter(|current| !current.ending) else { return };
+        current.ending = true;
+        self.queue.stop_waiting(id);
+        if let Some(run) = self.run_of(id) {
+            self.outbox.push(Outgoing::Cancel(run, Request { by: "longhaul".into(), why: why.into() }));
+        }
+    }
+
+    /// Takes the outcome of a run. Runs that are not the current one of a feature decide nothing.
+    pub(super) fn take_outcome(&mut self, run: &RunId, outcome: Outcome) {
+        let Some(feature) = self.feature_of(run) else { return };
+        let was_ending = self.is_ending(&feature);
+        self.current.remove(&feature);
+        self.queue.leave(&feature);
+        self.changed.insert(feature.clone());
+        let result = match outcome {
+            Outcome::Completed(output) => output.read::<FeatureOutcome>().map_err(|error| error.to_string()),
+            Outcome::Failed(failure) => Err(failure.message),
+            Outcome::Cancelled if was_ending => return self.put_back_if_in_progress(&feature),
+            Outcome::Cancelled => Err(CANCELLED.into()),
+        };
+        match result {
+            // It had landed before it was asked to end: the target branch is right.
+            Ok(FeatureOutcome::Passed { commit, waits_on_next, progress, files, checks, claim }) => {
+                self.waits_on_next = waits_on_next;
+                self.note_sessions(&feature, progress.sessions);
+                self.pass(&feature, Pass { commit, files, checks, by_claim: claim });
+            }
+            Ok(FeatureOutcome::Blocked { reason, progress }) => {
+                self.note_sessions(&feature, progress.sessions);
+                self.block_if_in_progress(&feature, reason);
+            }
+            Err(reason) => self.block_if_in_progress(&feature, reason),
+        }
+    }
+
+    /// A person may have blocked or unblocked the feature since: then that holds.
+    fn block_if_in_progress(&mut self, id: &FeatureId, reason: String) {
+        if self.backlog.state(id) == Some(&FeatureState::InProgress) {
+            self.block(id, reason);
+        }
+    }
+
+    fn put_back_if_in_progress(&mut self, id: &FeatureId) {
+        if self.backlog.state(id) == Some(&FeatureState::InProgress) {
+            self.put_back(id);
+        }
+    }
+
+    /// A feature passes if the checks that passed are those of the list; else the pass is a claim for these.
+    fn pass(&mut self, id: &FeatureId, pass: Pass) {
+        let Pass { commit, files, checks, by_claim } = pass;
+        let feature = self.backlog.feature(id);
+        let is_for_these = feature.is_none_or(|feature| self.settings.gates.iter().chain(&feature.checks).eq(&checks));
+        let record = self.record(id);
+        record.commit = Some(commit);
+        record.claimed = !is_for_these;
+        record.by_claim = by_claim;
+        record.invalidated = None;
+        if !files.is_empty() {
+            record.files = files;
+        }
+        self.followed = false;
+        if is_for_these {
+            self.set(id, FeatureState::Passed);
+        } else {
+            self.put_back(id);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Reading the list and the settings, and following the user's checkout.
+
+use std::time::Duration;
+
+use longhaul_engine::{Context, ContextExt, Failure, FailureKind, Stop};
+
+use crate::contracts::{Follow, FollowInput, LoadBacklog, LoadInput};
+
+use super::memory::Memory;
+use super::order::Then;
+
+/// The delay after the first sync that failed for a reason which may pass; it doubles with each further one.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// The longest of these delays.
+const LAST_RETRY: Duration = Duration::from_mins(5);
+
+impl Memory {
+    /// Reads the list and the settings as they are now. What is wrong with them is published; the old ones stay.
+    pub(super) async fn sync(&mut self, context: &mut dyn Context, id: String, then: Then) -> Result<(), Stop> {
+        self.load(context).await?;
+        if then == Then::GoOn {
+            self.halted = None;
+        }
+        self.synced = id;
+        if self.waits_on_next.is_some() {
+            self.follow(context).await?;
+        }
+        Ok(())
+    }
+
+    /// When the list is read again because it could not be read for a reason that may pass. What is wrong with the list
+    /// itself does not pass; an edit of it is a sync.
+    pub(super) fn retry_in(&self) -> Option<Duration> {
+        let doublings = self.failed_syncs.checked_sub(1)?;
+        Some(FIRST_RETRY.saturating_mul(2_u32.saturating_pow(doublings)).min(LAST_RETRY))
+    }
+
+    /// Reads the list again after a failure that may have passed.
+    pub(super) async fn sync_again(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        self.load(context).await
+    }
+
+    async fn load(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        let input = LoadInput { project: self.project.clone() };
+        let loaded = match context.call::<LoadBacklog>(input).await {
+            Ok(loaded) => self.take_backlog(loaded).map_err(Failure::terminal),
+            Err(Stop::Failed(failure)) => Err(failure),
+            Err(stop) => return Err(stop),
+        };
+        self.followed = false;
+        self.failed_syncs = match &loaded {
+            Err(failure) if failure.kind != FailureKind::Terminal => self.failed_syncs + 1,
+            _ => 0,
+        };
+        self.problem = loaded.err().map(|failure| failure.message);
+        if self.problem.is_none() { self.publish_backlog(context).await } else { Ok(()) }
+    }
+
+    /// Moves work that waits on `longhaul/next` to the target branch, if the user's checkout lets it now.
+    pub(super) async fn follow(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        let input = FollowInput {
+            project: self.project.clone(),
+            target: self.target.clone(),
+            list_file: self.list_file.clone(),
+        };
+        self.followed = true;
+        match context.call::<Follow>(input).await {
+            Ok(landed) => self.waits_on_next = landed.waits_on_next,
+            Err(Stop::Failed(failure)) => self.waits_on_next = Some(failure.message),
+            Err(stop) => return Err(stop),
+        }
+        Ok(())
+    }
+}
