@@ -3,9 +3,11 @@
 //! Nothing here touches the world: every `call` is an activity whose result is in the log before the next line runs. After
 //! a crash this function runs again from the top, is answered from the log, and goes on where the log ends.
 
+mod admission;
 mod approval;
 mod note;
 mod outcome;
+mod retry;
 mod steps;
 mod turn;
 mod work;
@@ -14,15 +16,18 @@ use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
 use crate::contracts::{
-    CloseInput, CloseWorktree, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSession,
-    RunSetup, Seal, SessionEnding, SessionReason,
+    CloseInput, CloseWorktree, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSetup,
+    SessionReason,
 };
 
+pub use admission::{BrokenBase, SessionEnded, SessionPermit, SessionRequest, SessionResult};
 pub use approval::{Approval, Awaited};
 pub use note::Note;
 pub use outcome::{Brief, FeatureOutcome, FeatureProgress};
 pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, before_hearing, checkpoints, prefix};
 pub use turn::{Ready, Turn};
+
+use retry::Try;
 use work::Work;
 
 /// The workflow `feature`: one run for each try at a feature.
@@ -52,52 +57,40 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     let open = OpenInput { project: work.project(), target: work.target(), feature: work.id() };
     let worktree = context.call::<OpenWorktree>(open).await?;
     work.take_worktree(&worktree);
-
-    work.step(context, "set-up").await?;
-    let setup = context.call::<RunSetup>(work.setup()).await?;
-    let baseline = context.call::<RunChecks>(work.baseline(&worktree.head)).await?;
-    work.take_baseline(setup.failed().or(baseline.failed()));
+    if worktree.has_work {
+        retry::refresh(context, work).await?;
+    }
+    retry::baseline(context, work).await?;
 
     if work.brief.claimed {
         work.step(context, "gates").await?;
-        let gates = context.call::<RunChecks>(work.gates(&worktree.head)).await?;
+        let gates = context.call::<RunChecks>(work.gates(&work.commit)).await?;
         match gates.failed() {
-            None => return close(context, work, worktree.head, None).await,
+            None => return close(context, work, work.commit.clone(), None).await,
             Some(failed) => work.take_failed_gate(failed, None),
         }
     }
 
+    let mut passed = None;
+    if work.brief.judged && !work.brief.claimed && worktree.has_work {
+        passed = retry::gates(context, work).await?;
+    }
     loop {
-        match work.exhausted(context).await? {
-            None => work.hear(context).await?,
-            Some(reason) => {
-                if !work.is_told_more(context).await? {
-                    return Ok(work.blocked(reason));
-                }
-            }
-        }
-        work.begin_session(context).await?;
-        let session = context.call::<RunSession>(work.session()).await?;
-        let sealed = context.call::<Seal>(work.seal(&session)).await?;
-        work.take_session(&session, &sealed);
-        if session.ending != SessionEnding::ClaimsDone {
-            continue;
-        }
-
-        work.step(context, "gates").await?;
-        let gates = context.call::<RunChecks>(work.gates(&sealed.commit)).await?;
-        if let Some(failed) = gates.failed() {
-            work.take_failed_gate(failed, None);
-            continue;
-        }
-
-        if !approval::given(context, work, &sealed.commit).await? {
+        let commit = match passed.take() {
+            Some(commit) => commit,
+            None => match retry::once(context, work).await? {
+                Try::Passed(commit) => commit,
+                Try::Again => continue,
+                Try::GivenUp(reason) => return Ok(work.blocked(reason)),
+            },
+        };
+        if !approval::given(context, work, &commit).await? {
             continue;
         }
         work.step(context, "waiting to merge").await?;
-        let turn = turn::take(context, work, &sealed).await?;
+        let turn = turn::take(context, work).await?;
         work.step(context, "merging").await?;
-        match integrate(context, work, &turn, &sealed.commit).await? {
+        match integrate(context, work, &turn, &commit).await? {
             Some((commit, waits_on_next)) => {
                 return close(context, work, commit, waits_on_next).await;
             }
@@ -175,6 +168,7 @@ impl Work {
 
     async fn begin_session(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         self.progress.sessions += 1;
+        self.repairs |= self.broken.is_some();
         let reason = match self.reason {
             SessionReason::Start => None,
             reason => Some(reason.as_str().replace('_', " ")),

@@ -1,10 +1,14 @@
 //! What happens to a project: one everlasting run owns its backlog, starts the features that can be worked on, takes their
 //! outcomes in, and lets them merge one at a time.
 
+mod admission;
 mod back;
+mod breaker;
+mod conflicts;
 mod memory;
 mod publish;
 mod regression;
+mod repair;
 mod rollback;
 mod view;
 
@@ -16,6 +20,7 @@ use crate::contracts::{Follow, FollowInput, LoadBacklog, LoadInput};
 use crate::feature::{Brief, FeatureOutcome, FeatureWorkflow, Ready, Turn};
 
 pub use back::{Forked, Unblock};
+pub use breaker::SessionsPaused;
 use memory::Memory;
 pub use memory::{NO_CHECK, ProjectInput};
 pub use rollback::{Rollback, RollbackView};
@@ -75,7 +80,7 @@ impl Workflow for ProjectWorkflow {
             if context.commands() as usize > SEGMENT + memory.len() {
                 return Ok(Ending::ContinueAsNew(Payload::of(&memory.into_input())));
             }
-            if let Some(received) = context.receive(None).await? {
+            if let Some(received) = context.receive(memory.probe_in).await? {
                 memory.take(context, received).await?;
             }
         }
@@ -86,6 +91,7 @@ impl Memory {
     /// Starts what can be started, and gives the turn to merge.
     async fn dispatch(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         self.roll_back(context).await?;
+        self.admit(context).await?;
         while let Some(feature) = self.next_to_start() {
             let brief = self.brief(&feature)?;
             let run = self.begin(&feature)?;
@@ -103,6 +109,9 @@ impl Memory {
     }
 
     async fn take(&mut self, context: &mut dyn Context, received: Received) -> Result<(), Stop> {
+        if self.take_admission(context, &received).await? {
+            return Ok(());
+        }
         match received {
             Received::ChildEnded { run, outcome } => self.take_outcome(&run, outcome),
             Received::Signal { name, payload, .. } => match name.as_str() {
@@ -165,6 +174,7 @@ impl Memory {
         self.problem = loaded.err();
         if then == Then::GoOn {
             self.halted = None;
+            self.admissions.hurry();
         }
         self.followed = false;
         self.synced = id;
@@ -202,6 +212,7 @@ impl Memory {
             settings: self.settings.clone(),
             list_file: self.list_file.clone(),
             claimed: self.is_claimed(feature),
+            judged: self.records.get(feature).is_some_and(|record| record.judged),
         })
     }
 
@@ -218,6 +229,7 @@ impl Memory {
                 }
                 FeatureOutcome::Blocked { reason, progress } => {
                     self.note_sessions(&feature, progress.sessions);
+                    self.record(&feature).judged |= progress.failed_gates + progress.conflicts > 0;
                     self.block(&feature, reason);
                 }
             },
@@ -225,6 +237,7 @@ impl Memory {
             Outcome::Cancelled if self.was_halted(&feature) => self.put_back(&feature),
             Outcome::Cancelled => self.block(&feature, CANCELLED.into()),
         }
+        self.end_admission(&feature);
         Ok(())
     }
 }

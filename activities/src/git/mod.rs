@@ -24,6 +24,7 @@ mod names;
 mod notes;
 mod open;
 mod protected;
+mod refresh;
 mod refs;
 mod remake;
 mod repository;
@@ -44,7 +45,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Handlers, Probe};
 use longhaul_workflows::contracts::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged,
-    OpenInput, OpenWorktree, ProjectRef, RollBack, RollBackInput, Seal, SealInput, Sealed, WentBack, Worktree,
+    OpenInput, OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree, Refreshed, RollBack, RollBackInput, Seal, SealInput, Sealed, WentBack, Worktree,
 };
 use tokio::sync::Mutex;
 
@@ -83,6 +84,7 @@ impl GitHandlers {
     pub fn register(&self, handlers: Handlers) -> Handlers {
         handlers
             .with::<OpenWorktree>(self.clone())
+            .with::<RefreshWorktree>(self.clone())
             .with::<Seal>(self.clone())
             .with::<MergeCandidate>(self.clone())
             .with::<Land>(self.clone())
@@ -130,6 +132,13 @@ async fn to_its_end<T: Send + 'static>(
 impl Handler<OpenWorktree> for GitHandlers {
     async fn perform(&self, input: OpenInput, attempt: &Attempt) -> Result<Worktree, Failure> {
         self.reopen_worktree(&input, attempt).await
+    }
+}
+
+#[async_trait]
+impl Handler<RefreshWorktree> for GitHandlers {
+    async fn perform(&self, input: RefreshInput, attempt: &Attempt) -> Result<Refreshed, Failure> {
+        self.repository(&input.project).await?.refresh_worktree(&input, attempt).await
     }
 }
 

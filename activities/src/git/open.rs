@@ -32,16 +32,17 @@ impl Repository {
             tree.git().args(["symbolic-ref", "HEAD", &head_ref(&branch)]).run().await?;
         }
         let behind = start != tip && self.is_ancestor(&start, &tip).await?;
-        let head = if behind { tip } else { start };
+        let head = if behind { tip.clone() } else { start };
         if behind || !clean {
             tree.reset_to(&head).await?;
         }
         let rescued = self.commit_of(&reference).await?.map(|_| reference);
-        Ok(Worktree { path: shown(&path), branch, head, rescued })
+        let has_work = head != tip && !self.is_ancestor(&head, &tip).await?;
+        Ok(Worktree { path: shown(&path), branch, head, rescued, has_work })
     }
 
     /// A conflict between the target and `longhaul/next` does not keep a feature from being worked on; merging will tell.
-    async fn tip_to_start_from(&self, target: &str) -> Result<String, Failure> {
+    pub(super) async fn tip_to_start_from(&self, target: &str) -> Result<String, Failure> {
         let _held = self.exclusive().await;
         match self.tip(target, None).await {
             Ok(tip) => Ok(tip),

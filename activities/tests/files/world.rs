@@ -117,6 +117,7 @@ impl World {
             synced: "1".to_owned(),
             problem: None,
             waits_on_next: None,
+            paused: None,
             features: 2,
             passed: 0,
             in_progress: 0,

@@ -1,5 +1,6 @@
 //! A world without a disk, a git or an agent: features behave as planned, and every answer follows from the question.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -8,7 +9,8 @@ use longhaul_tests::clock::HeldClock;
 use longhaul_workflows::backlog::{Check, Feature, FeatureId};
 use longhaul_workflows::contracts::{
     ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed, LoadBacklog, LoadInput,
-    LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RunChecks, RunSession, RunSetup, Seal,
+    LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput,
+    RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal,
     SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
 };
 use longhaul_workflows::prompt;
@@ -56,6 +58,8 @@ pub(super) struct World {
     /// The commit that the target branch stands on.
     tip: Arc<Mutex<String>>,
     pub(super) let_go: watch::Sender<bool>,
+    /// The commits of branches, and the tips that are in them.
+    branches: Arc<Mutex<BTreeMap<FeatureId, (String, String)>>>,
 }
 
 /// A handler that answers in no time, but for the seconds that it lets pass.
@@ -110,7 +114,7 @@ impl Handler<RunSession> for World {
 impl World {
     pub(super) fn new(plans: &'static [Plan]) -> Self {
         let tip = Arc::new(Mutex::new(hash("main", 40)));
-        Self { plans, clock: HeldClock::default(), tip, let_go: watch::Sender::new(false) }
+        Self { plans, clock: HeldClock::default(), tip, let_go: watch::Sender::new(false), branches: Arc::default() }
     }
 
     /// Handlers for all that workflows ask.
@@ -118,6 +122,7 @@ impl World {
         Handlers::new()
             .with::<LoadBacklog>(self.answers(0, Self::load))
             .with::<OpenWorktree>(self.answers(1, Self::open))
+            .with::<RefreshWorktree>(self.answers(1, Self::refresh))
             .with::<RunSetup>(self.answers(20, Self::set_up))
             .with::<RunChecks>(self.answers(30, Self::check))
             .with::<RunSession>(self.clone())
@@ -165,7 +170,22 @@ impl World {
 
     fn open(&self, input: &OpenInput) -> Worktree {
         let path = format!("/home/ann/.longhaul/worktrees/{}/{}", input.project.id, input.feature);
-        Worktree { path, branch: format!("longhaul/{}", input.feature), head: self.tip(), rescued: None }
+        Worktree { path, branch: format!("longhaul/{}", input.feature), head: self.tip(), rescued: None, has_work: false }
+    }
+
+    /// The target has what it had, but for what landed: a merge with that is one more commit.
+    fn refresh(&self, input: &RefreshInput) -> Refreshed {
+        let tip = self.tip();
+        let mut branches = self.branches.lock().unwrap_or_else(PoisonError::into_inner);
+        let head = branches.entry(input.feature.clone()).or_insert_with(|| (tip.clone(), tip.clone()));
+        if head.1 != tip {
+            *head = (hash(&format!("{} {tip}", head.0), 40), tip.clone());
+        }
+        let conflict = (self.habit(&input.feature) == Habit::Conflicts).then(|| {
+            let files = vec![format!("src/{}.rs", input.feature)];
+            RefreshConflict { output: format!("CONFLICT (content): Merge conflict in {}\n", files[0]), files }
+        });
+        Refreshed { commit: head.0.clone(), tip, files: vec![format!("src/{}.rs", input.feature)], conflict }
     }
 
     fn set_up(&self, input: &SetupInput) -> SetupReport {
@@ -199,11 +219,16 @@ impl World {
     }
 
     fn seal(&self, input: &SealInput) -> Sealed {
+        let commit = hash(&input.subject, 40);
+        let tip = self.tip();
+        let mut branches = self.branches.lock().unwrap_or_else(PoisonError::into_inner);
+        branches.entry(input.feature.clone()).or_insert_with(|| (String::new(), tip)).0.clone_from(&commit);
+        drop(branches);
         let tampered = input.subject.contains("session 1,") && self.habit(&input.feature) == Habit::Tampers;
         let what = format!("feature \"{}\": passes was set to true", input.feature);
         let tampering = Tampering { file: input.list_file.clone(), what };
         Sealed {
-            commit: hash(&input.subject, 40),
+            commit,
             files: vec![format!("src/{}.rs", input.feature)],
             tampered: if tampered { vec![tampering] } else { Vec::new() },
             rescued: tampered.then(|| format!("refs/longhaul/rescue/{}/{}/1/7.0", input.project.id, input.feature)),

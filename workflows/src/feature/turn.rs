@@ -4,7 +4,7 @@ use longhaul_engine::{Context, ContextExt, FailureKind, Received, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId};
-use crate::contracts::{Land, Landed, Sealed};
+use crate::contracts::{Land, Landed};
 
 use super::Work;
 
@@ -37,8 +37,8 @@ impl Turn {
 }
 
 /// Asks for the turn and waits for it.
-pub(super) async fn take(context: &mut dyn Context, work: &mut Work, sealed: &Sealed) -> Result<Turn, Stop> {
-    let ready = Ready { feature: work.id(), files: sealed.files.clone() };
+pub(super) async fn take(context: &mut dyn Context, work: &mut Work) -> Result<Turn, Stop> {
+    let ready = Ready { feature: work.id(), files: work.files.clone() };
     context.signal(project(work)?, Ready::SIGNAL, &ready).await?;
     loop {
         match context.receive(None).await? {
@@ -74,7 +74,7 @@ pub(super) async fn land(
     }
 }
 
-fn project(work: &Work) -> Result<RunId, Stop> {
+pub(super) fn project(work: &Work) -> Result<RunId, Stop> {
     RunId::new(work.brief.project.id.clone())
         .map_err(|error| Stop::Failed(longhaul_engine::Failure::terminal(error.to_string())))
 }

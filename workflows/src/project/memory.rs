@@ -1,6 +1,7 @@
 //! What a project remembers from one message to the next, and across segments of its history.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use longhaul_engine::{Failure, Request, RunId, Stop};
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use crate::contracts::{LoadedBacklog, ProjectRef};
 use crate::feature::{Ready, Turn};
 use crate::settings::Settings;
 
+use super::admission::Admissions;
 use super::regression;
 use super::rollback::Rollback;
 use super::view::ProjectView;
@@ -47,6 +49,8 @@ pub struct Remembered {
     followed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rollback: Option<Rollback>,
+    #[serde(default)]
+    admissions: Admissions,
 }
 
 /// What is known of a feature that is not simply pending.
@@ -63,6 +67,9 @@ pub(super) struct Record {
     pub(super) files: Vec<String>,
     /// Somebody says that it passes; the gates have not been asked.
     pub(super) claimed: bool,
+    /// An agent called its work done, and that did not pass its gates or did not merge.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) judged: bool,
     /// It passed, and then a feature that it depends on was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invalidated: Option<FeatureId>,
@@ -92,6 +99,10 @@ pub(super) struct Memory {
     pub(super) followed: bool,
     /// What is to be done as soon as nothing is under way.
     pub(super) rollback: Option<Rollback>,
+    /// Who may have a session.
+    pub(super) admissions: Admissions,
+    /// How long until an agent is to be probed that is out of order.
+    pub(super) probe_in: Option<Duration>,
     /// Features whose state is not published yet.
     pub(super) changed: BTreeSet<FeatureId>,
     /// What was published last in this segment.
@@ -123,6 +134,8 @@ impl Memory {
             labels: remembered.labels,
             followed: remembered.followed,
             rollback: remembered.rollback,
+            admissions: remembered.admissions,
+            probe_in: None,
             changed: BTreeSet::new(),
             published: None,
         })
@@ -147,6 +160,7 @@ impl Memory {
             labels: self.labels,
             followed: self.followed,
             rollback: self.rollback,
+            admissions: self.admissions,
         };
         ProjectInput { project: self.project, memory: Some(memory) }
     }
@@ -208,12 +222,11 @@ impl Memory {
 
     /// The next feature to start a run for, if the limits allow one.
     pub(super) fn next_to_start(&mut self) -> Option<FeatureId> {
-        let full = self.backlog.counts().in_progress >= self.settings.project.parallel.max(1) as usize;
-        if full || self.halted.is_some() || self.rollback.is_some() {
+        if !self.has_room() || self.halted.is_some() || self.rollback.is_some() {
             return None;
         }
         loop {
-            let next = self.backlog.peek()?.clone();
+            let next = self.next_apart()?.clone();
             let has_checks = self.backlog.feature(&next).is_some_and(|feature| !feature.checks.is_empty());
             if has_checks || !self.settings.gates.is_empty() {
                 return Some(next);
@@ -225,6 +238,7 @@ impl Memory {
     /// Marks a feature as begun; the id of its new run.
     pub(super) fn begin(&mut self, id: &FeatureId) -> Result<RunId, Stop> {
         self.stopping.remove(id);
+        self.admissions.begin(id);
         self.record(id).runs += 1;
         self.set(id, FeatureState::InProgress);
         self.run_of(id).ok_or_else(|| refused("its run has no valid id"))
@@ -253,6 +267,7 @@ impl Memory {
         record.commit = Some(commit);
         record.claimed = false;
         record.invalidated = None;
+        record.judged = false;
         if !files.is_empty() {
             record.files = files;
         }
@@ -294,6 +309,7 @@ impl Memory {
 
     /// Puts a feature into the queue of those that want to merge.
     pub(super) fn queue(&mut self, ready: Ready) {
+        self.admissions.conflicts.learn(&ready.feature, &ready.files);
         self.waiting.push_back(ready);
     }
 
@@ -306,6 +322,7 @@ impl Memory {
     /// A run that is over neither merges nor waits to.
     pub(super) fn leave_lane(&mut self, id: &FeatureId) {
         self.give_back(id);
+        self.admissions.leave(id);
         self.waiting.retain(|ready| ready.feature != *id);
     }
 
@@ -314,11 +331,22 @@ impl Memory {
         if self.lane.is_some() {
             return None;
         }
-        let ready = self.waiting.pop_front()?;
+        let next = self.waiting.iter().position(|ready| self.may_merge(ready))?;
+        let ready = self.waiting.remove(next)?;
         let run = self.run_of(&ready.feature)?;
         let regression = regression::checks(self, &ready);
         self.lane = Some(ready.feature);
         Some((run, Turn { regression }))
+    }
+
+    /// Finished work that waits for its turn.
+    pub(super) fn merge_queue(&self) -> impl Iterator<Item = &Ready> {
+        self.waiting.iter()
+    }
+
+    /// The feature whose turn it is.
+    pub(super) fn merging(&self) -> Option<&FeatureId> {
+        self.lane.as_ref()
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -373,6 +401,7 @@ impl Remembered {
             labels: BTreeMap::new(),
             followed: false,
             rollback: None,
+            admissions: Admissions::default(),
         }
     }
 }

@@ -94,6 +94,7 @@ mod tests {
             settings: Settings::default(),
             list_file: "feature_list.json".into(),
             claimed: false,
+            judged: false,
         }
     }
 
