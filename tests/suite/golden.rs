@@ -6,6 +6,7 @@
 //! anew, which is right before a release only, or for a story that is new; nothing else ever writes them.
 
 mod batch;
+mod outage;
 mod recorded;
 mod world;
 

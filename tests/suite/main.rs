@@ -18,6 +18,7 @@ mod locks;
 mod look;
 mod moved;
 mod names;
+mod paid;
 mod parked;
 mod pauses;
 mod pipes;

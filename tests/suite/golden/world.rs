@@ -36,6 +36,10 @@ pub(super) enum Habit {
     NeverPasses,
     /// The agent's provider has had enough for an hour.
     Limited,
+    /// The agent fails without a change until it is let go.
+    Down,
+    /// The agent cannot be started until it is let go.
+    Missing,
     /// The session goes on until it is let go or cancelled.
     Lasts,
     /// The gates fail until the third session; the second goes on until it is let go.
@@ -82,6 +86,9 @@ where
 impl Handler<RunSession> for World {
     async fn perform(&self, input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
         let habit = self.habit(&input.feature.id);
+        if let Some(ending) = self.outage(habit) {
+            return Ok(report(&input, ending, ""));
+        }
         self.clock.advance(600);
         if habit == Habit::Limited && attempt.number == 1 {
             let until = self.clock.now() + chrono::Duration::hours(1);
@@ -100,14 +107,18 @@ impl Handler<RunSession> for World {
             (Habit::NeverPasses, 1) => (SessionEnding::Failed { reason: "exit code 1".into() }, ""),
             _ => (SessionEnding::ClaimsDone, ""),
         };
-        Ok(SessionReport {
-            ending,
-            notes: notes.into(),
-            duration_ms: 600_000,
-            output_digest: hash(&prompt::session(&input), 64),
-            output_tail: format!("session {} of {}\n", input.number, input.feature.id),
-            log: format!("/home/ann/.longhaul/logs/{}-{}.log", input.feature.id, input.number),
-        })
+        Ok(report(&input, ending, notes))
+    }
+}
+
+fn report(input: &SessionInput, ending: SessionEnding, notes: &str) -> SessionReport {
+    SessionReport {
+        ending,
+        notes: notes.into(),
+        duration_ms: 600_000,
+        output_digest: hash(&prompt::session(input), 64),
+        output_tail: format!("session {} of {}\n", input.number, input.feature.id),
+        log: format!("/home/ann/.longhaul/logs/{}-{}.log", input.feature.id, input.number),
     }
 }
 
@@ -139,6 +150,16 @@ impl World {
     fn habit(&self, feature: &FeatureId) -> Habit {
         let plan = self.plans.iter().find(|plan| plan.id == feature.as_str());
         plan.expect("only planned features are worked on").habit
+    }
+
+    /// How a session ends while the agent is out of order.
+    fn outage(&self, habit: Habit) -> Option<SessionEnding> {
+        let is_over = *self.let_go.borrow();
+        match habit {
+            Habit::Down if !is_over => Some(SessionEnding::Failed { reason: "exit code 1".into() }),
+            Habit::Missing if !is_over => Some(SessionEnding::NotStarted { reason: "`agent` is not there.".into() }),
+            _ => None,
+        }
     }
 
     fn tip(&self) -> String {
@@ -219,7 +240,8 @@ impl World {
     }
 
     fn seal(&self, input: &SealInput) -> Sealed {
-        let commit = hash(&input.subject, 40);
+        let is_fruitless = self.habit(&input.feature) == Habit::Down && input.subject.contains("exit code");
+        let commit = if is_fruitless { self.tip() } else { hash(&input.subject, 40) };
         let tip = self.tip();
         let mut branches = self.branches.lock().unwrap_or_else(PoisonError::into_inner);
         branches.entry(input.feature.clone()).or_insert_with(|| (String::new(), tip)).0.clone_from(&commit);

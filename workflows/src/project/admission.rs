@@ -73,12 +73,18 @@ impl Admissions {
         self.waiting.retain(|waiting| waiting.feature != *feature);
         self.places.remove(feature);
         self.conflicts.leave(feature);
-        self.breakers.values_mut().for_each(|breaker| breaker.forget(feature));
+        self.breakers.values_mut().for_each(|breaker| breaker.leave(feature));
     }
 
     /// A feature was started: it has a place.
     pub(super) fn begin(&mut self, feature: &FeatureId) {
+        self.begin_anew(feature);
         self.places.insert(feature.clone());
+    }
+
+    /// A feature has a new run.
+    pub(super) fn begin_anew(&mut self, feature: &FeatureId) {
+        self.breakers.values_mut().for_each(|breaker| breaker.forget(feature));
     }
 
     /// A feature has passed: the target has moved.

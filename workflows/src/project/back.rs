@@ -57,6 +57,7 @@ impl Memory {
             return;
         }
         self.leave_lane(id);
+        self.admissions.begin_anew(id);
         self.stopping.remove(id);
         let record = self.record(id);
         record.runs = record.runs.max(forked.run);

@@ -104,9 +104,12 @@ impl Breaker {
 
     /// A session failed without progress.
     pub(super) fn fail(&mut self, feature: &FeatureId, failure: &Failed<'_>, now: DateTime<Utc>) {
-        if self.open.is_none() && (self.ending != failure.ending || self.count == 0) {
-            (self.count, self.suspects, self.features) = (0, BTreeMap::new(), BTreeSet::new());
-            failure.ending.clone_into(&mut self.ending);
+        if self.open.is_none() {
+            if self.ending != failure.ending {
+                (self.suspects, self.features) = (BTreeMap::new(), BTreeSet::new());
+                failure.ending.clone_into(&mut self.ending);
+            }
+            self.count = self.suspects.values().sum();
         }
         self.count += 1;
         self.features.insert(feature.clone());
@@ -148,9 +151,10 @@ impl Breaker {
 
     /// A feature begins anew: nothing of its earlier runs counts.
     pub(super) fn forget(&mut self, feature: &FeatureId) {
-        self.leave(feature);
-        self.suspects.remove(feature);
-        self.forgiven.remove(feature);
+        self.settle(feature);
+        if self.open.is_none() {
+            self.features.remove(feature);
+        }
     }
 
     /// Lets a session probe at once: a person wants to go on.
