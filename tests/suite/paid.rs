@@ -193,11 +193,10 @@ fn an_outage_blocks_no_feature() {
     let status = || paid.world.longhaul.status(&paid.world.project.root());
     until("sessions are paused", || status()["sessions_paused"]["until"].is_string());
     let shown = paid.world.call("status .").exits(0).clone();
-    shown.says("sessions paused until ").says("failed alike and changed nothing: exit code 1, `API Error: 529 overloaded`");
-    paid.world.call("why a").exits(0).says("No session begins until ").says("probes it at once");
-    // Three that failed, and those that were under way then; a slow machine may see a probe.
-    let sessions = paid.sessions().len();
-    assert!(sessions <= 6, "{:?}", paid.sessions());
+    shown.says("sessions paused").says("failed alike and changed nothing: exit code 1, `API Error: 529 overloaded`");
+    paid.world.call("why <project>").exits(0).says("No session begins");
+    // Three that failed, those that were under way then, and on a slow machine a probe or two. Without a pause it is 24.
+    assert!(paid.sessions().len() <= 10, "{:?}", paid.sessions());
     fs::remove_file(paid.place("down")).unwrap();
     paid.world.call("resume .").exits(0);
     run.exits(0);

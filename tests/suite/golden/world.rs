@@ -62,6 +62,8 @@ pub(super) struct World {
     /// The commit that the target branch stands on.
     tip: Arc<Mutex<String>>,
     pub(super) let_go: watch::Sender<bool>,
+    /// How many first sessions of an agent that is down have begun.
+    begun: watch::Sender<usize>,
     /// The commits of branches, and the tips that are in them.
     branches: Arc<Mutex<BTreeMap<FeatureId, (String, String)>>>,
 }
@@ -86,6 +88,7 @@ where
 impl Handler<RunSession> for World {
     async fn perform(&self, input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
         let habit = self.habit(&input.feature.id);
+        self.meet(&input).await;
         if let Some(ending) = self.outage(habit) {
             return Ok(report(&input, ending, ""));
         }
@@ -125,7 +128,7 @@ fn report(input: &SessionInput, ending: SessionEnding, notes: &str) -> SessionRe
 impl World {
     pub(super) fn new(plans: &'static [Plan]) -> Self {
         let tip = Arc::new(Mutex::new(hash("main", 40)));
-        Self { plans, clock: HeldClock::default(), tip, let_go: watch::Sender::new(false), branches: Arc::default() }
+        Self { plans, clock: HeldClock::default(), tip, let_go: watch::Sender::new(false), begun: watch::Sender::new(0), branches: Arc::default() }
     }
 
     /// Handlers for all that workflows ask.
@@ -150,6 +153,17 @@ impl World {
     fn habit(&self, feature: &FeatureId) -> Habit {
         let plan = self.plans.iter().find(|plan| plan.id == feature.as_str());
         plan.expect("only planned features are worked on").habit
+    }
+
+    /// The first sessions of an agent that is down end when all of them have begun: no set-up lets time pass after them.
+    async fn meet(&self, input: &SessionInput) {
+        let is_down = |plan: &&Plan| plan.habit == Habit::Down;
+        if self.habit(&input.feature.id) == Habit::Down && input.number == 1 {
+            let mut begun = self.begun.subscribe();
+            self.begun.send_modify(|begun| *begun += 1);
+            let all = self.plans.iter().filter(is_down).count();
+            let _ = begun.wait_for(|begun| *begun >= all).await;
+        }
     }
 
     /// How a session ends while the agent is out of order.
