@@ -7,9 +7,7 @@ use longhaul_engine::{EventStore, Request, RunId, Status, Stop, StoreError, Summ
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
-use longhaul_workflows::project::{
-    BacklogView, CANCELLED, FeatureView, NO_CHECK, Phase, ProjectView, SessionsPaused,
-};
+use longhaul_workflows::project::{BacklogView, CANCELLED, FeatureView, NO_CHECK, Phase, ProjectView, SessionsPaused};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

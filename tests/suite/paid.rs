@@ -140,7 +140,8 @@ fn restarted_features_keep_to_the_limit_of_the_project() {
     let mut run = paid.world.begin();
     until("two are at work and four wait", || {
         let status = paid.world.longhaul.status(&paid.world.project.root());
-        let waits = |line: &&Value| line["reason"].as_str().is_some_and(|reason| reason.starts_with("waits for a place"));
+        let waits =
+            |line: &&Value| line["reason"].as_str().is_some_and(|reason| reason.starts_with("waits for a place"));
         status["features"].as_array().unwrap().iter().filter(waits).count() == 4
     });
     paid.world.call("why f").exits(0).says("It waits for a place");

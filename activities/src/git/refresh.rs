@@ -17,7 +17,10 @@ impl Repository {
         let branch = branch(&input.feature);
         let tip = self.tip_to_start_from(&input.target).await?;
         let Some(head) = self.branch_commit(&branch).await? else {
-            return Err(Failure::terminal(format!("the branch `{branch}` is gone; it held the work on {}", input.feature)));
+            return Err(Failure::terminal(format!(
+                "the branch `{branch}` is gone; it held the work on {}",
+                input.feature
+            )));
         };
         let tree = self.tree_to_refresh(&path, &branch, &head, attempt).await?;
         if self.is_ancestor(&tip, &head).await? {

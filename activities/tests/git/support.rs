@@ -192,7 +192,11 @@ impl World {
     }
 }
 
-pub(crate) async fn perform<A: Activity>(git: &GitHandlers, input: A::Input, attempt: &Attempt) -> Result<A::Output, Failure>
+pub(crate) async fn perform<A: Activity>(
+    git: &GitHandlers,
+    input: A::Input,
+    attempt: &Attempt,
+) -> Result<A::Output, Failure>
 where
     GitHandlers: Handler<A>,
 {

@@ -108,9 +108,10 @@ fn signal(name: &str, payload: &Payload) -> String {
         Turn::GIVEN_BACK => {
             payload.read::<String>().ok().map(|feature| format!("{feature} gives its turn to merge back"))
         }
-        SessionRequest::SIGNAL => {
-            payload.read::<SessionRequest>().ok().map(|request| format!("asks for a session ({})", request.reason.as_str()))
-        }
+        SessionRequest::SIGNAL => payload
+            .read::<SessionRequest>()
+            .ok()
+            .map(|request| format!("asks for a session ({})", request.reason.as_str())),
         SessionPermit::SIGNAL => payload.read::<SessionPermit>().ok().map(|permit| match permit {
             SessionPermit::Granted { forgiven: 0, .. } => "a session may begin".into(),
             SessionPermit::Granted { forgiven, .. } => {

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use longhaul_engine::{
-    Activity, Clock, Engine, EventKind, EventStore, MessageBody, NewRun, Options, Parts, Payload, Request, Status, verify,
+    Activity, Clock, Engine, EventKind, EventStore, MessageBody, NewRun, Options, Parts, Payload, Request, Status,
+    verify,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::history::workflows;
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::contracts::{ProjectRef, RunSession};
 use longhaul_workflows::feature::FeatureOutcome;
-use longhaul_workflows::project::{FeatureView, Phase, ProjectInput, ProjectView, ProjectWorkflow, SessionsPaused, signal};
+use longhaul_workflows::project::{
+    FeatureView, Phase, ProjectInput, ProjectView, ProjectWorkflow, SessionsPaused, signal,
+};
 
 use super::world::{Habit, Plan, World};
 
@@ -206,7 +209,9 @@ async fn what_waits_in_an_outage_can_be_paused_resumed_and_cancelled() {
     let sessions = shop.all_wait(3).await;
     shop.waits(30, sessions).await;
     let request = || Request { by: "ann".into(), why: "lunch".into() };
-    let is = async |run: &str, wanted: fn(&Status) -> bool| wanted(&shop.memory.summary(&id(run)).await.unwrap().unwrap().status);
+    let is = async |run: &str, wanted: fn(&Status) -> bool| {
+        wanted(&shop.memory.summary(&id(run)).await.unwrap().unwrap().status)
+    };
     shop.engine.deliver(&id(PROJECT), MessageBody::Pause(request())).await.unwrap();
     until("the project is paused", async || is(PROJECT, |status| matches!(status, Status::Paused(_))).await).await;
     shop.world.clock.advance(60);

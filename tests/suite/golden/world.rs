@@ -10,8 +10,8 @@ use longhaul_workflows::backlog::{Check, Feature, FeatureId};
 use longhaul_workflows::contracts::{
     ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed, LoadBacklog, LoadInput,
     LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput,
-    RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal,
-    SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
+    RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput,
+    SessionReport, SetupInput, SetupReport, Tampering, Worktree,
 };
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::{AgentSettings, Limits, Settings};
@@ -128,7 +128,14 @@ fn report(input: &SessionInput, ending: SessionEnding, notes: &str) -> SessionRe
 impl World {
     pub(super) fn new(plans: &'static [Plan]) -> Self {
         let tip = Arc::new(Mutex::new(hash("main", 40)));
-        Self { plans, clock: HeldClock::default(), tip, let_go: watch::Sender::new(false), begun: watch::Sender::new(0), branches: Arc::default() }
+        Self {
+            plans,
+            clock: HeldClock::default(),
+            tip,
+            let_go: watch::Sender::new(false),
+            begun: watch::Sender::new(0),
+            branches: Arc::default(),
+        }
     }
 
     /// Handlers for all that workflows ask.
@@ -205,7 +212,13 @@ impl World {
 
     fn open(&self, input: &OpenInput) -> Worktree {
         let path = format!("/home/ann/.longhaul/worktrees/{}/{}", input.project.id, input.feature);
-        Worktree { path, branch: format!("longhaul/{}", input.feature), head: self.tip(), rescued: None, has_work: false }
+        Worktree {
+            path,
+            branch: format!("longhaul/{}", input.feature),
+            head: self.tip(),
+            rescued: None,
+            has_work: false,
+        }
     }
 
     /// The target has what it had, but for what landed: a merge with that is one more commit.

@@ -15,7 +15,7 @@ pub use checks::{ChecksInput, ChecksReport, Evidence, RunChecks, RunSetup, Setup
 pub use feedback::{Behind, Feedback, Problem};
 pub use git::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, MergeStyle,
-    Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, Seal, SealInput, Sealed,
-    Tampering, Worktree,
+    Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, Seal, SealInput,
+    Sealed, Tampering, Worktree,
 };
 pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};

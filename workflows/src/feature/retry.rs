@@ -3,9 +3,7 @@
 
 use longhaul_engine::{Context, ContextExt, Stop};
 
-use crate::contracts::{
-    Problem, RefreshWorktree, RunChecks, RunSession, RunSetup, Seal, SessionEnding, SessionReason,
-};
+use crate::contracts::{Problem, RefreshWorktree, RunChecks, RunSession, RunSetup, Seal, SessionEnding, SessionReason};
 
 use super::admission::{self, SessionPermit, SessionResult};
 use super::{FeatureProgress, Work};

@@ -188,7 +188,9 @@ fn next_seal(segment: &[Event], position: Position) -> Option<&Event> {
 /// The commit of the last step, or, behind a session, of the seal that followed on it.
 fn commit_at(segment: &[Event], events: &[Event], position: Position) -> Option<String> {
     let is_step = |event: &&Event| {
-        [RunSession::NAME, Seal::NAME, OpenWorktree::NAME, RefreshWorktree::NAME].iter().any(|name| is_completed(event, name))
+        [RunSession::NAME, Seal::NAME, OpenWorktree::NAME, RefreshWorktree::NAME]
+            .iter()
+            .any(|name| is_completed(event, name))
     };
     let step = events.iter().rev().find(is_step)?;
     let step = if is_completed(step, RunSession::NAME) { next_seal(segment, position)? } else { step };

@@ -11,7 +11,7 @@ use crate::contracts::{
 use crate::prompt::{self, Wording};
 use crate::settings::AgentSettings;
 
-use super::{BrokenBase, Brief, FeatureOutcome, FeatureProgress, SessionRequest, Turn};
+use super::{Brief, BrokenBase, FeatureOutcome, FeatureProgress, SessionRequest, Turn};
 
 /// The change since which reasons speak of what is there only. Its mark belongs to the end of a run.
 pub(super) const PLAIN_REASONS: &str = "plain reasons";

@@ -173,8 +173,8 @@ impl Memory {
             self.record(&feature).judged = true;
         }
         // Work that waits for a person keeps no files from the others.
-        let is_approved = self.settings.merge.approval
-            || self.backlog.feature(&feature).is_some_and(|feature| feature.approval);
+        let is_approved =
+            self.settings.merge.approval || self.backlog.feature(&feature).is_some_and(|feature| feature.approval);
         let claim = (request.resolves && !is_approved).then(|| {
             self.admissions.conflicts.learn(&feature, &request.files);
             self.admissions.conflicts.claim(&feature, &request.files, self.ready())
@@ -205,7 +205,8 @@ impl Memory {
     /// Answers the requests that can be answered.
     pub(super) async fn admit(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         self.forget_who_left();
-        let needs_clock = !self.admissions.waiting.is_empty() && self.admissions.breakers.values().any(Breaker::is_open);
+        let needs_clock =
+            !self.admissions.waiting.is_empty() && self.admissions.breakers.values().any(Breaker::is_open);
         let now = if needs_clock { Some(context.now().await?) } else { None };
         (self.admissions.paused, self.probe_in) = (None, None);
         let (mut reasons, mut aside) = (BTreeMap::new(), BTreeSet::new());
@@ -228,7 +229,10 @@ impl Memory {
         }
         for (feature, other) in self.held_back() {
             self.admissions.places.remove(&feature);
-            reasons.insert(feature.clone(), format!("waits to merge until {other} has resolved its conflict in the same files"));
+            reasons.insert(
+                feature.clone(),
+                format!("waits to merge until {other} has resolved its conflict in the same files"),
+            );
             aside.insert(feature);
         }
         self.admissions.aside = aside;
@@ -289,7 +293,10 @@ impl Memory {
         if let Some(claim) = &waiting.claim {
             let ready: BTreeSet<&FeatureId> = self.ready().collect();
             if let Some(other) = self.admissions.conflicts.before(claim, self.admissions.claims(), &ready) {
-                return wait(format!("waits to resolve its conflict until {other}, with the same files, is through"), true);
+                return wait(
+                    format!("waits to resolve its conflict until {other}, with the same files, is through"),
+                    true,
+                );
             }
         }
         let places = &self.admissions.places;
@@ -336,7 +343,8 @@ impl Memory {
         let admission = self.admissions.breaker(&agent).admit(feature, now);
         match admission {
             breaker::Admission::Begins { forgiven } => {
-                let before = if replaced.is_some() { self.admissions.breaker(&request.agent).settle(feature) } else { 0 };
+                let before =
+                    if replaced.is_some() { self.admissions.breaker(&request.agent).settle(feature) } else { 0 };
                 Ok((forgiven + before, replaced))
             }
             breaker::Admission::Waits(paused) => Err(paused),

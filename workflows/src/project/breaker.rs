@@ -116,9 +116,8 @@ impl Breaker {
         *self.suspects.entry(feature.clone()).or_default() += 1;
         let wait = match &self.open {
             Some(open) if open.probe.as_ref() == Some(feature) => (open.wait * 2).min(LONGEST_WAIT),
-            Some(_) => return,
             None if self.count >= ALIKE || !failure.started => FIRST_WAIT,
-            None => return,
+            _ => return,
         };
         let is_start = !failure.started;
         let until = Some(now + TimeDelta::seconds(i64::from(wait)));
@@ -128,9 +127,10 @@ impl Breaker {
     /// A session got through.
     pub(super) fn pass(&mut self, feature: &FeatureId) {
         // Sessions of one feature alone that failed while another's got through say something of that feature.
-        let is_outage = self.open.as_ref().is_some_and(|open| {
-            open.is_start || self.features.len() > 1 || self.features.contains(feature)
-        });
+        let is_outage = self
+            .open
+            .as_ref()
+            .is_some_and(|open| open.is_start || self.features.len() > 1 || self.features.contains(feature));
         if is_outage {
             for (feature, count) in std::mem::take(&mut self.suspects) {
                 *self.forgiven.entry(feature).or_default() += count;

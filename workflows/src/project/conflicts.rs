@@ -102,8 +102,9 @@ impl Conflicts {
         }
         let overlaps = |files: &Files| ready.files.iter().any(|file| files.contains(file));
         let resolving = self.resolving.iter().find(|(_, files)| overlaps(files));
-        let is_before =
-            |claim: &&Claim| claim.feature != ready.feature && overlaps(&claim.files) && !claim.after.contains(&ready.feature);
+        let is_before = |claim: &&Claim| {
+            claim.feature != ready.feature && overlaps(&claim.files) && !claim.after.contains(&ready.feature)
+        };
         resolving.map(|(other, _)| other).or_else(|| claims.into_iter().find(is_before).map(|claim| &claim.feature))
     }
 

@@ -1,16 +1,16 @@
 //! Why a run does not go on, or what it came to.
 
 use longhaul_engine::{EventKind, RunId, Status, StoreError, Summary};
+use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::{FeatureProgress, FeatureWorkflow};
-use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::project::{FeatureView, ProjectView, ProjectWorkflow};
 
-use super::super::{View, published};
 use super::super::facts::{Facts, NAME_OF_SESSION, Waits};
 use super::super::lane::Lane;
 use super::super::list::RunLine;
 use super::super::words::clock;
+use super::super::{View, published};
 use super::outcome::over;
 use super::{Kind, Reason, WhyDocument};
 use crate::pending::{Pause, Pending};
@@ -124,7 +124,9 @@ impl View<'_> {
     /// Why its project has no session for it, or does not let it merge.
     async fn held_by_project(&self, line: &RunLine) -> Result<Option<Reason>, StoreError> {
         let (Some(project), Some(feature)) = (&line.project, &line.feature) else { return Ok(None) };
-        let (Ok(project), Ok(feature)) = (RunId::new(project.clone()), FeatureId::new(feature)) else { return Ok(None) };
+        let (Ok(project), Ok(feature)) = (RunId::new(project.clone()), FeatureId::new(feature)) else {
+            return Ok(None);
+        };
         let values = self.store.published(&project).await?;
         let Some(view) = published::<FeatureView>(&values, &FeatureView::key(&feature)) else { return Ok(None) };
         let is_current = view.run.as_ref() == Some(&line.run);
