@@ -160,6 +160,7 @@ pub(crate) fn in_progress(run: &str) -> FeatureView {
         run: Some(RunId::new(run).unwrap()),
         sessions: 0,
         reason: None,
+        waits: None,
         commit: None,
         invalidated: None,
     }

@@ -2,7 +2,7 @@
 
 use longhaul_activities::git::GitHandlers;
 use longhaul_activities::session::SessionHandler;
-use longhaul_engine::{Failure, FailureKind, Handler, Probe};
+use longhaul_engine::{Failure, Handler, Probe};
 use longhaul_workflows::backlog::{Feature, FeatureId};
 use longhaul_workflows::contracts::{Feedback, ProjectRef, SessionEnding, SessionInput, SessionReason, SessionReport};
 use longhaul_workflows::settings::AgentSettings;
@@ -168,7 +168,7 @@ async fn a_session_that_was_cut_runs_again_and_its_uncommitted_work_is_kept() {
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_run_is_a_terminal_failure() {
+async fn an_agent_that_cannot_be_started_is_reported() {
     let world = World::with_git();
     let usual = with_work_tree(&world);
     let with = |command: &[&str]| {
@@ -182,8 +182,8 @@ async fn an_agent_that_cannot_run_is_a_terminal_failure() {
         (&["no-such-agent"], "or correct `[agent] command` in longhaul.toml."),
         (&["./no-such-agent"], "/root/no-such-agent` cannot be started"),
     ] {
-        let failure = with(command).await.unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Terminal);
-        assert!(failure.message.contains(expected), "{failure}");
+        let report = with(command).await.unwrap();
+        let SessionEnding::NotStarted { reason } = report.ending else { panic!("{:?}", report.ending) };
+        assert!(reason.contains(expected), "{reason}");
     }
 }
