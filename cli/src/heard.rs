@@ -66,6 +66,7 @@ impl Features {
             run: None,
             sessions: 0,
             reason: None,
+            waits: None,
             commit: None,
             invalidated: None,
         });

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::{DateTime, Utc};
 use longhaul_engine::{EventKind, EventStore, Request, RunId, Status, Stop, StoreError, Summary};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
-use longhaul_workflows::project::{BacklogView, CANCELLED, FeatureView, NO_CHECK, Phase, ProjectView};
+use longhaul_workflows::project::{BacklogView, CANCELLED, FeatureView, NO_CHECK, Phase, ProjectView, SessionsPaused};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,9 @@ pub(crate) struct StatusDocument {
     pub(crate) problem: Option<String>,
     /// Why finished work waits on `longhaul/next`.
     pub(crate) waits_on_next: Option<String>,
+    /// Why no session begins: an agent is out of order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sessions_paused: Option<PausedSessions>,
     /// The last sync that was followed.
     pub(crate) synced: String,
     /// Runs that cannot go on in the process that runs them.
@@ -47,6 +51,15 @@ pub(crate) struct StatusDocument {
     pub(crate) machine: Option<String>,
     pub(crate) counts: Counts,
     pub(crate) features: Vec<FeatureLine>,
+}
+
+/// No session of a project begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct PausedSessions {
+    /// When one probes the agent; absent: one does now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<DateTime<Utc>>,
+    pub(crate) reason: String,
 }
 
 /// A run that cannot go on.
@@ -163,6 +176,7 @@ pub(crate) async fn of_project(
         stopped_by: None,
         problem: None,
         waits_on_next: None,
+        sessions_paused: None,
         synced: String::new(),
         stuck: stuck_below(project, stuck),
         active_runs: usize::from(standing.is_active || is_to_act),
@@ -206,6 +220,7 @@ pub(crate) fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> S
         stopped_by: None,
         problem: None,
         waits_on_next: None,
+        sessions_paused: None,
         synced: String::new(),
         stuck: Vec::new(),
         active_runs: 0,
@@ -242,6 +257,8 @@ impl StatusDocument {
         self.stopped_by = view.halted;
         self.problem = view.problem;
         self.waits_on_next = view.waits_on_next;
+        let shown = |paused: SessionsPaused| PausedSessions { until: paused.until, reason: paused.reason };
+        self.sessions_paused = view.paused.map(shown);
         self.synced = view.synced;
     }
 
@@ -342,7 +359,7 @@ async fn line(
     line.passes = view.passes;
     line.run.clone_from(&view.run);
     line.sessions = view.sessions;
-    line.reason.clone_from(&view.reason);
+    line.reason = view.reason.clone().or_else(|| view.waits.clone());
     line.commit.clone_from(&view.commit);
     line.needs_person = view.status == FeatureStatus::Blocked;
     line.invalidated = view.invalidated.as_ref().map(ToString::to_string);

@@ -20,6 +20,7 @@ mod look;
 mod machine;
 mod moved;
 mod names;
+mod paid;
 mod parked;
 mod pauses;
 mod pipes;

@@ -3,11 +3,13 @@
 //! Nothing here touches the world: every `call` is an activity whose result is in the log before the next line runs. After
 //! a crash this function runs again from the top, is answered from the log, and goes on where the log ends.
 
+mod admission;
 mod approval;
 mod claim;
 mod edited;
 mod note;
 mod outcome;
+mod retry;
 mod steps;
 mod turn;
 mod work;
@@ -16,16 +18,18 @@ use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
 use crate::contracts::{
-    Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSession, RunSetup, Seal, Sealed,
-    SessionEnding, SessionReason,
+    Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSetup, SessionReason,
 };
 
+pub use admission::{BrokenBase, SessionEnded, SessionPermit, SessionRequest, SessionResult};
 pub use approval::{Approval, Awaited};
 pub use edited::Edited;
 pub use note::Note;
 pub use outcome::{Brief, FeatureOutcome, FeatureProgress};
 pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, before_hearing, checkpoints, prefix};
 pub use turn::{Ready, Turn};
+
+use retry::Try;
 use work::Work;
 
 /// The workflow `feature`: one run for each try at a feature.
@@ -64,61 +68,40 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     let open = OpenInput { project: work.project(), target: work.target(), feature: work.id() };
     let worktree = context.call::<OpenWorktree>(open).await?;
     work.take_worktree(&worktree);
-
-    work.step(context, "set-up").await?;
-    let setup = context.call::<RunSetup>(work.setup()).await?;
-    let baseline = context.call::<RunChecks>(work.baseline(&worktree.head)).await?;
-    work.take_baseline(setup.failed().or(baseline.failed()));
-
-    if work.brief.claimed
-        && let Some(outcome) = claim::deliver_found(context, work).await?
-    {
-        return Ok(outcome);
+    if worktree.has_work {
+        retry::refresh(context, work).await?;
     }
+    retry::baseline(context, work).await?;
 
+    // Work of an earlier run that has not landed is judged before an agent is paid to do it again.
+    let mut passed = None;
+    if (work.brief.claimed || work.brief.judged) && worktree.has_work {
+        passed = claim::gates_on_found(context, work).await?;
+    }
     loop {
-        match work.exhausted(context).await? {
-            None => work.hear(context).await?,
-            Some(reason) => {
-                if !work.is_told_more(context).await? {
-                    return Ok(work.blocked(reason));
-                }
-            }
-        }
-        work.begin_session(context).await?;
-        let session = context.call::<RunSession>(work.session()).await?;
-        let sealed = context.call::<Seal>(work.seal(&session)).await?;
-        work.take_session(&session, &sealed);
-        if session.ending != SessionEnding::ClaimsDone {
+        let commit = match passed.take() {
+            Some(commit) => commit,
+            None => match retry::once(context, work).await? {
+                Try::Passed(commit) => commit,
+                Try::Again => continue,
+                Try::GivenUp(reason) => return Ok(work.blocked(reason)),
+            },
+        };
+        if !approval::given(context, work, &commit).await? {
             continue;
         }
-
-        if let Some(outcome) = deliver(context, work, &sealed).await? {
-            return Ok(outcome);
+        work.step(context, "waiting to merge").await?;
+        let files = work.files.clone();
+        let turn = turn::take(context, work, &files).await?;
+        work.step(context, "merging").await?;
+        match integrate(context, work, &turn, &commit).await? {
+            Some((commit, waits_on_next)) => {
+                claim::close(context, work).await?;
+                return Ok(work.passed(commit, waits_on_next));
+            }
+            None => turn::give_back(context, work).await?,
         }
     }
-}
-
-/// From sealed work to the target branch; `None` if it goes back to the agent.
-async fn deliver(context: &mut dyn Context, work: &mut Work, sealed: &Sealed) -> Result<Option<FeatureOutcome>, Stop> {
-    work.step(context, "gates").await?;
-    let gates = context.call::<RunChecks>(work.gates(&sealed.commit)).await?;
-    if let Some(failed) = gates.failed() {
-        work.take_failed_gate(failed, None);
-        return Ok(None);
-    }
-    if !approval::given(context, work, &sealed.commit).await? {
-        return Ok(None);
-    }
-    work.step(context, "waiting to merge").await?;
-    let turn = turn::take(context, work, &sealed.files).await?;
-    work.step(context, "merging").await?;
-    let Some((commit, waits_on_next)) = integrate(context, work, &turn, &sealed.commit).await? else {
-        turn::give_back(context, work).await?;
-        return Ok(None);
-    };
-    claim::close(context, work).await?;
-    Ok(Some(work.passed(commit, waits_on_next)))
 }
 
 /// Merges, checks the merged result and lands it; `None` if it goes back to the agent.
@@ -179,6 +162,7 @@ impl Work {
 
     async fn begin_session(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         self.progress.sessions += 1;
+        self.repairs |= self.broken.is_some();
         let reason = match self.reason {
             SessionReason::Start => None,
             reason => Some(reason.as_str().replace('_', " ")),

@@ -1,7 +1,10 @@
 //! What happens to a project: one everlasting run owns its backlog, starts the features that can be worked on, takes their
 //! outcomes in, and lets them merge one at a time.
 
+mod admission;
 mod back;
+mod breaker;
+mod conflicts;
 mod list;
 mod memory;
 mod order;
@@ -9,6 +12,7 @@ mod publish;
 mod queue;
 mod recover;
 mod regression;
+mod repair;
 mod rollback;
 mod runs;
 mod sync;
@@ -21,6 +25,7 @@ use crate::backlog::FeatureId;
 use crate::feature::{Brief, Edited, FeatureWorkflow, Ready, Turn};
 
 pub use back::{Forked, Unblock};
+pub use breaker::SessionsPaused;
 use memory::{Memory, Outgoing};
 pub use memory::{NO_CHECK, ProjectInput};
 use order::Order;
@@ -78,7 +83,7 @@ impl Workflow for ProjectWorkflow {
             if context.commands() as usize > SEGMENT + memory.len() {
                 return Ok(Ending::ContinueAsNew(Payload::of(&memory.into_input())));
             }
-            match context.receive(memory.retry_in()).await? {
+            match context.receive(memory.wake_in()).await? {
                 Some(received) => memory.take(context, received).await?,
                 None => memory.sync_again(context).await?,
             }
@@ -96,6 +101,7 @@ impl Memory {
             }
         }
         self.roll_back(context).await?;
+        self.admit(context).await?;
         while let Some(feature) = self.next_to_start() {
             let brief = self.brief(&feature)?;
             let run = self.begin(&feature)?;
@@ -113,6 +119,9 @@ impl Memory {
     }
 
     async fn take(&mut self, context: &mut dyn Context, received: Received) -> Result<(), Stop> {
+        if self.take_admission(context, &received).await? {
+            return Ok(());
+        }
         match received {
             Received::ChildEnded { run, outcome } => self.take_outcome(&run, outcome),
             Received::Signal { name, payload, from: Some(run) } => self.take_from_run(run, name, &payload),
@@ -133,7 +142,10 @@ impl Memory {
         match name.as_str() {
             Ready::SIGNAL => match payload.read::<Ready>() {
                 Ok(_) if self.is_ending(&feature) => {}
-                Ok(ready) => self.queue.add(Ready { feature, ..ready }),
+                Ok(ready) => {
+                    self.admissions.conflicts.learn(&feature, &ready.files);
+                    self.queue.add(Ready { feature, ..ready });
+                }
                 Err(error) => self.skip(name, Some(run), format!("it cannot be read: {error}")),
             },
             Turn::GIVEN_BACK => self.queue.give_back(&feature),
@@ -175,6 +187,7 @@ impl Memory {
             list_file: self.list_file.clone(),
             claimed: self.is_claimed(feature),
             anew: self.is_anew(feature),
+            judged: self.records.get(feature).is_some_and(|record| record.judged),
         })
     }
 }

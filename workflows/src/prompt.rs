@@ -70,6 +70,15 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
     if let Some(problem) = &feedback.problem {
         let _ = writeln!(text, "{}\n", told(problem));
     }
+    if let Some(behind) = &feedback.behind {
+        let _ = writeln!(
+            text,
+            "The target has moved, and this work conflicts with it in {}. Run `git merge {}` first, resolve the \
+             conflicts and commit: what failed may be mended by what landed.\n",
+            behind.files.join(", "),
+            behind.tip
+        );
+    }
     if !feedback.notes.is_empty() {
         let _ = writeln!(text, "Notes of the session before you:\n\n{}\n", feedback.notes);
     }

@@ -106,7 +106,7 @@ impl FeatureRun {
         let kind = match report.ending {
             SessionEnding::ClaimsDone => Kind::SessionEnded,
             SessionEnding::ContextFull => Kind::Handoff,
-            SessionEnding::Failed { .. } => Kind::SessionFailed,
+            SessionEnding::Failed { .. } | SessionEnding::NotStarted { .. } => Kind::SessionFailed,
         };
         let failed = kind == Kind::SessionFailed;
         if let Some(session) = self.sessions.last_mut() {

@@ -33,6 +33,7 @@ mod owner;
 mod plumbing;
 mod private;
 mod protected;
+mod refresh;
 mod refs;
 mod repository;
 mod rescue;
@@ -54,7 +55,8 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Handlers, Probe};
 use longhaul_workflows::contracts::{
     CheckOutTip, CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput,
-    Merged, OpenInput, OpenWorktree, ProjectRef, RollBack, RollBackInput, Seal, SealInput, Sealed, WentBack, Worktree,
+    Merged, OpenInput, OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree, Refreshed, RollBack, RollBackInput, Seal,
+    SealInput, Sealed, WentBack, Worktree,
 };
 
 pub use back::TakeBack;
@@ -101,6 +103,7 @@ impl GitHandlers {
     pub fn register(&self, handlers: Handlers) -> Handlers {
         handlers
             .with::<OpenWorktree>(self.clone())
+            .with::<RefreshWorktree>(self.clone())
             .with::<Seal>(self.clone())
             .with::<CheckOutTip>(self.clone())
             .with::<MergeCandidate>(self.clone())
@@ -197,6 +200,13 @@ impl Handler<OpenWorktree> for GitHandlers {
     async fn perform(&self, input: OpenInput, attempt: &Attempt) -> Result<Worktree, Failure> {
         let worktree = self.reopen_worktree(&input, attempt).await?;
         self.synced(&input.project, worktree).await
+    }
+}
+
+#[async_trait]
+impl Handler<RefreshWorktree> for GitHandlers {
+    async fn perform(&self, input: RefreshInput, attempt: &Attempt) -> Result<Refreshed, Failure> {
+        self.repository(&input.project).await?.refresh_worktree(&input, attempt).await
     }
 }
 

@@ -35,7 +35,7 @@ impl Repository {
         let is_clean = self.keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &commits }).await?;
         let start = self.ensure_branch(&branch, &tip).await?;
         let is_behind = start != tip && self.is_ancestor(&start, &tip).await?;
-        let head = if is_behind { tip } else { start };
+        let head = if is_behind { tip.clone() } else { start };
         if is_behind {
             self.advance_branch(&branch, &head).await?;
         }
@@ -46,7 +46,8 @@ impl Repository {
             self.ready(&tree, Stand::Branch(&branch), Some(&input.target), &head).await?;
         }
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
-        Ok(Worktree { path: shown(&tree.path), branch, head, rescued })
+        let has_work = head != tip && !self.is_ancestor(&head, &tip).await?;
+        Ok(Worktree { path: shown(&tree.path), branch, head, rescued, has_work })
     }
 
     /// A branch that moves under a checkout makes the files there look changed.
@@ -61,7 +62,7 @@ impl Repository {
     }
 
     /// A conflict between the target and `longhaul/next` does not keep a feature from being worked on; merging will tell.
-    async fn tip_to_start_from(&self, target: &str) -> Result<String, Failure> {
+    pub(super) async fn tip_to_start_from(&self, target: &str) -> Result<String, Failure> {
         let _held = self.exclusive().await;
         match self.tip(target, None).await {
             Ok(tip) => Ok(tip),

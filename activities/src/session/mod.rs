@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use async_trait::async_trait;
-use longhaul_engine::{Attempt, Failure, Handler, Probe};
+use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Probe};
 use longhaul_workflows::contracts::{OpenInput, RunSession, SessionEnding, SessionInput, SessionReport};
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::Seconds;
@@ -85,8 +85,15 @@ impl Handler<RunSession> for SessionHandler {
         files.prepare(&input, &prompt).map_err(unwritable)?;
         let root = self.setup.git.root_of(&input.project);
         progress_file::bring(&tree, &root).await?;
-        let spec = spec(&input, &root, tree.path(), attempt, &files)?;
-        let finished = self.setup.runner.run(&spec, attempt).await?;
+        let ran = match spec(&input, &root, tree.path(), attempt, &files) {
+            Ok(spec) => self.setup.runner.run(&spec, attempt).await,
+            Err(failure) => Err(failure),
+        };
+        let finished = match ran {
+            Ok(finished) => finished,
+            Err(failure) if failure.kind == FailureKind::Terminal => return Ok(not_started(failure.message)),
+            Err(failure) => return Err(failure),
+        };
         let report = report(&finished, files.notes());
         if matches!(report.ending, SessionEnding::Failed { .. })
             && let Some(cause) = machine::full(tree.path())
@@ -149,6 +156,18 @@ fn spec(
         limits: Limits { total: limit(agent.timeout), silence: limit(agent.silence_timeout) },
         remedy: REMEDY,
     })
+}
+
+/// The report of an agent that could not be started.
+fn not_started(reason: String) -> SessionReport {
+    SessionReport {
+        ending: SessionEnding::NotStarted { reason },
+        notes: String::new(),
+        duration_ms: 0,
+        output_digest: String::new(),
+        output_tail: String::new(),
+        log: String::new(),
+    }
 }
 
 fn report(finished: &Finished, notes: String) -> SessionReport {

@@ -28,8 +28,13 @@ pub(crate) async fn prepare(world: &mut World) {
     world.feature("login", in_progress(RUN)).await;
     world.project(|view| view.in_progress = 1).await;
     world.start(RUN).await;
-    let worktree =
-        Worktree { path: "/w/login".into(), branch: "longhaul/login".into(), head: "c0".into(), rescued: None };
+    let worktree = Worktree {
+        path: "/w/login".into(),
+        branch: "longhaul/login".into(),
+        head: "c0".into(),
+        rescued: None,
+        has_work: false,
+    };
     let open = OpenInput { project: project(), target: "main".into(), feature: id("login") };
     world.completed::<OpenWorktree>(RUN, &open, &worktree).await;
     let setup = SetupInput {

@@ -117,6 +117,7 @@ impl World {
             synced: "1".to_owned(),
             problem: None,
             waits_on_next: None,
+            paused: None,
             features: 2,
             passed: 0,
             in_progress: 0,
@@ -159,6 +160,7 @@ pub(crate) fn in_progress(run: &str) -> FeatureView {
         run: Some(RunId::new(run).unwrap()),
         sessions: 0,
         reason: None,
+        waits: None,
         commit: None,
         invalidated: None,
     }

@@ -13,6 +13,7 @@ mod land;
 mod merge;
 mod open;
 mod project;
+mod refresh;
 mod seal;
 mod support;
 mod tampering;

@@ -198,7 +198,11 @@ impl World {
     }
 }
 
-async fn perform<A: Activity>(git: &GitHandlers, input: A::Input, attempt: &Attempt) -> Result<A::Output, Failure>
+pub(crate) async fn perform<A: Activity>(
+    git: &GitHandlers,
+    input: A::Input,
+    attempt: &Attempt,
+) -> Result<A::Output, Failure>
 where
     GitHandlers: Handler<A>,
 {
@@ -209,7 +213,7 @@ pub(crate) fn id(feature: &str) -> FeatureId {
     FeatureId::new(feature).unwrap()
 }
 
-fn attempt(feature: &str, command: u32) -> Attempt {
+pub(crate) fn attempt(feature: &str, command: u32) -> Attempt {
     Attempt::detached(RunId::new(format!("shop-1a2b3c/{feature}")).unwrap(), Slot::only(command))
 }
 

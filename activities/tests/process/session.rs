@@ -1,7 +1,7 @@
 //! Sessions of an agent: what it gets, what it leaves, and the report that is never paid for twice.
 
 use longhaul_activities::session::SessionHandler;
-use longhaul_engine::{Failure, FailureKind, Handler, Probe};
+use longhaul_engine::{Failure, Handler, Probe};
 use longhaul_workflows::backlog::{Feature, FeatureId};
 use longhaul_workflows::contracts::{Feedback, SessionEnding, SessionInput, SessionReason, SessionReport};
 use longhaul_workflows::settings::{AgentSettings, EnvSource};
@@ -154,7 +154,7 @@ async fn a_session_that_was_cut_runs_again_and_its_uncommitted_work_is_kept() {
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_run_is_a_terminal_failure() {
+async fn an_agent_that_cannot_be_started_is_reported() {
     let world = World::with_git().await;
     let usual = input(&world);
     let with = |command: &[&str]| {
@@ -168,8 +168,8 @@ async fn an_agent_that_cannot_run_is_a_terminal_failure() {
         (&["no-such-agent"], "or correct `[agent] command` in longhaul.toml."),
         (&["./no-such-agent"], "/root/no-such-agent` cannot be started"),
     ] {
-        let failure = with(command).await.unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Terminal);
-        assert!(failure.message.contains(expected), "{failure}");
+        let report = with(command).await.unwrap();
+        let SessionEnding::NotStarted { reason } = report.ending else { panic!("{:?}", report.ending) };
+        assert!(reason.contains(expected), "{reason}");
     }
 }

@@ -11,7 +11,7 @@ use crate::exit::{Exit, failed};
 use crate::look::report::brief;
 use crate::owner::{Access, Answer, Ask};
 use crate::place::Project;
-use crate::status::{self, FeatureLine, ShownPhase, StatusDocument};
+use crate::status::{self, FeatureLine, PausedSessions, ShownPhase, StatusDocument};
 use crate::term;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
@@ -89,6 +89,9 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     if let Some(reason) = &document.waits_on_next {
         text += &format!("\nfinished work waits on longhaul/next: {reason}");
     }
+    if let Some(paused) = &document.sessions_paused {
+        text += &format!("\n{}", sessions_paused(paused));
+    }
     for stuck in &document.stuck {
         text += &format!("\nrun {} cannot go on: {}", stuck.run, stuck.reason);
     }
@@ -96,6 +99,15 @@ pub(super) fn headline(document: &StatusDocument) -> String {
         text += &format!("\nproblem: {problem}");
     }
     text
+}
+
+/// Why no session begins, in a line.
+fn sessions_paused(paused: &PausedSessions) -> String {
+    let reason = first_line(&paused.reason);
+    match paused.until {
+        Some(until) => format!("sessions paused until {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC")),
+        None => format!("sessions paused: {reason}"),
+    }
 }
 
 /// The features, for people.

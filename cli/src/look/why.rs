@@ -85,6 +85,10 @@ pub(crate) enum Kind {
     Pool,
     /// Another feature merges.
     Turn,
+    /// Its project has no session for it yet: another feature comes first.
+    Session,
+    /// Its agent is out of order: no session begins until one has probed it.
+    Outage,
     /// A time has to come.
     Timer,
     /// A failed attempt is made again at a time.

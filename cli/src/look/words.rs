@@ -2,7 +2,9 @@
 
 use longhaul_engine::event::{Cause, Message};
 use longhaul_engine::{EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, Request};
-use longhaul_workflows::feature::{Approval, FeatureProgress, Note, Ready, Turn};
+use longhaul_workflows::feature::{
+    Approval, FeatureProgress, Note, Ready, SessionEnded, SessionPermit, SessionRequest, SessionResult, Turn,
+};
 use longhaul_workflows::project::signal::{HALT, RELOAD, SYNC};
 
 use super::report;
@@ -97,6 +99,23 @@ fn signal(name: &str, payload: &Payload) -> String {
         Turn::GIVEN_BACK => {
             payload.read::<String>().ok().map(|feature| format!("{feature} gives its turn to merge back"))
         }
+        SessionRequest::SIGNAL => payload
+            .read::<SessionRequest>()
+            .ok()
+            .map(|request| format!("asks for a session ({})", request.reason.as_str())),
+        SessionPermit::SIGNAL => payload.read::<SessionPermit>().ok().map(|permit| match permit {
+            SessionPermit::Granted { forgiven: 0, .. } => "a session may begin".into(),
+            SessionPermit::Granted { forgiven, .. } => {
+                format!("a session may begin; {forgiven} that failed count for nothing, the agent was out of order")
+            }
+            SessionPermit::Rebase => "start from the target as it is now".into(),
+            SessionPermit::Refused { reason } => format!("no session: {reason}"),
+        }),
+        SessionEnded::SIGNAL => payload.read::<SessionEnded>().ok().map(|ended| match ended.result {
+            SessionResult::Worked => "the session is over".into(),
+            SessionResult::Unused => "the session is not needed".into(),
+            SessionResult::Failed { ending, .. } => format!("the session failed and changed nothing: {ending}"),
+        }),
         SYNC | RELOAD => Some("read the list again".into()),
         HALT => payload.read::<Request>().ok().map(|request| format!("stop, {}", by(&request))),
         Note::SIGNAL => payload.read::<Note>().ok().map(|note| match note {

@@ -277,7 +277,7 @@ impl World {
                     let target = state.target.clone();
                     let head = state.branches.entry(input.feature.to_string()).or_insert(target).clone();
                     let path = format!("/w/{}", input.feature);
-                    Ok(Worktree { path, branch: String::new(), head, rescued: None })
+                    Ok(Worktree { path, branch: String::new(), head, rescued: None, has_work: false })
                 },
             ))
             .with::<RunSetup>(self.does::<RunSetup, _, _>(

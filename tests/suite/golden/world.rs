@@ -1,5 +1,6 @@
 //! A world without a disk, a git or an agent: features behave as planned, and every answer follows from the question.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -8,9 +9,9 @@ use longhaul_tests::clock::HeldClock;
 use longhaul_workflows::backlog::{Check, Feature, FeatureId};
 use longhaul_workflows::contracts::{
     CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed, LoadBacklog,
-    LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RunChecks, RunSession,
-    RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Tampering,
-    TipInput, TipTree, Worktree,
+    LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput,
+    RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput,
+    SessionReport, SetupInput, SetupReport, Tampering, TipInput, TipTree, Worktree,
 };
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::{AgentSettings, Limits, Settings};
@@ -35,6 +36,10 @@ pub(super) enum Habit {
     NeverPasses,
     /// The agent's provider has had enough for an hour.
     Limited,
+    /// The agent fails without a change until it is let go.
+    Down,
+    /// The agent cannot be started until it is let go.
+    Missing,
     /// The session goes on until it is let go or cancelled.
     Lasts,
     /// The gates fail until the third session; the second goes on until it is let go.
@@ -57,6 +62,10 @@ pub(super) struct World {
     /// The commit that the target branch stands on.
     tip: Arc<Mutex<String>>,
     pub(super) let_go: watch::Sender<bool>,
+    /// How many first sessions of an agent that is down have begun.
+    begun: watch::Sender<usize>,
+    /// The commits of branches, and the tips that are in them.
+    branches: Arc<Mutex<BTreeMap<FeatureId, (String, String)>>>,
 }
 
 /// A handler that answers in no time, but for the seconds that it lets pass.
@@ -79,6 +88,10 @@ where
 impl Handler<RunSession> for World {
     async fn perform(&self, input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
         let habit = self.habit(&input.feature.id);
+        self.meet(&input).await;
+        if let Some(ending) = self.outage(habit) {
+            return Ok(report(&input, ending, ""));
+        }
         self.clock.advance(600);
         if habit == Habit::Limited && attempt.number == 1 {
             let until = self.clock.now() + chrono::Duration::hours(1);
@@ -97,21 +110,32 @@ impl Handler<RunSession> for World {
             (Habit::NeverPasses, 1) => (SessionEnding::Failed { reason: "exit code 1".into() }, ""),
             _ => (SessionEnding::ClaimsDone, ""),
         };
-        Ok(SessionReport {
-            ending,
-            notes: notes.into(),
-            duration_ms: 600_000,
-            output_digest: hash(&prompt::session(&input), 64),
-            output_tail: format!("session {} of {}\n", input.number, input.feature.id),
-            log: format!("/home/ann/.longhaul/logs/{}-{}.log", input.feature.id, input.number),
-        })
+        Ok(report(&input, ending, notes))
+    }
+}
+
+fn report(input: &SessionInput, ending: SessionEnding, notes: &str) -> SessionReport {
+    SessionReport {
+        ending,
+        notes: notes.into(),
+        duration_ms: 600_000,
+        output_digest: hash(&prompt::session(input), 64),
+        output_tail: format!("session {} of {}\n", input.number, input.feature.id),
+        log: format!("/home/ann/.longhaul/logs/{}-{}.log", input.feature.id, input.number),
     }
 }
 
 impl World {
     pub(super) fn new(plans: &'static [Plan]) -> Self {
         let tip = Arc::new(Mutex::new(hash("main", 40)));
-        Self { plans, clock: HeldClock::default(), tip, let_go: watch::Sender::new(false) }
+        Self {
+            plans,
+            clock: HeldClock::default(),
+            tip,
+            let_go: watch::Sender::new(false),
+            begun: watch::Sender::new(0),
+            branches: Arc::default(),
+        }
     }
 
     /// Handlers for all that workflows ask.
@@ -119,6 +143,7 @@ impl World {
         Handlers::new()
             .with::<LoadBacklog>(self.answers(0, Self::load))
             .with::<OpenWorktree>(self.answers(1, Self::open))
+            .with::<RefreshWorktree>(self.answers(1, Self::refresh))
             .with::<RunSetup>(self.answers(20, Self::set_up))
             .with::<RunChecks>(self.answers(30, Self::check))
             .with::<RunSession>(self.clone())
@@ -136,6 +161,27 @@ impl World {
     fn habit(&self, feature: &FeatureId) -> Habit {
         let plan = self.plans.iter().find(|plan| plan.id == feature.as_str());
         plan.expect("only planned features are worked on").habit
+    }
+
+    /// The first sessions of an agent that is down end when all of them have begun: no set-up lets time pass after them.
+    async fn meet(&self, input: &SessionInput) {
+        let is_down = |plan: &&Plan| plan.habit == Habit::Down;
+        if self.habit(&input.feature.id) == Habit::Down && input.number == 1 {
+            let mut begun = self.begun.subscribe();
+            self.begun.send_modify(|begun| *begun += 1);
+            let all = self.plans.iter().filter(is_down).count();
+            let _ = begun.wait_for(|begun| *begun >= all).await;
+        }
+    }
+
+    /// How a session ends while the agent is out of order.
+    fn outage(&self, habit: Habit) -> Option<SessionEnding> {
+        let is_over = *self.let_go.borrow();
+        match habit {
+            Habit::Down if !is_over => Some(SessionEnding::Failed { reason: "exit code 1".into() }),
+            Habit::Missing if !is_over => Some(SessionEnding::NotStarted { reason: "`agent` is not there.".into() }),
+            _ => None,
+        }
     }
 
     fn tip(&self) -> String {
@@ -167,7 +213,28 @@ impl World {
 
     fn open(&self, input: &OpenInput) -> Worktree {
         let path = format!("/home/ann/.longhaul/worktrees/{}/{}", input.project.id, input.feature);
-        Worktree { path, branch: format!("longhaul/{}", input.feature), head: self.tip(), rescued: None }
+        Worktree {
+            path,
+            branch: format!("longhaul/{}", input.feature),
+            head: self.tip(),
+            rescued: None,
+            has_work: false,
+        }
+    }
+
+    /// The target has what it had, but for what landed: a merge with that is one more commit.
+    fn refresh(&self, input: &RefreshInput) -> Refreshed {
+        let tip = self.tip();
+        let mut branches = self.branches.lock().unwrap_or_else(PoisonError::into_inner);
+        let head = branches.entry(input.feature.clone()).or_insert_with(|| (tip.clone(), tip.clone()));
+        if head.1 != tip {
+            *head = (hash(&format!("{} {tip}", head.0), 40), tip.clone());
+        }
+        let conflict = (self.habit(&input.feature) == Habit::Conflicts).then(|| {
+            let files = vec![format!("src/{}.rs", input.feature)];
+            RefreshConflict { output: format!("CONFLICT (content): Merge conflict in {}\n", files[0]), files }
+        });
+        Refreshed { commit: head.0.clone(), tip, files: vec![format!("src/{}.rs", input.feature)], conflict }
     }
 
     fn set_up(&self, input: &SetupInput) -> SetupReport {
@@ -201,11 +268,17 @@ impl World {
     }
 
     fn seal(&self, input: &SealInput) -> Sealed {
+        let is_fruitless = self.habit(&input.feature) == Habit::Down && input.subject.contains("exit code");
+        let commit = if is_fruitless { self.tip() } else { hash(&input.subject, 40) };
+        let tip = self.tip();
+        let mut branches = self.branches.lock().unwrap_or_else(PoisonError::into_inner);
+        branches.entry(input.feature.clone()).or_insert_with(|| (String::new(), tip)).0.clone_from(&commit);
+        drop(branches);
         let tampered = input.subject.contains("session 1,") && self.habit(&input.feature) == Habit::Tampers;
         let what = format!("feature \"{}\": passes was set to true", input.feature);
         let tampering = Tampering { file: input.list_file.clone(), what };
         Sealed {
-            commit: hash(&input.subject, 40),
+            commit,
             files: vec![format!("src/{}.rs", input.feature)],
             tampered: if tampered { vec![tampering] } else { Vec::new() },
             rescued: tampered.then(|| format!("refs/longhaul/rescue/{}/{}/1/7.0", input.project.id, input.feature)),

@@ -11,7 +11,7 @@ use crate::settings::AgentSettings;
 use super::{Feedback, ProjectRef};
 
 /// Runs the configured command as an agent in a work tree, until it ends. What the agent does wrong is a report, not a
-/// failure of the activity; a program that cannot be started is a terminal failure.
+/// failure of the activity; so is a program that cannot be started.
 ///
 /// Guarded: a session is paid work. The handler leaves its report in a file before it returns, and the probe looks for it.
 /// Where a session was cut, what it committed stays; what it did not commit is kept under
@@ -86,6 +86,11 @@ pub enum SessionEnding {
     /// Anything else.
     Failed {
         /// `exit code 1`, `silent for 600 s`, `timed out after 3600 s`, `killed by signal 9`.
+        reason: String,
+    },
+    /// The agent could not be started; no work was done.
+    NotStarted {
+        /// What is wrong, and what to do.
         reason: String,
     },
 }

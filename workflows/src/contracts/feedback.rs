@@ -20,9 +20,21 @@ pub struct Feedback {
     /// Refs that keep uncommitted work of sessions that died.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rescued: Vec<String>,
+    /// Why the target is not in the work tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Behind>,
     /// What people said to this run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
+}
+
+/// The target has moved, and the work conflicts with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Behind {
+    /// The commit that the work does not merge with.
+    pub tip: String,
+    /// The files in conflict.
+    pub files: Vec<String>,
 }
 
 /// Why there is another session.

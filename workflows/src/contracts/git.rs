@@ -43,12 +43,66 @@ pub struct Worktree {
     pub head: String,
     /// The ref that keeps uncommitted work which was found in it.
     pub rescued: Option<String>,
+    /// Whether the branch has commits of its own, which are not in the tip.
+    #[serde(default)]
+    pub has_work: bool,
 }
 
 impl Activity for OpenWorktree {
     const NAME: &'static str = "open_worktree";
     type Input = OpenInput;
     type Output = Worktree;
+    fn policy() -> Policy {
+        git_policy()
+    }
+}
+
+/// Brings the tip into a feature's branch, and its clean work tree to the result. A branch without commits of its own moves
+/// to the tip; any other gets a merge commit. A conflict changes nothing. Running it again gives the same commit.
+#[derive(Debug)]
+pub struct RefreshWorktree;
+
+/// Input of [`RefreshWorktree`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RefreshInput {
+    /// The project.
+    pub project: ProjectRef,
+    /// The branch that finished work goes to.
+    pub target: String,
+    /// The feature.
+    pub feature: FeatureId,
+    /// Its work tree.
+    pub worktree: String,
+    /// The feature list, relative to the root.
+    pub list_file: String,
+}
+
+/// Output of [`RefreshWorktree`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Refreshed {
+    /// The commit that the branch stands on.
+    pub commit: String,
+    /// The tip.
+    pub tip: String,
+    /// The files in which the branch differs from the tip, relative to the root; after a conflict those that it changes.
+    pub files: Vec<String>,
+    /// Why the tip is not in the branch.
+    pub conflict: Option<RefreshConflict>,
+}
+
+/// The tip does not merge into the branch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RefreshConflict {
+    /// The files in conflict.
+    pub files: Vec<String>,
+    /// The output of git.
+    pub output: String,
+}
+
+impl Activity for RefreshWorktree {
+    const NAME: &'static str = "refresh_worktree";
+    type Input = RefreshInput;
+    type Output = Refreshed;
     fn policy() -> Policy {
         git_policy()
     }

@@ -14,9 +14,10 @@ pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionR
 pub use back::{RollBack, RollBackInput, WentBack};
 pub use checks::{ChecksInput, ChecksReport, Evidence, RunChecks, RunSetup, SetupInput, SetupReport};
 pub use claim::{CheckOutTip, TipInput, TipTree};
-pub use feedback::{Feedback, Problem};
+pub use feedback::{Behind, Feedback, Problem};
 pub use git::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, MergeStyle,
-    Merged, OpenInput, OpenWorktree, Seal, SealInput, Sealed, Tampering, Worktree,
+    Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, Seal, SealInput,
+    Sealed, Tampering, Worktree,
 };
 pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};

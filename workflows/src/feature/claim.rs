@@ -10,7 +10,7 @@ use crate::contracts::{
 };
 
 use super::turn::{self, Turn};
-use super::{FeatureOutcome, Work, deliver};
+use super::{FeatureOutcome, Work, retry};
 
 /// Runs the gates on the tip of the target. The feature passes if they do; `None`: the claim does not hold.
 ///
@@ -40,14 +40,15 @@ pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<
     }
 }
 
-/// Work of an earlier run that has not landed goes the ordinary way before an agent is paid to do it again.
-pub(super) async fn deliver_found(context: &mut dyn Context, work: &mut Work) -> Result<Option<FeatureOutcome>, Stop> {
+/// Seals work of an earlier run that has not landed, and runs its gates; the commit on which they passed. An agent may have
+/// died in it, so protected files are put back first.
+pub(super) async fn gates_on_found(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
     let found = context.call::<Seal>(work.seal_found()).await?;
     if found.files.is_empty() {
         return Ok(None);
     }
     work.take_found(&found);
-    deliver(context, work, &found).await
+    retry::gates(context, work).await
 }
 
 /// Removes the work tree and the branch of the feature; its commits are kept. A request to cancel that comes in between is

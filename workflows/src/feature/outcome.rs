@@ -24,6 +24,10 @@ pub struct Brief {
     /// Whether an earlier feature had this id: what that one left on the branch is put aside first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anew: bool,
+    /// Whether an earlier run left work that an agent called done and that did not pass or merge: then the gates are run
+    /// before a session is paid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judged: bool,
 }
 
 /// What a run of a feature publishes while it runs.
@@ -35,6 +39,9 @@ pub struct FeatureProgress {
     pub sessions: u32,
     /// Sessions that failed.
     pub failed_sessions: u32,
+    /// Sessions that an outage of the agent ended; they count towards no limit.
+    #[serde(default)]
+    pub outage_sessions: u32,
     /// Times that the gates failed.
     pub failed_gates: u32,
     /// Times that the work did not merge.
@@ -46,6 +53,8 @@ pub struct FeatureProgress {
 impl FeatureProgress {
     /// The key that it is published under.
     pub const KEY: &'static str = "progress";
+    /// The step in which work that failed its gates is tried on the target as it is now, before it is given up.
+    pub const LAST_TRY: &'static str = "last try on the target as it is now";
 }
 
 /// What a run of a feature comes to.

@@ -4,11 +4,13 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::{Activity, Event, EventKind, Position, cut};
 use serde::{Deserialize, Serialize};
 
-use crate::contracts::{Land, Landed, OpenWorktree, RunSession, Seal, SealInput, Sealed, SessionInput, Worktree};
+use crate::contracts::{
+    Land, Landed, OpenWorktree, RefreshWorktree, Refreshed, RunSession, Seal, SealInput, Sealed, SessionInput, Worktree,
+};
 
 use super::note::LAST_WORDS;
 use super::work::PLAIN_REASONS;
-use super::{Ready, Turn};
+use super::{FeatureProgress, Ready, SessionEnded, SessionRequest, Turn};
 
 /// The label of a run that is a fork: the run that it was taken from, and the position there, as `<run>@<position>`.
 pub const FORKED_FROM: &str = "forked_from";
@@ -63,6 +65,9 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
                 session = input.read::<SessionInput>().ok().map(|input| input.number);
                 continue;
             }
+            RefreshWorktree::NAME => {
+                (output.read::<Refreshed>().ok().map(|refreshed| refreshed.commit), None, "target brought in".into())
+            }
             OpenWorktree::NAME => (output.read::<Worktree>().ok().map(|tree| tree.head), None, "work tree".into()),
             Seal::NAME => {
                 let subject = input.read::<SealInput>().map(|input| input.subject).unwrap_or_default();
@@ -75,6 +80,10 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
             _ => continue,
         };
         let Some(commit) = commit else { continue };
+        let is_known = found.last().is_some_and(|last: &Checkpoint| last.commit == commit);
+        if name == RefreshWorktree::NAME && is_known {
+            continue;
+        }
         found.push(Checkpoint { position: event.position, at: event.at, commit, session, step });
     }
     found
@@ -86,6 +95,7 @@ pub fn prefix(segment: &[Event], last: Position) -> Prefix {
     loop {
         let (events, position) = cut(segment, last);
         let shorter = before_the_turn(&events).or_else(|| before_an_unsealed_session(segment, &events, position));
+        let shorter = shorter.or_else(|| before_the_permit(&events)).or_else(|| before_the_last_try(&events));
         let shorter = shorter.or_else(|| before_giving_up(&events));
         let Some(command) = shorter else {
             let commit = commit_at(segment, &events, position);
@@ -123,6 +133,29 @@ fn before_the_turn(events: &[Event]) -> Option<u32> {
     if given_back { None } else { events[asked].kind.command() }
 }
 
+/// The command before which a fork must end because it would else believe that the project has granted it a session.
+fn before_the_permit(events: &[Event]) -> Option<u32> {
+    let sent =
+        |event: &Event, wanted: &str| matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted);
+    let asked = events.iter().rposition(|event| sent(event, SessionRequest::SIGNAL))?;
+    let is_used =
+        events[asked..].iter().any(|event| is_completed(event, RunSession::NAME) || sent(event, SessionEnded::SIGNAL));
+    if is_used { None } else { events[asked].kind.command() }
+}
+
+/// The command before which a fork must end because its work was given up after it, or passed without a session.
+fn before_the_last_try(events: &[Event]) -> Option<u32> {
+    let is_last_try = |event: &Event| match &event.kind {
+        EventKind::StatusPublished { key, value, .. } if key == FeatureProgress::KEY => {
+            value.read::<FeatureProgress>().is_ok_and(|progress| progress.step == FeatureProgress::LAST_TRY)
+        }
+        _ => false,
+    };
+    let last = events.iter().rposition(is_last_try)?;
+    let goes_on = events[last..].iter().any(|event| is_completed(event, RunSession::NAME));
+    if goes_on { None } else { events[last].kind.command() }
+}
+
 /// The command before which a fork must end because what its last session did is in no commit.
 fn before_an_unsealed_session(segment: &[Event], events: &[Event], position: Position) -> Option<u32> {
     let ended = events.iter().rposition(|event| is_completed(event, RunSession::NAME))?;
@@ -155,7 +188,9 @@ fn next_seal(segment: &[Event], position: Position) -> Option<&Event> {
 /// The commit of the last step, or, behind a session, of the seal that followed on it.
 fn commit_at(segment: &[Event], events: &[Event], position: Position) -> Option<String> {
     let is_step = |event: &&Event| {
-        [RunSession::NAME, Seal::NAME, OpenWorktree::NAME].iter().any(|name| is_completed(event, name))
+        [RunSession::NAME, Seal::NAME, OpenWorktree::NAME, RefreshWorktree::NAME]
+            .iter()
+            .any(|name| is_completed(event, name))
     };
     let step = events.iter().rev().find(is_step)?;
     let step = if is_completed(step, RunSession::NAME) { next_seal(segment, position)? } else { step };

@@ -5,12 +5,13 @@ use longhaul_engine::{Context, Stop};
 
 use crate::backlog::{Check, FeatureId};
 use crate::contracts::{
-    ChecksInput, Evidence, Feedback, LandInput, MergeInput, Problem, ProjectRef, SealInput, Sealed, SessionEnding,
-    SessionInput, SessionReason, SessionReport, SetupInput, Worktree,
+    Behind, ChecksInput, Evidence, Feedback, LandInput, MergeInput, Problem, ProjectRef, RefreshInput, Refreshed,
+    SealInput, Sealed, SessionEnding, SessionInput, SessionReason, SessionReport, SetupInput, Worktree,
 };
 use crate::prompt::{self, Wording};
+use crate::settings::AgentSettings;
 
-use super::{Brief, FeatureOutcome, FeatureProgress, Turn};
+use super::{Brief, BrokenBase, FeatureOutcome, FeatureProgress, SessionRequest, Turn};
 
 /// The change since which reasons speak of what is there only. Its mark belongs to the end of a run.
 pub(super) const PLAIN_REASONS: &str = "plain reasons";
@@ -25,7 +26,18 @@ pub(super) struct Work {
     pub(super) forgiven: FeatureProgress,
     pub(super) reason: SessionReason,
     pub(super) feedback: Feedback,
-    files: Vec<String>,
+    /// The commit that the branch stands on.
+    pub(super) commit: String,
+    /// The last tip that was brought in, or that the work conflicts with.
+    pub(super) tip: Option<String>,
+    /// The files that the work changes.
+    pub(super) files: Vec<String>,
+    /// The last session failed and changed nothing: the agent may be at fault, and not the work.
+    pub(super) is_fruitless: bool,
+    /// The baseline that failed, until a session has worked on it.
+    pub(super) broken: Option<BrokenBase>,
+    /// It repairs the baseline of the project.
+    pub(super) repairs: bool,
 }
 
 impl Work {
@@ -38,7 +50,12 @@ impl Work {
             forgiven: FeatureProgress::default(),
             reason: SessionReason::Start,
             feedback: Feedback::default(),
+            commit: String::new(),
+            tip: None,
             files: Vec::new(),
+            is_fruitless: false,
+            broken: None,
+            repairs: false,
         }
     }
 
@@ -54,9 +71,11 @@ impl Work {
         self.brief.target.clone()
     }
 
-    /// The gates of the project, then the feature's own checks.
+    /// The gates of the project, then the feature's own checks; of a feature that repairs the baseline, that too.
     fn own_checks(&self) -> Vec<Check> {
-        self.brief.settings.gates.iter().chain(&self.brief.feature.checks).cloned().collect()
+        let settings = &self.brief.settings;
+        let baseline: &[Check] = if self.repairs { &settings.baseline } else { &[] };
+        settings.gates.iter().chain(&self.brief.feature.checks).chain(baseline).cloned().collect()
     }
 
     fn checks(&self, worktree: &str, commit: &str, checks: Vec<Check>) -> ChecksInput {
@@ -134,7 +153,7 @@ impl Work {
         let ended = match &session.ending {
             SessionEnding::ClaimsDone => "done".to_owned(),
             SessionEnding::ContextFull => "to be continued".to_owned(),
-            SessionEnding::Failed { reason } => reason.clone(),
+            SessionEnding::Failed { reason } | SessionEnding::NotStarted { reason } => reason.clone(),
         };
         self.seal_as(&format!("session {}, {ended}", self.progress.sessions))
     }
@@ -178,26 +197,105 @@ impl Work {
         }
     }
 
+    pub(super) fn refresh(&self) -> RefreshInput {
+        RefreshInput {
+            project: self.project(),
+            target: self.target(),
+            feature: self.id(),
+            worktree: self.worktree.clone(),
+            list_file: self.brief.list_file.clone(),
+        }
+    }
+
+    /// What the project is asked before a session.
+    pub(super) fn request(&self) -> SessionRequest {
+        let (mut files, mut resolves) = (self.files.clone(), false);
+        match &self.feedback.problem {
+            Some(Problem::Conflict { files: conflicts, .. }) => {
+                files.extend(conflicts.iter().filter(|file| !self.files.contains(file)).cloned());
+                resolves = true;
+            }
+            Some(Problem::CheckFailed { merged_with: Some(_), .. }) => resolves = true,
+            _ => {}
+        }
+        let agent = self.brief.settings.agent.command.clone();
+        SessionRequest { reason: self.reason, agent, files, resolves, broken: self.broken.clone() }
+    }
+
     pub(super) fn take_worktree(&mut self, worktree: &Worktree) {
         self.worktree.clone_from(&worktree.path);
+        self.commit.clone_from(&worktree.head);
         self.feedback.rescued.extend(worktree.rescued.clone());
     }
 
     /// A project that does not work is repaired before anything is added to it.
     pub(super) fn take_baseline(&mut self, failed: Option<&Evidence>) {
+        self.broken = failed.map(|failed| BrokenBase {
+            commit: self.tip.clone().unwrap_or_else(|| self.commit.clone()),
+            check: failed.name.clone(),
+            ending: failed.ending(),
+        });
         if let Some(failed) = failed {
             self.reason = SessionReason::Repair;
             self.feedback.problem = Some(Problem::CheckFailed { evidence: failed.clone(), merged_with: None });
+        } else if self.reason == SessionReason::Repair {
+            self.reason = SessionReason::Start;
+            self.feedback.problem = None;
+        }
+    }
+
+    /// Whether the branch moved.
+    pub(super) fn take_refreshed(&mut self, refreshed: Refreshed) -> bool {
+        let Refreshed { commit, tip, files, conflict } = refreshed;
+        let has_moved = commit != self.commit;
+        (self.commit, self.files) = (commit, files);
+        self.tip = Some(tip.clone());
+        self.feedback.behind = None;
+        match (conflict, &mut self.feedback.problem) {
+            (Some(conflict), Some(Problem::Conflict { .. })) => {
+                let (files, output) = (conflict.files, conflict.output);
+                self.feedback.problem = Some(Problem::Conflict { tip, files, output });
+            }
+            (Some(conflict), _) => self.feedback.behind = Some(Behind { tip, files: conflict.files }),
+            (None, Some(Problem::CheckFailed { merged_with, .. })) => *merged_with = None,
+            (None, _) => {}
+        }
+        has_moved
+    }
+
+    /// A session is granted. Failed ones that an outage of the agent explains do not count.
+    pub(super) fn take_permit(&mut self, forgiven: u32, agent: Option<AgentSettings>) {
+        self.progress.outage_sessions += forgiven;
+        self.progress.failed_sessions = self.progress.failed_sessions.saturating_sub(forgiven);
+        self.forgiven.failed_sessions = self.forgiven.failed_sessions.min(self.progress.failed_sessions);
+        if self.reason == SessionReason::Start {
+            self.feedback.problem = None;
+        }
+        if let Some(agent) = agent {
+            self.brief.settings.agent = agent;
+        }
+    }
+
+    /// The agent could not be started: nothing has changed but the count.
+    pub(super) fn take_no_session(&mut self, session: &SessionReport) {
+        self.progress.failed_sessions += 1;
+        self.is_fruitless = true;
+        if let (SessionEnding::NotStarted { reason }, None) = (&session.ending, &self.feedback.problem) {
+            let (reason, output_tail) = (reason.clone(), String::new());
+            self.feedback.problem = Some(Problem::SessionFailed { reason, output_tail });
         }
     }
 
     /// Work that an earlier run left.
     pub(super) fn take_found(&mut self, sealed: &Sealed) {
         self.files.clone_from(&sealed.files);
+        self.commit.clone_from(&sealed.commit);
     }
 
     pub(super) fn take_session(&mut self, session: &SessionReport, sealed: &Sealed) {
         self.files.clone_from(&sealed.files);
+        self.commit.clone_from(&sealed.commit);
+        self.broken = None;
         self.progress.tampered += u32::from(!sealed.tampered.is_empty());
         let notes = [session.notes.trim(), sealed.notes.trim()];
         let notes: Vec<_> = notes.into_iter().filter(|notes| !notes.is_empty()).collect();
@@ -208,12 +306,12 @@ impl Work {
             tampered: sealed.tampered.clone(),
             rescued: sealed.rescued.iter().cloned().collect(),
             guidance,
-            problem: None,
+            ..Feedback::default()
         };
         match &session.ending {
             SessionEnding::ClaimsDone => {}
             SessionEnding::ContextFull => self.reason = SessionReason::Continue,
-            SessionEnding::Failed { reason } => {
+            SessionEnding::Failed { reason } | SessionEnding::NotStarted { reason } => {
                 self.progress.failed_sessions += 1;
                 self.reason = SessionReason::Retry;
                 let (reason, output_tail) = (reason.clone(), session.output_tail.clone());
@@ -224,6 +322,15 @@ impl Work {
 
     pub(super) fn take_failed_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
         self.progress.failed_gates += 1;
+        self.tell_gate(failed, tip);
+    }
+
+    /// A gate failed that no session has worked on.
+    pub(super) fn tell_failed_gate(&mut self, failed: &Evidence) {
+        self.tell_gate(failed, None);
+    }
+
+    fn tell_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
         self.reason = SessionReason::GatesFailed;
         let merged_with = tip.map(str::to_owned);
         self.feedback.problem = Some(Problem::CheckFailed { evidence: failed.clone(), merged_with });
@@ -244,19 +351,24 @@ impl Work {
     }
 
     pub(super) fn has_used_its_sessions(&self) -> bool {
-        self.progress.sessions >= self.brief.settings.limits.sessions
+        self.counted_sessions() >= self.brief.settings.limits.sessions
+    }
+
+    /// Sessions that count towards the limit.
+    fn counted_sessions(&self) -> u32 {
+        self.progress.sessions.saturating_sub(self.progress.outage_sessions)
     }
 
     fn exhausted_in(&self, wording: Wording) -> Option<String> {
         let (limits, progress, forgiven) = (&self.brief.settings.limits, &self.progress, &self.forgiven);
         let failed_gates = progress.failed_gates - forgiven.failed_gates;
         let conflicts = progress.conflicts - forgiven.conflicts;
-        let failed_sessions = progress.failed_sessions - forgiven.failed_sessions;
+        let failed_sessions = progress.failed_sessions.saturating_sub(forgiven.failed_sessions);
         let reached = [
             (failed_gates, limits.failed_gates, ["the gates failed once", "the gates failed # times"]),
             (conflicts, limits.conflicts, ["the work failed to merge once", "the work did not merge # times"]),
             (failed_sessions, limits.failed_sessions, ["1 session failed", "# sessions failed"]),
-            (progress.sessions, limits.sessions, ["1 session was used", "# sessions were used"]),
+            (self.counted_sessions(), limits.sessions, ["1 session was used", "# sessions were used"]),
         ];
         let (count, _, [once, many]) = reached.into_iter().find(|(count, limit, _)| count >= limit)?;
         let problem = self.feedback.problem.as_ref().map(|problem| prompt::told_in(problem, wording));
@@ -280,7 +392,9 @@ impl Work {
     }
 
     fn passed_by(&self, commit: String, waits_on_next: Option<String>, claim: bool) -> FeatureOutcome {
-        let (progress, files, checks) = (self.progress.clone(), self.files.clone(), self.own_checks());
+        // Those of the list: a baseline that was repaired on the way is not asked for by it.
+        let checks = self.brief.settings.gates.iter().chain(&self.brief.feature.checks).cloned().collect();
+        let (progress, files) = (self.progress.clone(), self.files.clone());
         FeatureOutcome::Passed { commit, waits_on_next, progress, files, checks, claim }
     }
 }

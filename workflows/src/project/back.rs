@@ -63,6 +63,8 @@ impl Memory {
         if self.backlog.state(id).is_none() {
             return self.end_run(id, "the feature is not in the list");
         }
+        self.admissions.leave(id);
+        self.admissions.begin_anew(id);
         let record = self.record(id);
         record.runs = record.runs.max(forked.run);
         // They are counted again with those of the new run.

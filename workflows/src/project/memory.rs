@@ -1,6 +1,7 @@
 //! What a project remembers from one message to the next, and across segments of its history.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use longhaul_engine::{Failure, Request, RunId, Stop};
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use crate::contracts::ProjectRef;
 use crate::feature::{Edited, Turn};
 use crate::settings::Settings;
 
+use super::admission::Admissions;
 use super::list::Gone;
 use super::order::Skipped;
 use super::queue::MergeQueue;
@@ -53,6 +55,8 @@ pub struct Remembered {
     followed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rollback: Option<Rollback>,
+    #[serde(default)]
+    admissions: Admissions,
 }
 
 /// What is known of a feature that is not simply pending.
@@ -75,6 +79,9 @@ pub(super) struct Record {
     /// The number of its first run, if another feature had its id before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) anew: Option<u32>,
+    /// An agent called its work done, and that did not pass its gates or did not merge.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) judged: bool,
     /// It passed, and then a feature that it depends on was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invalidated: Option<FeatureId>,
@@ -120,6 +127,10 @@ pub(super) struct Memory {
     pub(super) outbox: Vec<Outgoing>,
     /// A signal that was not followed and is not published yet.
     pub(super) skipped: Option<Skipped>,
+    /// Who may have a session.
+    pub(super) admissions: Admissions,
+    /// How long until an agent is to be probed that is out of order.
+    pub(super) probe_in: Option<Duration>,
     /// Features whose state is not published yet.
     pub(super) changed: BTreeSet<FeatureId>,
     /// What was published last in this segment.
@@ -155,6 +166,8 @@ impl Memory {
             rollback: remembered.rollback,
             outbox: Vec::new(),
             skipped: None,
+            admissions: remembered.admissions,
+            probe_in: None,
             changed: BTreeSet::new(),
             published: None,
         })
@@ -181,8 +194,14 @@ impl Memory {
             labels: self.labels,
             followed: self.followed,
             rollback: self.rollback,
+            admissions: self.admissions,
         };
         ProjectInput { project: self.project, memory: Some(memory) }
+    }
+
+    /// When the project acts without a message: it reads the list again, or has an agent probed.
+    pub(super) fn wake_in(&self) -> Option<Duration> {
+        self.retry_in().into_iter().chain(self.probe_in).min()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -245,7 +264,9 @@ impl Memory {
     /// The next run that merges, and its turn.
     pub(super) fn next_turn(&mut self) -> Option<(RunId, Turn)> {
         let held: BTreeSet<FeatureId> = self.held.iter().filter_map(|run| self.feature_of(run)).collect();
-        let (ready, tree) = self.queue.next(|id| held.contains(id))?;
+        let waiting = self.queue.waiting().filter(|ready| !self.may_merge(ready));
+        let kept_back: BTreeSet<FeatureId> = waiting.map(|ready| ready.feature.clone()).collect();
+        let (ready, tree) = self.queue.next(|id| held.contains(id), |id| !kept_back.contains(id))?;
         let run = self.run_of(&ready.feature)?;
         Some((run, Turn { regression: regression::checks(self, &ready), tree }))
     }
@@ -309,6 +330,7 @@ impl Remembered {
             labels: BTreeMap::new(),
             followed: false,
             rollback: None,
+            admissions: Admissions::default(),
         }
     }
 }

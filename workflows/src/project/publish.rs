@@ -47,6 +47,7 @@ impl Memory {
             synced: self.synced.clone(),
             problem: self.problem.clone(),
             waits_on_next: self.waits_on_next.clone(),
+            paused: self.admissions.paused.clone(),
             features: counts.total(),
             passed: counts.passed,
             in_progress: counts.in_progress,
@@ -68,6 +69,7 @@ impl Memory {
             run: self.run_of(id),
             sessions: record.sessions,
             reason,
+            waits: self.admissions.reasons.get(id).cloned(),
             commit: record.commit.clone(),
             invalidated: record.invalidated.clone(),
         })

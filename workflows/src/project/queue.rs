@@ -47,13 +47,27 @@ impl MergeQueue {
         self.stop_waiting(id);
     }
 
-    /// The feature that gets the next turn, and its integration work tree. Features that do not go on by themselves get
-    /// none, and do not count among those that have one.
-    pub(super) fn next(&mut self, is_held: impl Fn(&FeatureId) -> bool) -> Option<(Ready, u32)> {
+    /// Finished work that waits for its turn.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Ready> {
+        self.waiting.iter()
+    }
+
+    /// The features that have a turn.
+    pub(super) fn holders(&self) -> impl Iterator<Item = &FeatureId> {
+        self.holders.keys()
+    }
+
+    /// The feature that gets the next turn, of those that may merge, and its integration work tree. Features that do not go
+    /// on by themselves get none, and do not count among those that have one.
+    pub(super) fn next(
+        &mut self,
+        is_held: impl Fn(&FeatureId) -> bool,
+        may_merge: impl Fn(&FeatureId) -> bool,
+    ) -> Option<(Ready, u32)> {
         if self.holders.keys().any(|id| !is_held(id)) {
             return None;
         }
-        let place = self.waiting.iter().position(|ready| !is_held(&ready.feature))?;
+        let place = self.waiting.iter().position(|ready| !is_held(&ready.feature) && may_merge(&ready.feature))?;
         let ready = self.waiting.remove(place)?;
         let tree = (0..=u32::MAX).find(|tree| self.holders.values().all(|used| used != tree))?;
         self.holders.insert(ready.feature.clone(), tree);
@@ -71,7 +85,7 @@ mod tests {
 
     /// Says who gets the next turn while these features are held.
     fn next(queue: &mut MergeQueue, held: &[&str]) -> Option<(String, u32)> {
-        let next = queue.next(|id| held.contains(&id.as_str()));
+        let next = queue.next(|id| held.contains(&id.as_str()), |_| true);
         next.map(|(ready, tree)| (ready.feature.to_string(), tree))
     }
 

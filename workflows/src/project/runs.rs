@@ -30,12 +30,11 @@ struct Pass {
 impl Memory {
     /// The next feature to start a run for, if the limits allow one.
     pub(super) fn next_to_start(&mut self) -> Option<FeatureId> {
-        let full = self.current.len() >= self.settings.project.parallel.max(1) as usize;
-        if full || !self.is_synced() || self.halted.is_some() || self.rollback.is_some() {
+        if !self.has_room() || !self.is_synced() || self.halted.is_some() || self.rollback.is_some() {
             return None;
         }
         loop {
-            let next = self.backlog.workable().find(|id| !self.current.contains_key(id))?.clone();
+            let next = self.next_apart()?.clone();
             let has_checks = self.backlog.feature(&next).is_some_and(|feature| !feature.checks.is_empty());
             if has_checks || !self.settings.gates.is_empty() {
                 return Some(next);
@@ -46,6 +45,7 @@ impl Memory {
 
     /// Marks a feature as begun; the id of its new run. The number of a run is never used again.
     pub(super) fn begin(&mut self, id: &FeatureId) -> Result<RunId, Stop> {
+        self.admissions.begin(id);
         let record = self.record(id);
         record.runs += 1;
         let number = record.runs;
@@ -91,7 +91,14 @@ impl Memory {
 
     /// Takes the outcome of a run. Runs that are not the current one of a feature decide nothing.
     pub(super) fn take_outcome(&mut self, run: &RunId, outcome: Outcome) {
-        let Some(feature) = self.feature_of(run) else { return };
+        if let Some(feature) = self.feature_of(run) {
+            self.take_outcome_of(feature.clone(), outcome);
+            self.admissions.leave(&feature);
+            self.end_admission(&feature);
+        }
+    }
+
+    fn take_outcome_of(&mut self, feature: FeatureId, outcome: Outcome) {
         let was_ending = self.is_ending(&feature);
         self.current.remove(&feature);
         self.queue.leave(&feature);
@@ -111,6 +118,7 @@ impl Memory {
             }
             Ok(FeatureOutcome::Blocked { reason, progress }) => {
                 self.note_sessions(&feature, progress.sessions);
+                self.record(&feature).judged |= progress.failed_gates + progress.conflicts > 0;
                 self.block_if_in_progress(&feature, reason);
             }
             Err(reason) => self.block_if_in_progress(&feature, reason),
@@ -140,6 +148,7 @@ impl Memory {
         record.claimed = !is_for_these;
         record.by_claim = by_claim;
         record.invalidated = None;
+        record.judged = false;
         if !files.is_empty() {
             record.files = files;
         }

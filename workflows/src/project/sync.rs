@@ -20,6 +20,7 @@ impl Memory {
         self.load(context).await?;
         if then == Then::GoOn {
             self.halted = None;
+            self.admissions.hurry();
         }
         self.synced = id;
         if self.waits_on_next.is_some() {
@@ -37,7 +38,7 @@ impl Memory {
 
     /// Reads the list again after a failure that may have passed.
     pub(super) async fn sync_again(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
-        self.load(context).await
+        if self.failed_syncs > 0 { self.load(context).await } else { Ok(()) }
     }
 
     async fn load(&mut self, context: &mut dyn Context) -> Result<(), Stop> {

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Feature, FeatureId, FeatureStatus};
 
+use super::breaker::SessionsPaused;
+
 /// Published under [`ProjectView::KEY`]: where the project stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectView {
@@ -24,6 +26,9 @@ pub struct ProjectView {
     pub problem: Option<String>,
     /// Why finished work waits on `longhaul/next`.
     pub waits_on_next: Option<String>,
+    /// Why no session begins: an agent is out of order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<SessionsPaused>,
     /// Features in all.
     pub features: usize,
     /// Features that pass.
@@ -66,6 +71,9 @@ pub struct FeatureView {
     pub sessions: u32,
     /// Why it is blocked.
     pub reason: Option<String>,
+    /// Why a feature in progress has to wait, in a sentence without its subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
     /// The commit that passed.
     pub commit: Option<String>,
     /// The feature that it depends on and that was taken back since it passed.

@@ -36,6 +36,7 @@ impl View<'_> {
             let text = format!("Finished work waits on longhaul/next: {reason}");
             reasons.push(Reason::of(Kind::Checkout, text));
         }
+        reasons.extend(view.paused.iter().map(Reason::outage));
         if halted.is_none() {
             reasons.push(stands(&view, &views));
         }

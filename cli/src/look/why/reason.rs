@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{FailureKind, Request};
+use longhaul_workflows::project::SessionsPaused;
 
 use super::super::facts::{Evidence, Waits};
 use super::super::report::short;
@@ -82,6 +83,18 @@ impl Reason {
             }
             Waits::Message { deadline: None } => Self::of(Kind::Message, "It waits for a message."),
             Waits::Call { name, .. } => Self::of(Kind::Working, format!("It is working: {}.", words(name))),
+        }
+    }
+
+    /// An agent that is out of order.
+    pub(super) fn outage(paused: &SessionsPaused) -> Self {
+        let (reason, remedy) = (paused.reason.trim_end_matches('.'), "`longhaul resume PROJECT` probes it at once");
+        match paused.until {
+            Some(until) => {
+                let text = format!("No session begins until {}, because {reason}.", clock(until));
+                Self::of(Kind::Outage, text).until(until).with_remedy(remedy)
+            }
+            None => Self::of(Kind::Outage, format!("No session begins now, because {reason}.")),
         }
     }
 

@@ -1,15 +1,16 @@
 //! Why a run does not go on, or what it came to.
 
 use longhaul_engine::{EventKind, RunId, Status, StoreError, Summary};
+use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::{FeatureProgress, FeatureWorkflow};
-use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::project::{FeatureView, ProjectView, ProjectWorkflow};
 
-use super::super::View;
 use super::super::facts::{Facts, NAME_OF_SESSION, Waits};
 use super::super::lane::Lane;
 use super::super::list::RunLine;
 use super::super::words::clock;
+use super::super::{View, published};
 use super::outcome::over;
 use super::{Kind, Reason, WhyDocument};
 use crate::pending::{Pause, Pending};
@@ -95,6 +96,9 @@ impl View<'_> {
 
     /// What it does, or waits for.
     async fn doing(&self, line: &RunLine, facts: &Facts) -> Result<Reason, StoreError> {
+        if let Some(reason) = self.held_by_project(line).await? {
+            return Ok(reason);
+        }
         let is_feature = line.workflow == FeatureWorkflow::NAME;
         let step = facts.step.as_deref().unwrap_or_default();
         match &facts.waits {
@@ -115,6 +119,22 @@ impl View<'_> {
             None if step.is_empty() => Ok(self.working("what its history shows last")),
             None => Ok(self.working(step)),
         }
+    }
+
+    /// Why its project has no session for it, or does not let it merge.
+    async fn held_by_project(&self, line: &RunLine) -> Result<Option<Reason>, StoreError> {
+        let (Some(project), Some(feature)) = (&line.project, &line.feature) else { return Ok(None) };
+        let (Ok(project), Ok(feature)) = (RunId::new(project.clone()), FeatureId::new(feature)) else {
+            return Ok(None);
+        };
+        let values = self.store.published(&project).await?;
+        let Some(view) = published::<FeatureView>(&values, &FeatureView::key(&feature)) else { return Ok(None) };
+        let is_current = view.run.as_ref() == Some(&line.run);
+        let Some(waits) = view.waits.filter(|_| is_current) else { return Ok(None) };
+        let paused = published::<ProjectView>(&values, ProjectView::KEY).and_then(|view| view.paused);
+        let paused = paused.filter(|paused| waits.contains(&paused.reason));
+        let held = || Reason::of(Kind::Session, format!("It {}.", waits.trim_end_matches('.')));
+        Ok(Some(paused.as_ref().map_or_else(held, Reason::outage)))
     }
 
     /// It does something, if a process runs it.

@@ -102,6 +102,7 @@ mod tests {
             list_file: "feature_list.json".into(),
             claimed: false,
             anew: false,
+            judged: false,
         }
     }
 

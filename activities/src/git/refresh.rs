@@ -1,0 +1,67 @@
+//! `RefreshWorktree`: the tip brought into a feature's branch.
+
+use std::path::Path;
+
+use longhaul_engine::{Attempt, Failure};
+use longhaul_workflows::contracts::{RefreshConflict, RefreshInput, Refreshed};
+
+use super::files;
+use super::message::message;
+use super::names::{branch, feature_ref, head_ref, rescue_ref};
+use super::open::Kept;
+use super::private::Stand;
+use super::refs::{NewCommit, Repository};
+
+impl Repository {
+    pub(super) async fn refresh_worktree(&self, input: &RefreshInput, attempt: &Attempt) -> Result<Refreshed, Failure> {
+        let tree = self.tree_at(Path::new(&input.worktree), &input.project.id)?;
+        let branch = branch(&input.feature);
+        let tip = self.tip_to_start_from(&input.target).await?;
+        let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
+        self.keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &commits }).await?;
+        let Some(head) = self.branch_commit(&branch).await? else {
+            return Err(Failure::terminal(format!(
+                "the branch `{branch}` is gone; it held the work on {}",
+                input.feature
+            )));
+        };
+        let stand = Stand::Branch(&branch);
+        if self.is_ancestor(&tip, &head).await? {
+            // An earlier attempt may have moved the branch and died before its files followed.
+            self.ready(&tree, stand, Some(&input.target), &head).await?;
+            return self.refreshed(head, tip, None).await;
+        }
+        let commit = if self.is_ancestor(&head, &tip).await? {
+            tip.clone()
+        } else {
+            let merged = self.merge_commits(&head, &tip).await?;
+            if !merged.conflicts.is_empty() {
+                let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
+                let conflict = RefreshConflict { files, output: merged.output };
+                self.ready(&tree, stand, Some(&input.target), &head).await?;
+                return self.refreshed(head, tip, Some(conflict)).await;
+            }
+            let subject = format!("{}: merge `{}`", input.feature, input.target);
+            let message = message(&subject, "", &input.feature, &attempt.run);
+            let new = NewCommit { tree: &merged.tree, parents: &[&head, &tip], message: &message, at: None };
+            self.commit(&new).await?
+        };
+        self.move_ref(&head_ref(&branch), Some(&head), &commit).await?;
+        self.ready(&tree, stand, Some(&input.target), &commit).await?;
+        self.refreshed(commit, tip, None).await
+    }
+
+    async fn refreshed(
+        &self,
+        commit: String,
+        tip: String,
+        conflict: Option<RefreshConflict>,
+    ) -> Result<Refreshed, Failure> {
+        let base = match &conflict {
+            Some(_) => self.merge_base(&commit, &tip).await?.unwrap_or_else(|| tip.clone()),
+            None => tip.clone(),
+        };
+        let files = self.changes(&base, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
+        Ok(Refreshed { commit, tip, files, conflict })
+    }
+}

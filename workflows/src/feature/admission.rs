@@ -1,0 +1,142 @@
+//! Permission for a session. The project grants it: it limits how many features have an agent, holds sessions back that
+//! cannot succeed, and counts those that fail.
+
+use longhaul_engine::{Context, ContextExt, Received, Stop};
+use serde::{Deserialize, Serialize};
+
+use crate::contracts::{SessionEnding, SessionReason, SessionReport};
+use crate::settings::AgentSettings;
+
+use super::{Work, turn};
+
+/// The signal `session_request`: a feature asks its project for a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRequest {
+    /// Why it needs a session.
+    pub reason: SessionReason,
+    /// The command of its agent.
+    pub agent: Vec<String>,
+    /// The files that its work changes or conflicts in, relative to the root.
+    pub files: Vec<String>,
+    /// Whether the session resolves what stopped the work from merging: the tip should not move under it.
+    pub resolves: bool,
+    /// The baseline check that failed on the commit that it starts from.
+    pub broken: Option<BrokenBase>,
+}
+
+/// A commit on which the project does not pass its own baseline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenBase {
+    /// The commit.
+    pub commit: String,
+    /// The check that failed.
+    pub check: String,
+    /// How it ended: `exit code 1`.
+    pub ending: String,
+}
+
+/// The signal `session_permit`: the answer to a [`SessionRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "permit", rename_all = "snake_case")]
+pub enum SessionPermit {
+    /// The session may begin.
+    Granted {
+        /// How many of its failed sessions belong to an outage of the agent; they do not count.
+        forgiven: u32,
+        /// The agent to use from now on: the one before does not work, and the settings name another.
+        agent: Option<AgentSettings>,
+    },
+    /// The target has moved since the baseline failed: start from it and run the baseline again.
+    Rebase,
+    /// There will be no session.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The signal `session_ended`: what became of a granted session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionEnded {
+    /// The command of the agent.
+    pub agent: Vec<String>,
+    /// How it went.
+    pub result: SessionResult,
+}
+
+/// How a granted session went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum SessionResult {
+    /// The agent worked: it ended well, or it changed files.
+    Worked,
+    /// It was not needed.
+    Unused,
+    /// It failed without a change.
+    Failed {
+        /// `exit code 1`, or why the agent could not be started.
+        ending: String,
+        /// The last line of the output.
+        last_words: String,
+        /// Whether the agent could be started.
+        started: bool,
+    },
+}
+
+impl SessionRequest {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "session_request";
+}
+
+impl SessionPermit {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "session_permit";
+}
+
+impl SessionEnded {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "session_ended";
+}
+
+/// Asks for a session and waits for the answer.
+pub(super) async fn ask(context: &mut dyn Context, work: &mut Work) -> Result<SessionPermit, Stop> {
+    let project = turn::project(work)?;
+    context.signal(project.clone(), SessionRequest::SIGNAL, &work.request()).await?;
+    loop {
+        match context.receive(None).await? {
+            Some(Received::Signal { name, payload, from })
+                if name == SessionPermit::SIGNAL && from.as_ref() == Some(&project) =>
+            {
+                return Ok(payload.read()?);
+            }
+            Some(received) => work.take_note(received),
+            None => {}
+        }
+    }
+}
+
+/// Reports what became of a granted session.
+pub(super) async fn report(context: &mut dyn Context, work: &Work, result: SessionResult) -> Result<(), Stop> {
+    let ended = SessionEnded { agent: work.brief.settings.agent.command.clone(), result };
+    context.signal(turn::project(work)?, SessionEnded::SIGNAL, &ended).await
+}
+
+impl SessionResult {
+    /// The result of a session that was run.
+    pub(super) fn of(session: &SessionReport, has_changed: bool) -> Self {
+        let last_words = session.output_tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        match &session.ending {
+            SessionEnding::Failed { reason } if !has_changed => {
+                let last_words = last_words.trim().chars().take(LAST_WORDS).collect();
+                Self::Failed { ending: reason.clone(), last_words, started: true }
+            }
+            SessionEnding::NotStarted { reason } => {
+                Self::Failed { ending: reason.clone(), last_words: String::new(), started: false }
+            }
+            _ => Self::Worked,
+        }
+    }
+}
+
+/// The most letters of the last line that are kept.
+const LAST_WORDS: usize = 200;

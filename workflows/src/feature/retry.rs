@@ -1,0 +1,157 @@
+//! One more session, unless the target branch has what is missing: what landed meanwhile is brought in first, and a session
+//! is paid only if the checks still fail.
+
+use longhaul_engine::{Context, ContextExt, Stop};
+
+use crate::contracts::{Problem, RefreshWorktree, RunChecks, RunSession, RunSetup, Seal, SessionEnding, SessionReason};
+
+use super::admission::{self, SessionPermit, SessionResult};
+use super::{FeatureProgress, Work};
+
+/// What came of a try.
+pub(super) enum Try {
+    /// The gates passed on this commit.
+    Passed(String),
+    /// The work goes on with another session.
+    Again,
+    /// A limit is reached, or there will be no session.
+    GivenUp(String),
+}
+
+/// Sets the work tree up and runs the baseline on the commit that the work stands on.
+pub(super) async fn baseline(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
+    work.step(context, "set-up").await?;
+    let setup = context.call::<RunSetup>(work.setup()).await?;
+    let baseline = context.call::<RunChecks>(work.baseline(&work.commit)).await?;
+    work.take_baseline(setup.failed().or(baseline.failed()));
+    Ok(())
+}
+
+/// Brings the target into the work tree. Whether the branch moved.
+pub(super) async fn refresh(context: &mut dyn Context, work: &mut Work) -> Result<bool, Stop> {
+    let refreshed = context.call::<RefreshWorktree>(work.refresh()).await?;
+    Ok(work.take_refreshed(refreshed))
+}
+
+/// Runs the gates without a session before; the commit on which they passed. Their failure counts towards no limit.
+pub(super) async fn gates(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
+    work.step(context, "gates").await?;
+    let (worktree, commit) = (work.worktree.clone(), work.commit.clone());
+    let setup = context.call::<RunSetup>(work.merged_setup(&worktree, &commit)).await?;
+    if let Some(failed) = setup.failed() {
+        work.tell_failed_gate(failed);
+        return Ok(None);
+    }
+    let gates = context.call::<RunChecks>(work.gates(&commit)).await?;
+    if let Some(failed) = gates.failed() {
+        work.tell_failed_gate(failed);
+        return Ok(None);
+    }
+    Ok(Some(commit))
+}
+
+/// Makes one more try: within the limits, with the permission of the project, and on the target as it is now.
+pub(super) async fn once(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
+    // Whether a fruitless session counts is known when the next one is granted.
+    if !work.is_fruitless
+        && let Some(end) = give_up(context, work).await?
+    {
+        return Ok(end);
+    }
+    if let Some(reason) = admitted(context, work).await? {
+        return Ok(Try::GivenUp(reason));
+    }
+    if work.is_fruitless
+        && let Some(end) = give_up(context, work).await?
+    {
+        return Ok(end);
+    }
+    work.hear(context).await?;
+    if let Some(commit) = on_the_tip(context, work).await? {
+        admission::report(context, work, SessionResult::Unused).await?;
+        return Ok(Try::Passed(commit));
+    }
+    pay(context, work).await
+}
+
+/// The end of the work, if a limit is reached and no one has said anything since.
+async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<Try>, Stop> {
+    let Some(reason) = work.exhausted(context).await? else { return Ok(None) };
+    if work.reason == SessionReason::GatesFailed {
+        work.step(context, FeatureProgress::LAST_TRY).await?;
+        if let Some(commit) = on_the_tip(context, work).await? {
+            return Ok(Some(Try::Passed(commit)));
+        }
+    }
+    if work.is_told_more(context).await? {
+        return Ok(None);
+    }
+    Ok(Some(Try::GivenUp(reason)))
+}
+
+/// Waits until the project grants a session; the reason if it refuses.
+async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
+    loop {
+        match admission::ask(context, work).await? {
+            SessionPermit::Granted { forgiven, agent } => {
+                work.take_permit(forgiven, agent);
+                return Ok(None);
+            }
+            SessionPermit::Rebase => {
+                refresh(context, work).await?;
+                baseline(context, work).await?;
+            }
+            SessionPermit::Refused { reason } => return Ok(Some(reason)),
+        }
+    }
+}
+
+/// Brings the target in before a retry; the commit that passes its gates now without another session.
+async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
+    if matches!(work.reason, SessionReason::Start | SessionReason::Continue) {
+        return Ok(None);
+    }
+    let known = match &work.feedback.problem {
+        Some(Problem::CheckFailed { merged_with, .. }) => merged_with.clone(),
+        _ => None,
+    };
+    let has_moved = refresh(context, work).await?;
+    // The gates failed on the result of this very merge.
+    let is_known = known.is_some() && known == work.tip;
+    match (&work.feedback.problem, work.reason) {
+        _ if !has_moved || is_known => Ok(None),
+        (_, SessionReason::Repair) => {
+            baseline(context, work).await?;
+            Ok(None)
+        }
+        (Some(Problem::CheckFailed { .. } | Problem::Conflict { .. }), _) => gates(context, work).await,
+        _ => Ok(None),
+    }
+}
+
+/// Runs a session, seals it, and runs the gates if the agent says that it is done.
+async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
+    work.begin_session(context).await?;
+    let session = context.call::<RunSession>(work.session()).await?;
+    if matches!(session.ending, SessionEnding::NotStarted { .. }) {
+        work.take_no_session(&session);
+        admission::report(context, work, SessionResult::of(&session, false)).await?;
+        return Ok(Try::Again);
+    }
+    let sealed = context.call::<Seal>(work.seal(&session)).await?;
+    let has_changed = sealed.commit != work.commit;
+    let result = SessionResult::of(&session, has_changed);
+    work.take_session(&session, &sealed);
+    work.is_fruitless = matches!(result, SessionResult::Failed { .. });
+    admission::report(context, work, result).await?;
+    if session.ending != SessionEnding::ClaimsDone {
+        return Ok(Try::Again);
+    }
+    work.step(context, "gates").await?;
+    let gates = context.call::<RunChecks>(work.gates(&sealed.commit)).await?;
+    if let Some(failed) = gates.failed() {
+        work.take_failed_gate(failed, None);
+        return Ok(Try::Again);
+    }
+    Ok(Try::Passed(sealed.commit))
+}

@@ -1,0 +1,369 @@
+//! Sessions are paid: a feature asks its project before each, and gets one when it can succeed.
+//!
+//! Four rules, in this order: a broken baseline is repaired by one feature ([`super::repair`]); conflicts in the same files
+//! are resolved one at a time ([`super::conflicts`]); not more features than `[project] parallel` have sessions; and an agent
+//! that is out of order gets none ([`super::breaker`]). A feature that the first two hold back gives its place to another.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{Context, ContextExt, Received, Stop};
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::{FeatureId, FeatureState};
+use crate::contracts::SessionReason;
+use crate::feature::{SessionEnded, SessionPermit, SessionRequest, SessionResult};
+use crate::settings::AgentSettings;
+
+use super::breaker::{self, Breaker, Failed, SessionsPaused};
+use super::conflicts::{Claim, Conflicts};
+use super::memory::Memory;
+use super::repair::{self, Repair};
+
+/// Who may have a session, and who waits for one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Admissions {
+    /// Requests without an answer, the oldest first.
+    waiting: VecDeque<Waiting>,
+    /// The features that may have sessions: at most as many as work at once.
+    places: BTreeSet<FeatureId>,
+    /// Why features wait, in a sentence without its subject.
+    pub(super) reasons: BTreeMap<FeatureId, String>,
+    /// The features that gave their place to another.
+    aside: BTreeSet<FeatureId>,
+    /// Grows when the target may have moved.
+    moves: u64,
+    pub(super) repair: Repair,
+    pub(super) conflicts: Conflicts,
+    /// By the command of the agent.
+    breakers: BTreeMap<String, Breaker>,
+    /// Why no session begins.
+    pub(super) paused: Option<SessionsPaused>,
+}
+
+/// A request that waits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Waiting {
+    feature: FeatureId,
+    request: SessionRequest,
+    /// Of a session that resolves a conflict.
+    claim: Option<Claim>,
+    /// The count of moves of the target when it came.
+    moves: u64,
+}
+
+/// What becomes of a request.
+enum Decision {
+    Answer(SessionPermit),
+    /// It waits.
+    Wait {
+        why: String,
+        /// Another feature may have its place.
+        aside: bool,
+    },
+}
+
+fn wait(why: String, aside: bool) -> Decision {
+    Decision::Wait { why, aside }
+}
+
+impl Admissions {
+    /// The run of a feature is over, or another takes its place.
+    pub(super) fn leave(&mut self, feature: &FeatureId) {
+        self.waiting.retain(|waiting| waiting.feature != *feature);
+        self.places.remove(feature);
+        self.conflicts.leave(feature);
+        self.breakers.values_mut().for_each(|breaker| breaker.leave(feature));
+    }
+
+    /// A feature was started: it has a place.
+    pub(super) fn begin(&mut self, feature: &FeatureId) {
+        self.begin_anew(feature);
+        self.places.insert(feature.clone());
+    }
+
+    /// A feature has a new run.
+    pub(super) fn begin_anew(&mut self, feature: &FeatureId) {
+        self.breakers.values_mut().for_each(|breaker| breaker.forget(feature));
+    }
+
+    /// A feature has passed: the target has moved.
+    pub(super) fn pass(&mut self, feature: &FeatureId) {
+        self.conflicts.forget(feature);
+        self.moves += 1;
+    }
+
+    /// A person wants to go on: agents are probed at once, and a broken baseline is tried again.
+    pub(super) fn hurry(&mut self) {
+        self.moves += 1;
+        self.breakers.values_mut().for_each(Breaker::hurry);
+    }
+
+    /// When the next agent is due to be probed.
+    fn due(&self) -> Option<DateTime<Utc>> {
+        self.paused.as_ref()?.until
+    }
+
+    fn breaker(&mut self, agent: &[String]) -> &mut Breaker {
+        self.breakers.entry(agent.join(" ")).or_default()
+    }
+
+    /// The features that have something here.
+    fn features(&self) -> impl Iterator<Item = &FeatureId> {
+        let waiting = self.waiting.iter().map(|waiting| &waiting.feature);
+        let probes = self.breakers.values().filter_map(Breaker::probe);
+        let others = self.places.iter().chain(self.reasons.keys()).chain(self.conflicts.resolving());
+        waiting.chain(probes).chain(others).chain(self.repair.repairer())
+    }
+
+    fn claims(&self) -> impl Iterator<Item = &Claim> {
+        self.waiting.iter().filter_map(|waiting| waiting.claim.as_ref())
+    }
+}
+
+impl Memory {
+    /// Whether another feature may be started.
+    pub(super) fn has_room(&self) -> bool {
+        let admissions = &self.admissions;
+        // A run that was asked to end works until it has ended.
+        let (parallel, in_progress) = (self.parallel(), self.current.len());
+        let aside = admissions.aside.len().min(in_progress);
+        let is_full = in_progress - aside >= parallel || in_progress >= 2 * parallel;
+        let is_held = admissions.repair.is_at_work() || (admissions.paused.is_some() && in_progress > 0);
+        !is_full && !is_held
+    }
+
+    fn parallel(&self) -> usize {
+        self.settings.project.parallel.max(1) as usize
+    }
+
+    /// The next feature to start: while there is other work, none that is known to change the files of one in progress.
+    pub(super) fn next_apart(&self) -> Option<&FeatureId> {
+        let conflicts = &self.admissions.conflicts;
+        let is_at_work = |id: &&FeatureId| self.backlog.state(id) == Some(&FeatureState::InProgress);
+        let at_work: Vec<&FeatureId> = conflicts.known().filter(is_at_work).collect();
+        let is_apart = |id: &&FeatureId| !at_work.iter().any(|other| conflicts.overlap(id, other));
+        let workable = || self.backlog.workable().filter(|id| !self.current.contains_key(id));
+        workable().find(is_apart).or_else(|| workable().next())
+    }
+
+    /// Takes a message about a session. Whether it was one.
+    pub(super) async fn take_admission(
+        &mut self,
+        context: &mut dyn Context,
+        received: &Received,
+    ) -> Result<bool, Stop> {
+        let Received::Signal { name, payload, from } = received else { return Ok(false) };
+        if ![SessionRequest::SIGNAL, SessionEnded::SIGNAL].contains(&name.as_str()) {
+            return Ok(false);
+        }
+        // Only the run that a feature has now may ask for it.
+        let Some(feature) = from.as_ref().and_then(|run| self.feature_of(run)) else { return Ok(true) };
+        if name == SessionRequest::SIGNAL {
+            if let Ok(request) = payload.read::<SessionRequest>() {
+                self.take_request(feature, request);
+            }
+        } else if let Ok(ended) = payload.read::<SessionEnded>() {
+            self.take_ended(context, &feature, ended).await?;
+        }
+        Ok(true)
+    }
+
+    fn take_request(&mut self, feature: FeatureId, request: SessionRequest) {
+        let is_judged = matches!(request.reason, SessionReason::GatesFailed | SessionReason::Conflict);
+        if is_judged && !self.records.get(&feature).is_some_and(|record| record.judged) {
+            self.record(&feature).judged = true;
+        }
+        // Work that waits for a person keeps no files from the others.
+        let is_approved =
+            self.settings.merge.approval || self.backlog.feature(&feature).is_some_and(|feature| feature.approval);
+        let claim = (request.resolves && !is_approved).then(|| {
+            self.admissions.conflicts.learn(&feature, &request.files);
+            self.admissions.conflicts.claim(&feature, &request.files, self.ready())
+        });
+        let moves = self.admissions.moves;
+        self.admissions.waiting.retain(|waiting| waiting.feature != feature);
+        self.admissions.waiting.push_back(Waiting { feature, request, claim, moves });
+    }
+
+    async fn take_ended(
+        &mut self,
+        context: &mut dyn Context,
+        feature: &FeatureId,
+        ended: SessionEnded,
+    ) -> Result<(), Stop> {
+        match &ended.result {
+            SessionResult::Worked => self.admissions.breaker(&ended.agent).pass(feature),
+            SessionResult::Unused => self.admissions.breaker(&ended.agent).leave(feature),
+            SessionResult::Failed { ending, last_words, started } => {
+                let now = context.now().await?;
+                let failed = Failed { agent: &ended.agent.join(" "), ending, last_words, started: *started };
+                self.admissions.breaker(&ended.agent).fail(feature, &failed, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers the requests that can be answered.
+    pub(super) async fn admit(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        self.forget_who_left();
+        let needs_clock =
+            !self.admissions.waiting.is_empty() && self.admissions.breakers.values().any(Breaker::is_open);
+        let now = if needs_clock { Some(context.now().await?) } else { None };
+        (self.admissions.paused, self.probe_in) = (None, None);
+        let (mut reasons, mut aside) = (BTreeMap::new(), BTreeSet::new());
+        for waiting in std::mem::take(&mut self.admissions.waiting) {
+            match self.decide(&waiting, now) {
+                Decision::Answer(permit) => {
+                    if let Some(run) = self.run_of(&waiting.feature) {
+                        context.signal(run, SessionPermit::SIGNAL, &permit).await?;
+                    }
+                }
+                Decision::Wait { why, aside: steps_aside } => {
+                    if steps_aside {
+                        self.admissions.places.remove(&waiting.feature);
+                        aside.insert(waiting.feature.clone());
+                    }
+                    reasons.insert(waiting.feature.clone(), why);
+                    self.admissions.waiting.push_back(waiting);
+                }
+            }
+        }
+        for (feature, other) in self.held_back() {
+            self.admissions.places.remove(&feature);
+            reasons.insert(
+                feature.clone(),
+                format!("waits to merge until {other} has resolved its conflict in the same files"),
+            );
+            aside.insert(feature);
+        }
+        self.admissions.aside = aside;
+        self.admissions.breakers.retain(|_, breaker| !breaker.is_idle());
+        if let (Some(due), Some(now)) = (self.admissions.due(), now) {
+            self.probe_in = Some((due - now).to_std().unwrap_or_default());
+        }
+        self.take_reasons(reasons);
+        Ok(())
+    }
+
+    /// Features that are not in progress any more neither have a place nor wait for one.
+    fn forget_who_left(&mut self) {
+        let has_left = |feature: &&FeatureId| self.backlog.state(feature) != Some(&FeatureState::InProgress);
+        let left: BTreeSet<FeatureId> = self.admissions.features().filter(has_left).cloned().collect();
+        for feature in left {
+            self.admissions.leave(&feature);
+            let state = self.backlog.state(&feature).cloned();
+            self.admissions.repair.end(&feature, state.as_ref());
+        }
+    }
+
+    /// Finished work that waits for a feature which resolves a conflict.
+    fn held_back(&self) -> Vec<(FeatureId, FeatureId)> {
+        let held = |ready: &crate::feature::Ready| {
+            let other = self.admissions.conflicts.holds_back(ready, self.admissions.claims())?;
+            Some((ready.feature.clone(), other.clone()))
+        };
+        self.queue.waiting().filter_map(held).collect()
+    }
+
+    /// Whether finished work may merge now.
+    pub(super) fn may_merge(&self, ready: &crate::feature::Ready) -> bool {
+        self.admissions.conflicts.holds_back(ready, self.admissions.claims()).is_none()
+    }
+
+    fn take_reasons(&mut self, reasons: BTreeMap<FeatureId, String>) {
+        let before = std::mem::take(&mut self.admissions.reasons);
+        let features: BTreeSet<&FeatureId> = before.keys().chain(reasons.keys()).collect();
+        let changed = features.into_iter().filter(|feature| before.get(*feature) != reasons.get(*feature));
+        self.changed.extend(changed.cloned());
+        self.admissions.reasons = reasons;
+    }
+
+    fn decide(&mut self, waiting: &Waiting, now: Option<DateTime<Utc>>) -> Decision {
+        let (feature, request) = (&waiting.feature, &waiting.request);
+        if let Some(broken) = &request.broken {
+            if waiting.moves < self.admissions.moves {
+                return Decision::Answer(SessionPermit::Rebase);
+            }
+            match self.admissions.repair.turn(feature, broken) {
+                repair::Turn::Repairs => {}
+                repair::Turn::Waits(why) => return wait(why, true),
+                repair::Turn::Rebase => return Decision::Answer(SessionPermit::Rebase),
+                repair::Turn::Refused(reason) => return Decision::Answer(SessionPermit::Refused { reason }),
+            }
+        }
+        if let Some(claim) = &waiting.claim {
+            let ready: BTreeSet<&FeatureId> = self.ready().collect();
+            if let Some(other) = self.admissions.conflicts.before(claim, self.admissions.claims(), &ready) {
+                return wait(
+                    format!("waits to resolve its conflict until {other}, with the same files, is through"),
+                    true,
+                );
+            }
+        }
+        let places = &self.admissions.places;
+        if !places.contains(feature) && places.len() >= self.parallel() {
+            let others: Vec<&str> = places.iter().map(FeatureId::as_str).collect();
+            return wait(format!("waits for a place: {} have the {}", others.join(", "), places.len()), false);
+        }
+        match self.ask_breaker(feature, request, now) {
+            Err(paused) => {
+                let why = format!("waits for its agent: {}", paused.reason);
+                let earlier = self.admissions.paused.as_ref().is_some_and(|known| known.until.is_some());
+                if !earlier {
+                    self.admissions.paused = Some(paused);
+                }
+                wait(why, false)
+            }
+            Ok((forgiven, agent)) => {
+                self.admissions.places.insert(feature.clone());
+                if let Some(broken) = &request.broken {
+                    self.admissions.repair.begin(feature, broken);
+                }
+                if let Some(claim) = &waiting.claim {
+                    self.admissions.conflicts.reserve(claim);
+                }
+                Decision::Answer(SessionPermit::Granted { forgiven, agent })
+            }
+        }
+    }
+
+    /// Asks the breaker of the agent. If that agent is out of order and the settings name another, it is asked for that one.
+    fn ask_breaker(
+        &mut self,
+        feature: &FeatureId,
+        request: &SessionRequest,
+        now: Option<DateTime<Utc>>,
+    ) -> Result<(u32, Option<AgentSettings>), SessionsPaused> {
+        let settings = self.settings.agent.clone();
+        let is_open = self.admissions.breaker(&request.agent).is_open();
+        let (agent, replaced) = if is_open && settings.command != request.agent {
+            (settings.command.clone(), Some(settings))
+        } else {
+            (request.agent.clone(), None)
+        };
+        let admission = self.admissions.breaker(&agent).admit(feature, now);
+        match admission {
+            breaker::Admission::Begins { forgiven } => {
+                let before =
+                    if replaced.is_some() { self.admissions.breaker(&request.agent).settle(feature) } else { 0 };
+                Ok((forgiven + before, replaced))
+            }
+            breaker::Admission::Waits(paused) => Err(paused),
+        }
+    }
+
+    /// The features that merge or are ready to.
+    fn ready(&self) -> impl Iterator<Item = &FeatureId> {
+        self.queue.waiting().map(|ready| &ready.feature).chain(self.queue.holders())
+    }
+
+    /// The run of a feature is over, and the feature is in its new state.
+    pub(super) fn end_admission(&mut self, feature: &FeatureId) {
+        let state = self.backlog.state(feature).cloned();
+        self.admissions.repair.end(feature, state.as_ref());
+        if state == Some(FeatureState::Passed) {
+            self.admissions.pass(feature);
+        }
+    }
+}

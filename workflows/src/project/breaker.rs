@@ -1,0 +1,198 @@
+//! The breaker of an agent: when sessions fail alike without progress, the agent is out of order and not the features. No
+//! session begins for a while; then one probes.
+//!
+//! Each project has its own breakers. Projects that use the same agent learn of an outage separately; a limit over all
+//! projects would sit where [`Breaker::admit`] is called.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::FeatureId;
+
+/// So many sessions in a row must fail alike before the breaker opens.
+const ALIKE: u32 = 3;
+/// The first wait before a probe, in seconds; each failed probe doubles it.
+const FIRST_WAIT: u32 = 30;
+/// The longest wait before a probe, in seconds.
+const LONGEST_WAIT: u32 = 15 * 60;
+
+/// The breaker of one agent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Breaker {
+    /// How the last sessions in a row failed.
+    ending: String,
+    /// How many of them there are.
+    count: u32,
+    /// The features that had them.
+    features: BTreeSet<FeatureId>,
+    /// Failed sessions, by feature, that do not count if this is an outage.
+    suspects: BTreeMap<FeatureId, u32>,
+    /// Failed sessions of an outage that their features have not been told of.
+    forgiven: BTreeMap<FeatureId, u32>,
+    open: Option<Open>,
+}
+
+/// No session begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Open {
+    /// When one may probe; `None`: at once.
+    until: Option<DateTime<Utc>>,
+    /// How long the last wait was, in seconds.
+    wait: u32,
+    /// The feature whose session probes.
+    probe: Option<FeatureId>,
+    /// The agent could not be started, which is no fault of any feature.
+    is_start: bool,
+    /// What failed.
+    why: String,
+}
+
+/// Whether a session may begin.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Admission {
+    /// It may; so many failed sessions of the feature do not count.
+    Begins { forgiven: u32 },
+    /// It may not.
+    Waits(SessionsPaused),
+}
+
+/// Why sessions wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionsPaused {
+    /// When a session probes the agent; `None`: one does now, or may at once.
+    pub until: Option<DateTime<Utc>>,
+    /// What failed.
+    pub reason: String,
+}
+
+impl Breaker {
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The feature whose session probes.
+    pub(super) fn probe(&self) -> Option<&FeatureId> {
+        self.open.as_ref()?.probe.as_ref()
+    }
+
+    /// Failed sessions of a feature, which no longer has this agent.
+    pub(super) fn settle(&mut self, feature: &FeatureId) -> u32 {
+        self.leave(feature);
+        self.suspects.remove(feature).unwrap_or(0) + self.forgiven.remove(feature).unwrap_or(0)
+    }
+
+    /// Whether there is nothing to remember.
+    pub(super) fn is_idle(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a session of a feature may begin now.
+    pub(super) fn admit(&mut self, feature: &FeatureId, now: Option<DateTime<Utc>>) -> Admission {
+        if let Some(open) = &mut self.open {
+            let is_due = open.until.is_none_or(|until| now.is_some_and(|now| until <= now));
+            if open.probe.is_some() || !is_due {
+                return Admission::Waits(open.paused());
+            }
+            open.probe = Some(feature.clone());
+            let suspects = self.suspects.remove(feature).unwrap_or(0);
+            return Admission::Begins { forgiven: suspects + self.forgiven.remove(feature).unwrap_or(0) };
+        }
+        Admission::Begins { forgiven: self.forgiven.remove(feature).unwrap_or(0) }
+    }
+
+    /// A session failed without progress.
+    pub(super) fn fail(&mut self, feature: &FeatureId, failure: &Failed<'_>, now: DateTime<Utc>) {
+        if self.open.is_none() {
+            if self.ending != failure.ending {
+                (self.suspects, self.features) = (BTreeMap::new(), BTreeSet::new());
+                failure.ending.clone_into(&mut self.ending);
+            }
+            self.count = self.suspects.values().sum();
+        }
+        self.count += 1;
+        self.features.insert(feature.clone());
+        *self.suspects.entry(feature.clone()).or_default() += 1;
+        let wait = match &self.open {
+            Some(open) if open.probe.as_ref() == Some(feature) => (open.wait * 2).min(LONGEST_WAIT),
+            None if self.count >= ALIKE || !failure.started => FIRST_WAIT,
+            _ => return,
+        };
+        let is_start = !failure.started;
+        let until = Some(now + TimeDelta::seconds(i64::from(wait)));
+        self.open = Some(Open { until, wait, probe: None, is_start, why: self.why(failure) });
+    }
+
+    /// A session got through.
+    pub(super) fn pass(&mut self, feature: &FeatureId) {
+        // Sessions of one feature alone that failed while another's got through say something of that feature.
+        let is_outage = self
+            .open
+            .as_ref()
+            .is_some_and(|open| open.is_start || self.features.len() > 1 || self.features.contains(feature));
+        if is_outage {
+            for (feature, count) in std::mem::take(&mut self.suspects) {
+                *self.forgiven.entry(feature).or_default() += count;
+            }
+        }
+        let forgiven = std::mem::take(&mut self.forgiven);
+        *self = Self { forgiven, ..Self::default() };
+    }
+
+    /// A feature does not use the session that it was granted, or its run is over.
+    pub(super) fn leave(&mut self, feature: &FeatureId) {
+        if let Some(open) = &mut self.open
+            && open.probe.as_ref() == Some(feature)
+        {
+            open.probe = None;
+        }
+    }
+
+    /// A feature begins anew: nothing of its earlier runs counts.
+    pub(super) fn forget(&mut self, feature: &FeatureId) {
+        self.settle(feature);
+        if self.open.is_none() {
+            self.features.remove(feature);
+        }
+    }
+
+    /// Lets a session probe at once: a person wants to go on.
+    pub(super) fn hurry(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.until = None;
+        }
+    }
+
+    fn why(&self, failure: &Failed<'_>) -> String {
+        let Failed { agent, ending, last_words, started } = failure;
+        let ending = ending.trim_end().trim_end_matches('.');
+        let count = self.count;
+        match (started, last_words.is_empty()) {
+            (false, _) => format!("the agent `{agent}` cannot be started: {ending}"),
+            (true, true) => format!("{count} sessions of `{agent}` failed alike and changed nothing: {ending}"),
+            (true, false) => {
+                format!("{count} sessions of `{agent}` failed alike and changed nothing: {ending}, `{last_words}`")
+            }
+        }
+    }
+}
+
+impl Open {
+    fn paused(&self) -> SessionsPaused {
+        let until = if self.probe.is_some() { None } else { self.until };
+        let probe = self.probe.as_ref().map(|probe| format!("; a session of {probe} probes it now"));
+        SessionsPaused { until, reason: format!("{}{}", self.why, probe.unwrap_or_default()) }
+    }
+}
+
+/// A session that failed without progress.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Failed<'a> {
+    /// The command of its agent.
+    pub(super) agent: &'a str,
+    pub(super) ending: &'a str,
+    pub(super) last_words: &'a str,
+    /// Whether the agent could be started.
+    pub(super) started: bool,
+}

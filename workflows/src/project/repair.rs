@@ -1,0 +1,109 @@
+//! A project whose baseline fails is repaired once: one feature repairs, the others wait and start from the result.
+
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::{FeatureId, FeatureState};
+use crate::feature::BrokenBase;
+
+/// After so many features gave up on the repair of a commit, no other tries.
+const TRIES: usize = 2;
+
+/// What is known of the baseline.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Repair {
+    /// The feature that repairs, and the commit that it repairs.
+    at_work: Option<(FeatureId, String)>,
+    /// The commit of the last repair that landed.
+    repaired: Option<String>,
+    /// The commit on which repairs failed.
+    base: String,
+    /// The features that gave up on it, and why.
+    failed: Vec<(FeatureId, String)>,
+}
+
+/// Whether a feature that starts from a broken commit may have a session.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Turn {
+    /// It repairs the baseline.
+    Repairs,
+    /// Another feature does, for now.
+    Waits(String),
+    /// The commit is repaired: it should start from the target as it is now.
+    Rebase,
+    /// The repair failed too often.
+    Refused(String),
+}
+
+impl Repair {
+    /// Whether a feature repairs the baseline now.
+    pub(super) fn is_at_work(&self) -> bool {
+        self.at_work.is_some()
+    }
+
+    /// The feature that repairs.
+    pub(super) fn repairer(&self) -> Option<&FeatureId> {
+        self.at_work.as_ref().map(|(feature, _)| feature)
+    }
+
+    /// What a feature may do that found the baseline broken.
+    pub(super) fn turn(&self, feature: &FeatureId, broken: &BrokenBase) -> Turn {
+        if self.repaired.as_ref() == Some(&broken.commit) {
+            return Turn::Rebase;
+        }
+        match &self.at_work {
+            Some((other, _)) if other != feature => {
+                Turn::Waits(format!("waits while {other} repairs the baseline of the project{}", self.so_far(broken)))
+            }
+            None if self.failed_on(broken).len() >= TRIES => Turn::Refused(self.refusal(broken)),
+            _ => Turn::Repairs,
+        }
+    }
+
+    /// A feature begins to repair.
+    pub(super) fn begin(&mut self, feature: &FeatureId, broken: &BrokenBase) {
+        self.at_work = Some((feature.clone(), broken.commit.clone()));
+    }
+
+    /// The run of a feature is over.
+    pub(super) fn end(&mut self, feature: &FeatureId, state: Option<&FeatureState>) {
+        let Some((_, base)) = self.at_work.take_if(|(repairer, _)| repairer == feature) else { return };
+        match state {
+            Some(FeatureState::Passed) => {
+                self.repaired = Some(base);
+                self.failed.clear();
+            }
+            Some(FeatureState::Blocked(reason)) => {
+                if self.base != base {
+                    (self.base, self.failed) = (base, Vec::new());
+                }
+                self.failed.push((feature.clone(), first_line(reason)));
+            }
+            _ => {}
+        }
+    }
+
+    fn failed_on(&self, broken: &BrokenBase) -> &[(FeatureId, String)] {
+        if self.base == broken.commit { &self.failed } else { &[] }
+    }
+
+    fn so_far(&self, broken: &BrokenBase) -> String {
+        match self.failed_on(broken).last() {
+            Some((feature, reason)) => format!("; {feature} gave up on it: {reason}"),
+            None => String::new(),
+        }
+    }
+
+    fn refusal(&self, broken: &BrokenBase) -> String {
+        let BrokenBase { commit, check, ending } = broken;
+        let tries = self.failed_on(broken).iter().map(|(feature, reason)| format!("{feature} ({reason})"));
+        format!(
+            "the project does not pass its own baseline: the check `{check}` fails on commit {commit} ({ending}), and the \
+             repair was given up by {}. Repair the target branch, then `longhaul feature unblock`",
+            tries.collect::<Vec<_>>().join(" and ")
+        )
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim_end_matches('.').to_owned()
+}
