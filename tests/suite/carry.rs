@@ -165,7 +165,7 @@ fn a_backup_from_the_middle_goes_on_where_another_log_has_closed_the_work_tree()
     for (number, backup) in backups.iter().enumerate() {
         let restored = world.elsewhere(&format!("restored-{number}"));
         restored.call(&["restore", backup]).exits(0);
-        restored.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
+        restored.call(&["run", "--take-over", &world.root]).exits(0).says("2 of 2 features pass");
         assert_eq!(world.project.content("main"), content);
         assert_eq!(world.project.landed("main"), ["table", "parser"], "nothing lands twice");
         restored.call(&["check"]).exits(0).says("whole");

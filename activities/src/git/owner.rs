@@ -17,8 +17,8 @@ use super::repository::common_dir;
 const OWNER: &str = "longhaul.owner";
 /// The file of a data directory that holds its id.
 const ID_FILE: &str = "id";
-/// Held while the setting is read, compared and written.
-const LOCK: &str = "longhaul.lock";
+/// Locked while the setting is read, compared and written. No name of a lock of git's, which would count as left behind.
+const LOCK: &str = "longhaul-owner";
 /// How often the lock is tried, with a pause of [`PAUSE`] between.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(50);
