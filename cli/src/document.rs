@@ -63,12 +63,12 @@ impl<D: Document> JsonSchema for Titled<D> {
 
 /// Prints a document on standard output.
 pub(crate) fn print(document: impl Document) -> Result<()> {
-    term::print(serde_json::to_string_pretty(&Titled::of(document))?);
+    term::print_data(serde_json::to_string_pretty(&Titled::of(document))?);
     Ok(())
 }
 
 /// Prints a document that is one of many, as a line.
 pub(crate) fn print_line(document: impl Document) -> Result<()> {
-    term::print(serde_json::to_string(&Titled::of(document))?);
+    term::print_data(serde_json::to_string(&Titled::of(document))?);
     Ok(())
 }

@@ -6,6 +6,7 @@ mod demo;
 mod document;
 mod exit;
 mod heard;
+mod leftovers;
 mod look;
 mod owner;
 mod pending;

@@ -1,4 +1,6 @@
-//! Talking to a person: on standard error, in colour only on a terminal.
+//! Writing to standard error and standard output. What others have written is cleaned of control sequences.
+
+mod clean;
 
 use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::process::ExitCode;
@@ -7,6 +9,8 @@ use std::sync::OnceLock;
 use tracing_subscriber::EnvFilter;
 
 use crate::exit::{Complaint, Exit};
+
+pub(crate) use clean::{Cleaner, clean};
 
 /// Whether somebody wants to hear more.
 static VERBOSE: OnceLock<bool> = OnceLock::new();
@@ -36,15 +40,20 @@ pub(crate) fn start_log(verbose: u8) {
 /// Says a line on standard error.
 pub(crate) fn say(line: impl std::fmt::Display) {
     // Whoever listened may be gone; that is no reason to fail.
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(std::io::stderr(), "{}", clean(&line.to_string()));
 }
 
 /// Why nothing more can be written to standard output.
 static UNWRITABLE: OnceLock<std::io::Error> = OnceLock::new();
 
-/// Prints data on standard output. What is being done is not given up where that fails: `ending` tells of it.
-pub(crate) fn print(data: impl std::fmt::Display) {
-    pass_on(format!("{data}\n").as_bytes());
+/// Prints a text for people on standard output. What is being done is not given up where that fails: `ending` tells of it.
+pub(crate) fn print(text: impl std::fmt::Display) {
+    pass_on(format!("{}\n", clean(&text.to_string())).as_bytes());
+}
+
+/// Prints data for programs on standard output: as it is, unless it goes to a terminal.
+pub(crate) fn print_data(data: impl std::fmt::Display) {
+    if std::io::stdout().is_terminal() { print(data) } else { pass_on(format!("{data}\n").as_bytes()) }
 }
 
 /// Passes data on to standard output, as it comes.

@@ -197,11 +197,9 @@ impl BlobStore {
     }
 
     /// Removes a blob that no record names any more. Whoever calls sees to it that none is about to.
-    pub(crate) fn remove(&self, hash: &[u8; 32], path: &Path) -> Result<u64, StoreError> {
+    pub(crate) fn remove(&self, hash: &[u8; 32], path: &Path) -> Result<(), StoreError> {
         self.durable().names.remove(hash);
-        let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
-        std::fs::remove_file(path).map_err(|error| io("removing", path, &error))?;
-        Ok(bytes)
+        std::fs::remove_file(path).map_err(|error| io("removing", path, &error))
     }
 
     /// The directory for names that begin with a byte, durable.

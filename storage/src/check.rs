@@ -109,8 +109,7 @@ impl Remedy {
             Self::Summarise(..) => "write the summary anew from the history",
             Self::Publish(..) => "write the published values anew from the history",
             Self::MoveRun(..) => "move the run into a file in quarantine/, with the events that can be read",
-            Self::MoveRecords(..) => "move it into a file in quarantine/",
-            Self::MoveStray(_) => "move it into a file in quarantine/",
+            Self::MoveRecords(..) | Self::MoveStray(_) => "move it into a file in quarantine/",
             Self::Rewrite => REWRITE,
         }
     }

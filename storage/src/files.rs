@@ -38,7 +38,7 @@ pub fn private_directory(path: &Path) -> Result<(), StoreError> {
     };
     let mode = metadata.permissions().mode();
     let is_ours = metadata.uid() == nix::unistd::geteuid().as_raw();
-    if !metadata.is_dir() || !is_ours || mode & 0o077 == 0 {
+    if !metadata.is_dir() || !is_ours || mode.trailing_zeros() >= 6 {
         return Ok(());
     }
     let there = entries(path)?;

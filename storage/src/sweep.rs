@@ -29,6 +29,18 @@ impl SledStore {
     /// Removes the blobs that no record names, when nobody has a [`Snapshot`] any more. Commits with large payloads wait
     /// meanwhile. In a damaged log nothing is removed: what a record names that cannot be read is not known.
     pub async fn sweep(&self) -> Result<Swept, StoreError> {
+        self.unnamed_blobs(true).await
+    }
+
+    /// What [`SledStore::sweep`] would remove.
+    ///
+    /// # Errors
+    /// If the log is damaged.
+    pub async fn unused(&self) -> Result<Swept, StoreError> {
+        self.unnamed_blobs(false).await
+    }
+
+    async fn unnamed_blobs(&self, remove: bool) -> Result<Swept, StoreError> {
         let _unseen = self.shared.pictures.write().await;
         let _alone = self.shared.blobs_in_use.write().await;
         let shared = Arc::clone(&self.shared);
@@ -38,7 +50,10 @@ impl SledStore {
             let named = guarded(|| named(&take(&shared, &Scope::All), blobs)).map_err(unnamed)?;
             let mut swept = Swept::default();
             for (hash, path) in there.iter().filter(|(hash, _)| !named.contains(hash)) {
-                swept.bytes += blobs.remove(hash, path)?;
+                swept.bytes += std::fs::metadata(path).map_or(0, |file| file.len());
+                if remove {
+                    blobs.remove(hash, path)?;
+                }
                 swept.files += 1;
             }
             Ok(swept)

@@ -1,5 +1,6 @@
 //! The commands that prove and carry, as a person or a script uses them: on a log at rest, on one in use, and without any.
 
+mod advice;
 mod doctor;
 mod fuzz;
 mod hurt;

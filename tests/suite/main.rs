@@ -21,6 +21,7 @@ mod names;
 mod parked;
 mod pauses;
 mod pipes;
+mod private;
 mod project_crash;
 mod replay;
 mod rest;

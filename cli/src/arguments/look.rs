@@ -115,6 +115,9 @@ pub(crate) struct Logs {
     /// Go on with what is printed, until the run is over
     #[arg(short, long)]
     pub(crate) follow: bool,
+    /// The bytes as the agent printed them, with what a terminal obeys: colours, but also anything else
+    #[arg(long)]
+    pub(crate) raw: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -108,7 +108,8 @@ async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Ex
                     ("commit", line.commit.clone()),
                 ] {
                     if let Some(text) = text {
-                        page::print(format!("{:<14}{text}", format!("{name}:")));
+                        let lines: Vec<String> = text.lines().map(safe).collect();
+                        page::print(format!("{:<14}{}", format!("{name}:"), lines.join("\n")));
                     }
                 }
             }
@@ -152,7 +153,7 @@ async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
         Output::Table => {
             for id in &workable {
                 let name = backlog.feature(id).map(|feature| feature.name.as_str()).unwrap_or_default();
-                page::print(format!("{id}  {name}"));
+                page::print(format!("{id}  {}", safe(name)));
             }
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{RunId, StoreError};
-use longhaul_storage::{CheckReport, Scope};
+use longhaul_storage::{CheckReport, Scope, Swept};
 use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::project::ProjectWorkflow;
 use schemars::JsonSchema;
@@ -34,8 +34,8 @@ pub(crate) enum Errand {
     Prune { scope: Scope, ended_before: DateTime<Utc>, statuses: Vec<String>, dry_run: bool },
     /// List the runs that are not over, and the features that are blocked.
     Unfinished,
-    /// Read every page of the log.
-    Pages,
+    /// Read every page of the log, and look for payloads that no record names.
+    Pages { sweep: bool },
 }
 
 /// What an errand came to.
@@ -56,8 +56,8 @@ pub(crate) enum Carried {
         #[serde(default)]
         blocked: Vec<String>,
     },
-    /// What lies on pages that cannot be read.
-    Pages { unreadable: Vec<String> },
+    /// What lies on pages that cannot be read, and the payloads that no record names, or named until they were removed.
+    Pages { unreadable: Vec<String>, unused: u64, bytes: u64 },
 }
 
 /// What a file means for a log.
@@ -101,7 +101,13 @@ pub(super) async fn answer(desk: &Arc<Desk>, errand: Errand) -> Result<Answer, S
         Errand::Prune { scope, ended_before, statuses, dry_run } => {
             prune::run(desk, &scope, ended_before, &statuses, dry_run).await?
         }
-        Errand::Pages => Carried::Pages { unreadable: desk.log.snapshot(Scope::All).await?.unreadable() },
+        Errand::Pages { sweep } => {
+            let unreadable = desk.log.snapshot(Scope::All).await?.unreadable();
+            let unused = if sweep { desk.log.sweep().await } else { desk.log.unused().await };
+            // Of a damaged log it is not known what its records name.
+            let Swept { files, bytes } = unused.unwrap_or_default();
+            Carried::Pages { unreadable, unused: files, bytes }
+        }
         Errand::Unfinished => {
             let mut going = desk.store.runs("").await?;
             going.retain(|(_, summary)| !summary.status.is_terminal());

@@ -26,6 +26,7 @@ use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 
 use crate::exit::usage;
+use crate::leftovers;
 
 pub(crate) use again::{Again, From, Report, Row};
 pub(crate) use batches::BatchStanding;
@@ -158,6 +159,7 @@ pub(crate) async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Desk>> {
     for leftover in process::sweep(data_dir) {
         tracing::info!(pid = leftover.pid, command = leftover.command, "ended a leftover of a dead owner");
     }
+    leftovers::remove(data_dir);
     let git = git::GitHandlers::new(data_dir);
     let options = Options {
         pools: vec![(AGENTS.into(), limits.agents), ("checks".into(), limits.checks)],

@@ -1,7 +1,6 @@
 //! Answering other commands, while this process owns the log.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use super::desk::{Answer, Ask, Desk};
-use super::socket;
+use super::socket::{self, Address};
 
 /// The longest question, in bytes.
 const QUESTION_MAX: u64 = 16 * 1024 * 1024;
@@ -33,18 +32,19 @@ impl Server {
     /// Listens for other commands. To be called by the owner only: a socket that is there belongs to a dead one.
     pub(crate) fn start(data_dir: &Path, desk: Arc<Desk>) -> Result<Self> {
         let path = socket::path(data_dir);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-            fs::set_permissions(folder, Permissions::from_mode(0o700))
-                .with_context(|| format!("cannot keep others out of {}", folder.display()))?;
-        }
+        longhaul_storage::private_directory(data_dir)?;
         let _ = fs::remove_file(&path);
-        let listener =
-            UnixListener::bind(&path).with_context(|| format!("cannot listen on the socket {}", path.display()))?;
+        let address = Address::of(data_dir).with_context(|| format!("cannot listen in {}", data_dir.display()))?;
+        let listener = UnixListener::bind(address.path())
+            .with_context(|| format!("cannot listen on the socket {}", path.display()))?;
+        let data_dir = data_dir.to_owned();
         let task = tokio::spawn(async move {
             loop {
                 match listener.accept().await {
-                    Ok((stream, _)) => drop(tokio::spawn(converse(Arc::clone(&desk), stream))),
+                    Ok((stream, _)) => match socket::check_peer(&stream, &data_dir) {
+                        Ok(()) => drop(tokio::spawn(converse(Arc::clone(&desk), stream))),
+                        Err(error) => tracing::warn!("a connection is refused: {error}"),
+                    },
                     Err(error) => {
                         tracing::warn!("cannot take a connection: {error}");
                         tokio::time::sleep(Duration::from_millis(100)).await;

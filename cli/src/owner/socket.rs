@@ -1,7 +1,12 @@
 //! The local socket of an owner: one question, one answer, each a line of JSON.
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::geteuid;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 
@@ -12,15 +17,60 @@ use crate::term;
 /// The longest path that every system takes for a socket.
 const PATH_MAX: usize = 100;
 
-/// Where the socket of a data directory is: in it, or, if its path is too long for a socket, in the system's temporary
-/// directory under a name made from it.
+const NAME: &str = "owner.sock";
+
+/// Where the socket of a data directory is.
 pub(super) fn path(data_dir: &Path) -> PathBuf {
-    let path = data_dir.join("owner.sock");
-    if path.as_os_str().len() <= PATH_MAX {
-        return path;
+    data_dir.join(NAME)
+}
+
+/// A path by which the system takes the socket of a data directory: the same file, also where its path is too long.
+#[derive(Debug)]
+pub(super) struct Address {
+    path: PathBuf,
+    /// The directory that the path leads through.
+    _directory: Option<File>,
+}
+
+impl Address {
+    pub(super) fn of(data_dir: &Path) -> io::Result<Self> {
+        let path = path(data_dir);
+        if path.as_os_str().len() <= PATH_MAX {
+            return Ok(Self { path, _directory: None });
+        }
+        let directory = File::open(data_dir)?;
+        let short = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+        if !short.exists() {
+            let reason = format!("the path {} is too long for a socket: name a shorter --data-dir", path.display());
+            return Err(io::Error::other(reason));
+        }
+        Ok(Self { path: short.join(NAME), _directory: Some(directory) })
     }
-    let name = longhaul_activities::process::owner_id(data_dir);
-    std::env::temp_dir().join(format!("longhaul-{name}")).join("owner.sock")
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Refuses the other end of a connection if it is a process of another user.
+pub(super) fn check_peer(stream: &UnixStream, data_dir: &Path) -> io::Result<()> {
+    let (peer, own) = (stream.peer_cred()?.uid(), geteuid().as_raw());
+    let owner = std::fs::metadata(data_dir)?.uid();
+    if is_trusted(peer, own, owner) {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("user {peer} is at the other end of the socket")))
+}
+
+/// Our own user, and root; for root also the user whose data directory it is.
+fn is_trusted(peer: u32, own: u32, owner: u32) -> bool {
+    peer == own || peer == 0 || (own == 0 && peer == owner)
+}
+
+async fn connect(data_dir: &Path) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(Address::of(data_dir)?.path()).await?;
+    check_peer(&stream, data_dir)?;
+    Ok(stream)
 }
 
 /// Whoever has the lock of a data directory left its number there.
@@ -62,7 +112,7 @@ impl Gone {
 impl Remote {
     /// The owner of a data directory, if one answers.
     pub(super) async fn connect(data_dir: &Path) -> Option<Self> {
-        UnixStream::connect(path(data_dir)).await.ok()?;
+        connect(data_dir).await.ok()?;
         Some(Self { data_dir: data_dir.to_owned(), or_next: false })
     }
 
@@ -74,7 +124,7 @@ impl Remote {
     /// Asks it. A question that does not come through whole is not taken up.
     pub(super) async fn ask(&self, ask: &Ask) -> Result<Answer, Gone> {
         let before = |_| Gone::Before;
-        let mut stream = UnixStream::connect(path(&self.data_dir)).await.map_err(before)?;
+        let mut stream = connect(&self.data_dir).await.map_err(before)?;
         let mut line = serde_json::to_vec(ask).expect("questions have a JSON form");
         line.push(b'\n');
         stream.write_all(&line).await.map_err(before)?;
@@ -111,5 +161,16 @@ impl Remote {
         term::say(format!("waiting for process {process}, which runs this log"));
         let waited = tokio::time::timeout(patience().saturating_sub(SOON), lines.next_line()).await;
         waited.map_err(|_| Gone::Silent { process, seconds: patience().max(SOON).as_secs() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_trusted;
+
+    #[test]
+    fn only_our_own_user_and_root_are_trusted() {
+        assert!(is_trusted(1000, 1000, 1000) && is_trusted(0, 1000, 1000) && is_trusted(1000, 0, 1000));
+        assert!(!is_trusted(1001, 1000, 1000) && !is_trusted(1001, 1000, 1001) && !is_trusted(1001, 0, 1000));
     }
 }

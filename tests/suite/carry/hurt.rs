@@ -135,6 +135,7 @@ fn a_hurt_log_never_passes_for_whole_and_nothing_panics() {
 
 pub(super) fn copy(from: &std::path::Path, to: &std::path::Path) {
     fs::create_dir_all(to).unwrap();
+    fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         let place = to.join(path.file_name().unwrap());

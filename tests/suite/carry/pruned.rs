@@ -1,4 +1,4 @@
-//! Runs whose histories were let go of say so, to every verb that needs a history.
+//! Pruning gives back space. Runs whose histories were let go of say so, to every verb that needs a history.
 
 use longhaul_tests::project::{Habit, Plan, plain};
 
@@ -11,7 +11,8 @@ fn who_needs_a_history_is_told_that_it_was_pruned() {
     world.longhaul.call(&["run", &world.root]).exits(1);
     world.id = world.project.git(&["config", "longhaul.id"]);
     let run = format!("{}/parser/1", world.id);
-    world.longhaul.call(&["prune", "--older-than", "0s"]).exits(0).says("2 runs pruned");
+    let said = world.longhaul.call(&["prune", "--older-than", "0s"]);
+    said.exits(0).says("2 runs pruned").says("the log itself takes");
     let verbs: [&[&str]; 9] = [
         &["fork", "_", "--from", "start"],
         &["fork", "_", "--from", "session:1"],
@@ -38,4 +39,25 @@ fn who_needs_a_history_is_told_that_it_was_pruned() {
     world.longhaul.call(&["feature", "unblock", "parser", "--dir", &world.root]).exits(0);
     world.longhaul.call(&["run", &world.root]).exits(1);
     world.longhaul.call(&["history", "parser", "--dir", &world.root]).exits(0).says("over: blocked");
+}
+
+#[test]
+fn pruning_a_log_in_use_says_when_the_space_comes_back() {
+    let fills = |id| Plan { id, needs: &[], steps: 3, habit: Habit::Repairs };
+    let mut world = World::new(&[fills("parser"), fills("table"), plain("held", &[], 1)], 0.0);
+    world.project.hold("held");
+    let mut run = world.at_work("held");
+    let passing = || world.longhaul.status(&world.project.root())["counts"]["passing"] == 2;
+    longhaul_tests::wait::until("two features pass", passing);
+    let file = world.longhaul.home().join("log/db");
+    let inode = || std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file).unwrap());
+    let before = inode();
+    let said = world.longhaul.call(&["prune", "--older-than", "0s", "-o", "json"]).exits(0).clone();
+    assert_eq!(said.json()["shrinks_later"], true);
+    said.says("the log itself gets smaller when it is opened next");
+    world.project.let_go("held");
+    run.exits(0);
+    world.longhaul.call(&["list"]).exits(0);
+    assert_ne!(inode(), before, "the log was rewritten");
+    world.longhaul.call(&["check"]).exits(0).says("whole");
 }

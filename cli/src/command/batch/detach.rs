@@ -31,6 +31,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
             Err(error) => return Err(error),
         }
     }
+    longhaul_storage::private_directory(data_dir)?;
     let folder = data_dir.join("batches");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let path = folder.join(format!("{}.log", asked.id));

@@ -31,7 +31,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
     let mut findings = vec![machine::git().await, machine::disk(data_dir)];
     findings.extend(data::directory(data_dir, arguments.fix));
     findings.extend(data::owner(data_dir, arguments.fix).await);
-    findings.extend(trees::look(data_dir).await);
+    findings.extend(trees::look(data_dir, arguments.fix).await);
     findings.extend(project::look(data_dir, &arguments.dir, arguments.fix).await);
     let document = DoctorDocument { findings };
     match arguments.output {

@@ -13,7 +13,7 @@ use crate::arguments::{Output, Prune};
 use crate::command::{page, reach, unasked};
 use crate::document;
 use crate::exit::Exit;
-use crate::owner::{Carried, Errand, PrunedRun};
+use crate::owner::{Access, Carried, Errand, PrunedRun};
 use crate::term;
 
 /// The runs whose histories were, or would be, let go of.
@@ -25,12 +25,19 @@ pub(in crate::command) struct PruneDocument {
     files: u64,
     /// Their size.
     bytes: u64,
+    /// The size of the log's own files before, and now.
+    log_bytes: [u64; 2],
+    /// Whether the log gets smaller only when it is opened next, because a process has it open.
+    shrinks_later: bool,
     /// Why it went no further.
     problem: Option<String>,
 }
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     let access = reach(data_dir).await?;
+    let in_use = matches!(access, Access::Remote(_));
+    let log = data_dir.join("log");
+    let before = size(&log);
     let scope = match &arguments.project {
         Some(project) => below(&access, project).await?,
         None => Scope::All,
@@ -42,10 +49,17 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     let Carried::Pruned { runs, files, bytes, problem } = send(access, errand).await? else {
         return Err(unasked());
     };
+    let shrinks = !dry_run && !runs.is_empty();
+    if shrinks && !in_use {
+        // A pruned log is rewritten when it is opened.
+        drop(reach(data_dir).await?);
+    }
+    let log_bytes = [before, size(&log)];
+    let shrinks_later = shrinks && in_use;
     match arguments.output {
         Output::Json => {
             let (runs, problem) = (runs.clone(), problem.clone());
-            document::print(PruneDocument { dry_run, runs, files, bytes, problem })?;
+            document::print(PruneDocument { dry_run, runs, files, bytes, log_bytes, shrinks_later, problem })?;
         }
         Output::Table => show(&runs, dry_run),
     }
@@ -56,11 +70,27 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
         format!("; {} and {bytes} bytes of large payloads removed", counted(files, "file"))
     };
     term::say(format!("{} {word}{freed}", counted(runs.len() as u64, "run")));
+    if shrinks_later {
+        term::say("the log itself gets smaller when it is opened next, after the process that runs it has ended");
+    } else if shrinks {
+        term::say(format!("the log itself takes {} bytes, {before} before", log_bytes[1]));
+    }
     if let Some(problem) = problem {
         term::say(format!("longhaul: {problem}"));
         return Ok(Exit::Operational);
     }
     Ok(Exit::Ok)
+}
+
+/// The bytes of the files below a directory.
+fn size(path: &Path) -> u64 {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let of_entry = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
+        Ok(metadata) => std::os::unix::fs::MetadataExt::blocks(&metadata) * 512,
+        Err(_) => 0,
+    };
+    entries.map(of_entry).sum()
 }
 
 fn show(runs: &[PrunedRun], dry_run: bool) {

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::leftovers;
+
 /// A path for a file or a directory; what is there is removed at the end.
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
     /// In the data directory, where whoever owns the log can write, and where there is room if there is any.
     pub(super) fn in_dir(data_dir: &Path) -> Self {
-        Self(data_dir.join(format!("carried-{}.tmp", uuid::Uuid::now_v7().simple())))
+        let (process, id) = (std::process::id(), uuid::Uuid::now_v7().simple());
+        Self(data_dir.join(format!("{}{process}-{id}.tmp", leftovers::SCRATCH)))
     }
 
     /// The content of standard input; where there is no data directory yet, it is not made for that.

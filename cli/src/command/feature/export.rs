@@ -26,7 +26,7 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureExport) -> Result<Exit> {
     };
     let text = export::write(&list, arguments.to, &project.root.to_string_lossy());
     let Some(file) = &arguments.output_file else {
-        term::print(text.trim_end_matches('\n'));
+        term::print_data(text.trim_end_matches('\n'));
         return Ok(Exit::Ok);
     };
     if is_same(file, &list_path) {

@@ -58,7 +58,7 @@ async fn ask(data_dir: &Path, arguments: &History, name: &Name, from: Position) 
 
 fn show(page: Page, arguments: &History, event: &Happened) {
     if arguments.output == Output::Json {
-        term::print(event.line.as_deref().unwrap_or_default());
+        term::print_data(event.line.as_deref().unwrap_or_default());
         return;
     }
     let words = page::safe(&event.words);

@@ -1,6 +1,7 @@
 //! `longhaul logs`: what the agent printed, from the files that its sessions leave.
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +12,11 @@ use super::page::counted;
 use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
 use crate::look::{DescribeDocument, Document, Name, Question, Session};
+use crate::term::Cleaner;
 use crate::{pruned, term};
+
+/// How much of a file is read at once.
+const PIECE: usize = 64 * 1024;
 
 /// How often a file that is followed is looked at.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -28,7 +33,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
         if let Some(index) = chosen(&document, arguments, last_shown)? {
             last_shown = index + 1;
             term::say(format!("{}: session {}", name.text, document.sessions[index].number));
-            show(data_dir, &name, document, index, arguments.follow).await?;
+            show(data_dir, &name, document, index, arguments).await?;
             if !arguments.follow || arguments.session.is_some() || term::is_over() {
                 return Ok(Exit::Ok);
             }
@@ -74,9 +79,10 @@ async fn show(
     name: &Name,
     mut document: Box<DescribeDocument>,
     index: usize,
-    follow: bool,
+    arguments: &Logs,
 ) -> Result<()> {
     let mut file: Option<(PathBuf, File)> = None;
+    let mut cleaner = Cleaner::default();
     loop {
         let session = document.sessions.get(index).context("the history of the run has become shorter")?;
         let is_over = session.ended_at.is_some();
@@ -86,15 +92,28 @@ async fn show(
             file = path.and_then(|path| File::open(&path).ok().map(|open| (path, open)));
         }
         match &mut file {
-            Some((_, open)) => term::pass_on(open),
+            Some((_, open)) if arguments.raw => term::pass_on(open),
+            Some((_, open)) => pass_on(open, &mut cleaner)?,
             None if is_over => term::say("its output is not here any more"),
             None => {}
         }
-        if is_over || !follow || term::is_over() || !is_running(data_dir, name).await? {
+        if is_over || !arguments.follow || term::is_over() || !is_running(data_dir, name).await? {
             return Ok(());
         }
         tokio::time::sleep(AGAIN).await;
         document = describe(data_dir, name).await?;
+    }
+}
+
+/// Passes on what a file has more, without control sequences.
+fn pass_on(file: &mut File, cleaner: &mut Cleaner) -> Result<()> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let length = file.read(&mut piece).context("cannot read the output of the session")?;
+        if length == 0 || term::is_over() {
+            return Ok(());
+        }
+        term::pass_on(cleaner.clean(&piece[..length]).as_bytes());
     }
 }
 

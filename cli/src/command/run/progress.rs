@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use crate::command::page::safe;
 use crate::command::status::{first_line, state};
 use crate::look::report::brief;
 use crate::status::{FeatureLine, StatusDocument};
@@ -86,7 +87,7 @@ fn sentence(line: &FeatureLine) -> String {
     let detail = if line.passes { None } else { line.reason.as_deref().or(line.step.as_deref()) };
     let detail = detail.map(brief);
     match detail {
-        Some(detail) => format!("{}: {}", state(line), first_line(&detail)),
+        Some(detail) => format!("{}: {}", state(line), safe(&first_line(&detail))),
         None => state(line).to_owned(),
     }
 }

@@ -2,16 +2,13 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use longhaul_activities::process;
 
 use super::Finding;
+use crate::leftovers;
 use crate::owner::Standing;
-
-/// A file of a command that is older than this has been forgotten.
-const FORGOTTEN: Duration = Duration::from_hours(1);
 
 pub(super) fn directory(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let shown = data_dir.display();
@@ -29,12 +26,7 @@ pub(super) fn directory(data_dir: &Path, fix: bool) -> Vec<Finding> {
         let advice = "name another place with --data-dir";
         return vec![Finding::problem("data directory", format!("{shown} is not a directory"), advice)];
     }
-    let mut findings = vec![access(data_dir, &metadata, fix)];
-    findings.extend(forgotten(data_dir).into_iter().map(|path| {
-        let what = format!("{} was left by a command that was killed", path.display());
-        Finding::warning("data directory", what, "remove it").or_fix(fix, || fs::remove_file(&path))
-    }));
-    findings
+    vec![access(data_dir, &metadata, fix)]
 }
 
 fn access(data_dir: &Path, metadata: &fs::Metadata, fix: bool) -> Finding {
@@ -52,18 +44,6 @@ fn access(data_dir: &Path, metadata: &fs::Metadata, fix: bool) -> Finding {
     let what = format!("{shown} can be opened by others (mode {mode:o}), who could steer agents and read transcripts");
     Finding::warning("data directory", what, format!("chmod 700 {shown}"))
         .or_fix(fix, || fs::set_permissions(data_dir, Permissions::from_mode(0o700)))
-}
-
-/// What commands that were killed left on its way.
-fn forgotten(data_dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(data_dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_forgotten = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let written = fs::metadata(path).and_then(|metadata| metadata.modified());
-        let age = written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default();
-        name.starts_with("carried-") && age > FORGOTTEN
-    };
-    entries.filter(is_forgotten).collect()
 }
 
 /// Who has it open; what a dead owner left.
@@ -87,13 +67,18 @@ pub(super) async fn owner(data_dir: &Path, fix: bool) -> Vec<Finding> {
                         .or_fix(fix, || fs::remove_file(&socket)),
                 );
             }
-            findings.extend(leftovers(data_dir, fix));
+            findings.extend(leftovers::find(data_dir).into_iter().map(|path| {
+                let what = format!("{} was left by a process that was killed", path.display());
+                let finding = Finding::warning("temporary file", what, "remove it; the next run does");
+                finding.or_fix(fix, || leftovers::remove_one(&path))
+            }));
+            findings.extend(processes(data_dir, fix));
             findings
         }
     }
 }
 
-fn leftovers(data_dir: &Path, fix: bool) -> Vec<Finding> {
+fn processes(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let left = process::owned(data_dir);
     let shown = |process: &process::Swept| {
         let what = format!("{} `{}` was left by an owner that was killed", process.pid, process.command);

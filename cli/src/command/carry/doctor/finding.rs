@@ -59,6 +59,10 @@ impl Finding {
         }
     }
 
+    pub(super) fn is_problem(&self) -> bool {
+        self.state == State::Problem
+    }
+
     /// For people, the subjects as wide as the widest.
     pub(super) fn text(&self, page: Page, width: usize) -> String {
         let word = match self.state {

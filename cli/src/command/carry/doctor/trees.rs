@@ -7,7 +7,7 @@ use super::Finding;
 use crate::command::carry::{counted, send};
 use crate::owner::{Access, Carried, Errand};
 
-pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
+pub(super) async fn look(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let trees = trees(data_dir);
     let (unfinished, blocked) = match unfinished(data_dir).await {
         Ok(known) => known,
@@ -16,8 +16,8 @@ pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
             return vec![Finding::problem("log", format!("{error:#}"), advice)];
         }
     };
-    let mut findings = pages(data_dir).await;
-    if findings.is_empty() {
+    let mut findings = pages(data_dir, fix).await;
+    if !findings.iter().any(Finding::is_problem) {
         findings.push(Finding::ok("log", format!("can be read; {} not over", counted(unfinished.len() as u64, "run"))));
     }
     for (owner, tree) in trees {
@@ -57,12 +57,19 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// What cannot be read because a page of the log is damaged.
-async fn pages(data_dir: &Path) -> Vec<Finding> {
+/// What cannot be read because a page of the log is damaged, and payloads that no record names.
+async fn pages(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let Ok(Some(access)) = Access::reach(data_dir).await else { return Vec::new() };
-    let Ok(Carried::Pages { unreadable }) = send(access, Errand::Pages).await else { return Vec::new() };
+    let Ok(Carried::Pages { unreadable, unused, bytes }) = send(access, Errand::Pages { sweep: fix }).await else {
+        return Vec::new();
+    };
     let advice = "run `longhaul check --repair`: it makes a log of what can be read; or restore a backup";
-    unreadable.into_iter().map(|what| Finding::problem("log", what, advice)).collect()
+    let mut findings: Vec<_> = unreadable.into_iter().map(|what| Finding::problem("log", what, advice)).collect();
+    if unused > 0 {
+        let what = format!("{} of {bytes} bytes that no record names", counted(unused, "payload file"));
+        findings.push(Finding::warning("payloads", what, "remove them").or_fix(fix, || Ok(())));
+    }
+    findings
 }
 
 /// The runs that are not over, and the features that are blocked.
