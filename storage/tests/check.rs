@@ -197,6 +197,9 @@ async fn a_log_that_has_lost_its_end_is_refused() {
 
     put_back(&earlier, &log);
     let error = SledStore::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("its end is missing"), "{error}");
+    std::fs::write(directory.path().join("witness"), format!("{} open\n", last + 1)).unwrap();
+    let error = SledStore::open(directory.path()).unwrap_err().to_string();
     assert!(error.contains(&format!("it has lost its end, what owner {} wrote", last + 1)), "{error}");
     std::fs::write(directory.path().join("witness"), format!("{last} closed\n")).unwrap();
     let error = SledStore::open(directory.path()).unwrap_err().to_string();

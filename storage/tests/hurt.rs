@@ -114,7 +114,7 @@ fn samples() -> Vec<Sample> {
 /// What is done to a log.
 #[derive(Debug, Clone)]
 enum Harm {
-    Flip(usize, u8),
+    Flip(usize, usize),
     Zero(usize, usize),
     Fill(usize, usize),
     Cut(usize),
@@ -123,7 +123,7 @@ enum Harm {
     Remove(&'static str),
     Overwrite(&'static str),
     /// The n-th payload: removed, cut, or changed.
-    Payload(usize, u8),
+    Payload(usize, usize),
 }
 
 fn used(bytes: &[u8]) -> usize {
@@ -147,7 +147,7 @@ impl Harm {
             fs::write(&db, bytes).unwrap();
         };
         match self {
-            Self::Flip(at, bit) => edit(&|bytes| bytes[*at] ^= 1 << bit),
+            Self::Flip(at, bit) => edit(&|bytes| bytes[*at] ^= 1_u8 << bit),
             Self::Zero(at, length) => edit(&|bytes| {
                 let end = (at + length).min(bytes.len());
                 bytes[*at..end].fill(0);
@@ -268,7 +268,7 @@ fn every_kind_of_damage_is_repaired_by_one_repair() {
                 try_out(sample, &Harm::Cut(length * part / 16));
             }
             if is_thorough || part % 5 == 0 {
-                try_out(sample, &Harm::Flip(at, (part % 8) as u8));
+                try_out(sample, &Harm::Flip(at, part % 8));
                 try_out(sample, &Harm::Zero(at, 4096));
             }
         }
@@ -279,7 +279,7 @@ fn every_kind_of_damage_is_repaired_by_one_repair() {
         }
         try_out(sample, &Harm::Remove("log"));
         for number in 0..3 {
-            try_out(sample, &Harm::Payload(number, number as u8));
+            try_out(sample, &Harm::Payload(number, number));
         }
     }
 }
@@ -306,12 +306,12 @@ fn damage_at_random_places_is_repaired_by_one_repair() {
         let sample = &samples[dice.roll(samples.len())];
         let length = used(&fs::read(sample.directory.path().join("log/db")).unwrap());
         let harm = match dice.roll(7) {
-            0 => Harm::Flip(dice.roll(length), dice.roll(8) as u8),
+            0 => Harm::Flip(dice.roll(length), dice.roll(8)),
             1 => Harm::Zero(dice.roll(length), 1 << dice.roll(18)),
             2 => Harm::Fill(dice.roll(length), 1 << dice.roll(18)),
             3 => Harm::Cut(dice.roll(length)),
             4 => Harm::Move(dice.roll(length), dice.roll(length), 1 << dice.roll(18)),
-            5 => Harm::Payload(dice.roll(100), dice.roll(3) as u8),
+            5 => Harm::Payload(dice.roll(100), dice.roll(3)),
             _ => Harm::Move(512 * 1024 * dice.roll(length / (512 * 1024) + 1), 0, 512 * 1024),
         };
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| try_out(sample, &harm)));

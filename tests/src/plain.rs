@@ -48,7 +48,9 @@ fn is_hex(text: &str) -> bool {
 
 /// A line of JSON whose number is a measurement.
 fn measured(line: &str) -> String {
-    for name in ["duration_ms", "seconds", "session_seconds", "bytes", "events", "records"] {
+    for name in
+        ["duration_ms", "seconds", "session_seconds", "bytes", "log_bytes", "log_bytes_before", "events", "records"]
+    {
         let mark = format!("\"{name}\":");
         let Some((before, after)) = line.split_once(&mark) else { continue };
         let number = after.trim_start().find(|letter: char| !letter.is_ascii_digit() && letter != '.');

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use longhaul_tests::command::Longhaul;
@@ -30,7 +31,6 @@ impl World {
         world.project.write("keyed.sh", AGENT);
         world.project.git(&["add", "--all"]);
         world.project.git(&["update-index", "--chmod=+x", "keyed.sh"]);
-        use std::os::unix::fs::PermissionsExt;
         let keyed = world.project.root().join("keyed.sh");
         fs::set_permissions(keyed, fs::Permissions::from_mode(0o755)).unwrap();
         world.set(&format!("API_KEY = '{SECRET}'"), SECRET);
@@ -68,7 +68,9 @@ impl World {
 fn look(path: &Path, needle: &[u8], found: &mut Vec<PathBuf>) {
     if path.is_dir() {
         if !path.ends_with("worktrees") {
-            fs::read_dir(path).unwrap().for_each(|entry| look(&entry.unwrap().path(), needle, found));
+            for entry in fs::read_dir(path).unwrap() {
+                look(&entry.unwrap().path(), needle, found);
+            }
         }
         return;
     }

@@ -60,6 +60,7 @@ impl Cleaner {
         String::from_utf8_lossy(valid).chars().for_each(|letter| self.push(letter, clean));
     }
 
+    #[expect(clippy::match_same_arms, reason = "the order of the arms matters")]
     fn push(&mut self, letter: char, clean: &mut String) {
         // No sequence goes over the end of a line: an unfinished one hides no more than that.
         if letter == '\n' {

@@ -10,10 +10,17 @@ use super::hurt::copy;
 use super::pages::with_damaged_page;
 use super::world::{World, longhaul};
 
-/// The commands of ours that a text names.
+/// Commands about a log; the test carries out no others, which might change the repository that it runs in.
+const OF_A_LOG: [&str; 6] = ["check", "export", "restore", "list", "doctor", "backup"];
+
+/// The commands about a log that a text names.
 fn advice(said: &Said) -> Vec<String> {
     let text = format!("{}\n{}", said.out, said.talk);
-    let quoted = text.split('`').skip(1).step_by(2).filter(|text| text.starts_with("longhaul "));
+    let is_of_a_log = |text: &&str| {
+        let mut words = text.split_whitespace();
+        words.next() == Some("longhaul") && words.next().is_some_and(|verb| OF_A_LOG.contains(&verb))
+    };
+    let quoted = text.split('`').skip(1).step_by(2).filter(is_of_a_log);
     let mut commands: Vec<String> = quoted.map(str::to_owned).collect();
     commands.sort_unstable();
     commands.dedup();

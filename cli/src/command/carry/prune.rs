@@ -25,8 +25,10 @@ pub(in crate::command) struct PruneDocument {
     files: u64,
     /// Their size.
     bytes: u64,
-    /// The size of the log's own files before, and now.
-    log_bytes: [u64; 2],
+    /// What the log's own files take on the disk now.
+    log_bytes: u64,
+    /// The same before.
+    log_bytes_before: u64,
     /// Whether the log gets smaller only when it is opened next, because a process has it open.
     shrinks_later: bool,
     /// Why it went no further.
@@ -54,12 +56,21 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
         // A pruned log is rewritten when it is opened.
         drop(reach(data_dir).await?);
     }
-    let log_bytes = [before, size(&log)];
+    let (log_bytes, log_bytes_before) = (size(&log), before);
     let shrinks_later = shrinks && in_use;
     match arguments.output {
         Output::Json => {
             let (runs, problem) = (runs.clone(), problem.clone());
-            document::print(PruneDocument { dry_run, runs, files, bytes, log_bytes, shrinks_later, problem })?;
+            document::print(PruneDocument {
+                dry_run,
+                runs,
+                files,
+                bytes,
+                log_bytes,
+                log_bytes_before,
+                shrinks_later,
+                problem,
+            })?;
         }
         Output::Table => show(&runs, dry_run),
     }
@@ -73,7 +84,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     if shrinks_later {
         term::say("the log itself gets smaller when it is opened next, after the process that runs it has ended");
     } else if shrinks {
-        term::say(format!("the log itself takes {} bytes, {before} before", log_bytes[1]));
+        term::say(format!("the log itself takes {log_bytes} bytes, {before} bytes before"));
     }
     if let Some(problem) = problem {
         term::say(format!("longhaul: {problem}"));
