@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use longhaul_activities::process::{Environment, Finished};
+use longhaul_activities::process::{Environment, Finished, Runner, Supervisor};
 use longhaul_engine::{Failure, FailureKind};
 
-use super::support::World;
+use super::support::{World, attempt, supervisor};
 
 async fn run(script: &str) -> Finished {
     let world = World::new();
@@ -129,6 +129,12 @@ async fn a_program_that_cannot_be_started_is_no_exit_code() {
     world.script("odd", "#!/no/such/interpreter\n");
     let failure = refused(&world, &world.text_path("odd"), "/bin").await;
     assert!(failure.message.contains("the interpreter that its first line names"), "{failure}");
+
+    let supervisor = Supervisor { program: "/no/such/longhaul".into(), ..supervisor() };
+    let failure = Runner::new(world.path("data"), supervisor).run(&world.spec("true"), &attempt("run", 0)).await;
+    let failure = failure.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Machine, "it says nothing about the work: {failure}");
+    assert!(failure.message.contains("the supervisor /no/such/longhaul cannot be started"), "{failure}");
 
     let mut spec = world.spec("true");
     spec.folder = world.path("gone");

@@ -57,6 +57,8 @@ impl View<'_> {
         let is_held =
             reasons.iter().any(|reason| reason.kind != Kind::Paused || matches!(summary.status, Status::Paused(_)));
         if line.workflow == ProjectWorkflow::NAME {
+            let waits_for_machine = matches!(summary.status, Status::Waiting { machine: Some(_), .. });
+            reasons.extend(facts.waits.as_ref().filter(|_| waits_for_machine).map(Reason::waits));
             reasons.extend(self.project_reasons(run).await?);
         } else if line.workflow == BatchWorkflow::NAME {
             reasons.extend(self.batch_reasons(run).await?);

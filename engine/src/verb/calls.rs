@@ -1,0 +1,130 @@
+//! Calls of activities: what is recorded of each, and how a group of them is compared.
+
+use chrono::{DateTime, Utc};
+
+use super::{Encoder, Record, Verb};
+use crate::activity::Call;
+use crate::describe;
+use crate::event::{Event, EventKind};
+use crate::failure::{Failure, FailureKind};
+use crate::id::Slot;
+use crate::payload::Payload;
+
+/// Calls activities.
+#[derive(Debug, Clone)]
+pub(crate) struct Calls(pub(crate) Vec<Call>);
+
+/// The recorded state of one call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct CallState {
+    /// Its result, if it has one.
+    pub(crate) result: Option<Result<Payload, Failure>>,
+    /// Attempts that count, whatever became of them.
+    pub(crate) attempts: u32,
+    /// Attempts that failed in a way that counts against the policy.
+    pub(crate) failed: u32,
+    /// Failures of the machine in a row.
+    pub(crate) machine_failures: u32,
+    /// Set while the outcome of the last guarded attempt is unknown.
+    pub(crate) unknown: bool,
+    /// When the next attempt is due.
+    pub(crate) retry_at: Option<DateTime<Utc>>,
+    /// What the last attempt recorded.
+    pub(crate) progress: Option<Payload>,
+}
+
+impl CallState {
+    fn apply(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::ActivityStarted { attempt, .. } => {
+                self.attempts = attempt;
+                self.unknown = true;
+                self.retry_at = None;
+            }
+            EventKind::ActivityProgressed { details, .. } => self.progress = Some(details),
+            EventKind::ActivityFailed { attempt, failure, retry_at, .. } => {
+                self.record_failure(attempt, failure, retry_at);
+            }
+            EventKind::ActivityCompleted { output, .. } => self.result = Some(Ok(output)),
+            EventKind::RunReconciled { landed, .. } => self.unknown = landed,
+            _ => {}
+        }
+    }
+
+    /// Applies the failure of an attempt. One of the machine gives the attempt back, and leaves open whether a guarded
+    /// one had an effect.
+    pub(crate) fn record_failure(&mut self, attempt: u32, failure: Failure, retry_at: Option<DateTime<Utc>>) {
+        self.retry_at = retry_at;
+        if failure.kind == FailureKind::Machine {
+            self.attempts = attempt.saturating_sub(1);
+            self.machine_failures += 1;
+            return;
+        }
+        self.attempts = attempt;
+        self.machine_failures = 0;
+        self.unknown = false;
+        if !matches!(failure.kind, FailureKind::RateLimited { .. }) {
+            self.failed += 1;
+        }
+        if retry_at.is_none() {
+            self.result = Some(Err(failure));
+        }
+    }
+}
+
+impl Calls {
+    /// The call that an event of a history answers, if the event belongs to one of these calls.
+    fn answered(&self, kind: &EventKind) -> Option<usize> {
+        let (slot, recorded) = match kind {
+            EventKind::ActivityStarted { slot, name, input, .. }
+            | EventKind::ActivityFailed { slot, name, input, .. }
+            | EventKind::ActivityCompleted { slot, name, input, .. } => (slot, Some((name, input))),
+            EventKind::ActivityProgressed { slot, .. } | EventKind::RunReconciled { slot, .. } => (slot, None),
+            _ => return None,
+        };
+        let call = self.of(*slot)?;
+        let is_same = recorded.is_none_or(|(name, input)| call.name == name && call.input == *input);
+        is_same.then_some(usize::from(slot.call))
+    }
+
+    fn of(&self, slot: Slot) -> Option<&Call> {
+        if usize::from(slot.calls) == self.0.len() { self.0.get(usize::from(slot.call)) } else { None }
+    }
+}
+
+impl Verb for Calls {
+    const NAME: &'static str = "call";
+    type Answer = Vec<Result<Payload, Failure>>;
+    type Progress = Vec<CallState>;
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        let mut states = vec![CallState::default(); self.0.len()];
+        for event in events {
+            let Some(index) = self.answered(&event.kind) else { return Err(event.into()) };
+            states[index].apply(event.kind);
+        }
+        if states.iter().any(|state| state.result.is_none()) {
+            return Ok(Record::UnderWay(states));
+        }
+        Ok(Record::Complete(states.into_iter().filter_map(|state| state.result).collect()))
+    }
+
+    fn encode(&self, encoder: &mut Encoder) {
+        for call in &self.0 {
+            encoder.field(call.name.as_bytes()).field(call.input.as_bytes());
+        }
+    }
+
+    fn text(&self) -> String {
+        let calls: Vec<_> = self.0.iter().map(|call| describe::call(call.name, &call.input)).collect();
+        calls.join(" and ")
+    }
+
+    fn text_beside(&self, event: &EventKind) -> String {
+        let Some(slot) = event.slot().filter(|slot| slot.calls > 1 || self.0.len() > 1) else { return self.text() };
+        match self.of(slot) {
+            Some(call) => describe::one_of(slot, describe::call(call.name, &call.input)),
+            None => format!("{} ({} calls)", self.text(), self.0.len()),
+        }
+    }
+}
