@@ -7,6 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::backlog::Check;
 use crate::contracts::MergeStyle;
 
+mod sandbox;
+
+pub use sandbox::{Confinement, NetworkAccess, SandboxMode};
+
 /// The settings of a project, as `longhaul.toml` writes them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
@@ -44,6 +48,9 @@ pub struct ProjectSettings {
     pub protected: Vec<String>,
     /// Names of environment variables that the set-up script and the checks are given besides the usual ones.
     pub pass_env: Vec<String>,
+    /// What of the network the set-up script and the checks reach.
+    #[serde(skip_serializing_if = "is_default")]
+    pub network: NetworkAccess,
 }
 
 impl Default for ProjectSettings {
@@ -56,11 +63,17 @@ impl Default for ProjectSettings {
             parallel: 4,
             protected: Vec::new(),
             pass_env: Vec::new(),
+            network: NetworkAccess::On,
         }
     }
 }
 
 impl Settings {
+    /// What the set-up script and the checks may reach.
+    pub fn gate_confinement(&self) -> Confinement {
+        Confinement { network: self.project.network, ..self.agent.confinement() }
+    }
+
     /// Globs of the files that an agent may never change: the list, the settings, the acceptance scripts, and what the
     /// settings add.
     pub fn protected(&self) -> Vec<String> {
@@ -83,6 +96,27 @@ pub struct AgentSettings {
     pub env: BTreeMap<String, String>,
     /// Names of variables that are passed on to it besides the usual ones.
     pub pass_env: Vec<String>,
+    /// Whether it, the set-up script and the checks run in a sandbox.
+    #[serde(skip_serializing_if = "is_default")]
+    pub sandbox: SandboxMode,
+    /// What of the network it reaches.
+    #[serde(skip_serializing_if = "is_default")]
+    pub network: NetworkAccess,
+    /// Paths that the programs of the project may write besides their own, `~/` for the home directory. By default: the
+    /// state of known agents and package caches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<Vec<String>>,
+}
+
+impl AgentSettings {
+    /// What a session may reach.
+    pub fn confinement(&self) -> Confinement {
+        Confinement { sandbox: self.sandbox, network: self.network, write: self.write.clone() }
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Default for AgentSettings {
@@ -93,6 +127,9 @@ impl Default for AgentSettings {
             silence_timeout: Seconds(900),
             env: BTreeMap::new(),
             pass_env: Vec::new(),
+            sandbox: SandboxMode::Auto,
+            network: NetworkAccess::On,
+            write: None,
         }
     }
 }

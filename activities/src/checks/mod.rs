@@ -38,6 +38,7 @@ impl ChecksHandler {
         let env = Environment::chosen(&input.pass_env)
             .with("LONGHAUL_FEATURE_ID", input.feature.as_str())
             .with("LONGHAUL_COMMIT", &input.commit);
+        let sandbox = self.setup.sandbox(&input.project, Path::new(&input.worktree), &env, &input.confinement)?;
         let spec = Spec {
             name: check.name.clone(),
             program: "sh".into(),
@@ -45,6 +46,7 @@ impl ChecksHandler {
             folder: input.worktree.clone().into(),
             env,
             input: None,
+            sandbox,
             limits: Limits {
                 total: Some(check.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs)),
                 silence: None,

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
-use longhaul_workflows::contracts::{Evidence, RunSetup, SetupInput, SetupReport};
+use longhaul_workflows::contracts::{Evidence, ProjectRef, RunSetup, SetupInput, SetupReport};
+use longhaul_workflows::settings::Confinement;
 
+use crate::confine::{Places, sandbox};
 use crate::files::turn_of;
 use crate::git::{GitHandlers, Wanted};
-use crate::process::{Environment, Limits, Runner, Spec};
+use crate::process::{Environment, Limits, Runner, Sandbox, Spec};
 use crate::project::settings;
 
 use super::{ChecksHandler, REMEDY, evidence, git, worktree};
@@ -29,6 +31,7 @@ struct Script<'a> {
     path: &'a str,
     timeout: Duration,
     pass_env: &'a [String],
+    confinement: &'a Confinement,
 }
 
 #[async_trait]
@@ -47,7 +50,7 @@ impl Handler<RunSetup> for ChecksHandler {
             worktree::Place::of(&path, commit).await?.reset().await?;
         }
         let timeout = Duration::from_secs(input.timeout_seconds);
-        let script = Script { path: &input.script, timeout, pass_env: &input.pass_env };
+        let script = Script { path: &input.script, timeout, pass_env: &input.pass_env, confinement: &input.confinement };
         let evidence = self.setup.run(&script, &wanted, &path, attempt).await?;
         // If it failed, the agent is told.
         self.setup.git.end_setup(&input.project, &path, true).await?;
@@ -70,15 +73,15 @@ impl SetUp {
             let _mine = turn.lock().await;
             settings(&root)
         };
-        let project = match settings {
-            Ok(settings) => settings.project,
+        let (project, confinement) = match settings {
+            Ok(settings) => (settings.project.clone(), settings.gate_confinement()),
             Err(failure) => {
                 tracing::warn!(tree = path, %failure, "a new work tree is not set up");
                 return Ok(path);
             }
         };
         let timeout = project.setup_timeout.duration();
-        let script = Script { path: &project.setup, timeout, pass_env: &project.pass_env };
+        let script = Script { path: &project.setup, timeout, pass_env: &project.pass_env, confinement: &confinement };
         let evidence = self.run(&script, wanted, &path, attempt).await?;
         // What it leaves beside what git ignores is no work of the agent's.
         let head = git(Path::new(&path), &["rev-parse", "HEAD"]).await?;
@@ -90,6 +93,19 @@ impl SetUp {
         }
         self.git.end_setup(wanted.project, &path, failed.is_none()).await?;
         Ok(path)
+    }
+
+    /// The sandbox of a set-up script or a check.
+    pub(super) fn sandbox(
+        &self,
+        project: &ProjectRef,
+        tree: &Path,
+        env: &Environment,
+        confinement: &Confinement,
+    ) -> Result<Option<Sandbox>, Failure> {
+        let (root, data_dir) = (self.git.root_of(project), self.runner.data_dir());
+        let places = Places { root: &root, tree, data_dir, is_session: false, held_out: None };
+        sandbox(&places, None, env, confinement)
     }
 
     /// Runs the script in a work tree; `None` if there is none.
@@ -104,13 +120,16 @@ impl SetUp {
         let Some(file) = find(worktree, script.path)? else { return Ok(None) };
         let commit = git(worktree, &["rev-parse", "HEAD"]).await?.trim().to_owned();
         let (command, args) = call(&file, script.path);
+        let env = Environment::chosen(script.pass_env).with("LONGHAUL_FEATURE_ID", wanted.feature.as_str());
+        let sandbox = self.sandbox(wanted.project, worktree, &env, script.confinement)?;
         let spec = Spec {
             name: "setup".into(),
             program: "sh".into(),
             args,
             folder: worktree.to_owned(),
-            env: Environment::chosen(script.pass_env).with("LONGHAUL_FEATURE_ID", wanted.feature.as_str()),
+            env,
             input: None,
+            sandbox,
             limits: Limits { total: Some(script.timeout), silence: None },
             remedy: REMEDY,
         };

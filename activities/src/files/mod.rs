@@ -26,6 +26,7 @@ mod fold;
 mod happening;
 mod list;
 mod place;
+pub mod placed;
 mod progress_file;
 mod project;
 mod reports;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Environment;
+use super::{Environment, Sandbox};
 
 /// How the supervisor is started, and how patient it is.
 #[derive(Debug, Clone)]
@@ -52,6 +52,8 @@ pub struct Spec {
     pub env: Environment,
     /// The file that is its standard input; nothing when none.
     pub input: Option<PathBuf>,
+    /// What it may reach; everything when none.
+    pub sandbox: Option<Sandbox>,
     /// When it is ended.
     pub limits: Limits,
     /// What a person can do when it cannot be started: the end of the message, a whole sentence.

@@ -3,6 +3,7 @@
 mod files;
 mod progress_file;
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use longhaul_workflows::prompt;
 use longhaul_workflows::settings::Seconds;
 
 use crate::checks::SetUp;
+use crate::confine::{Places, describe, sandbox};
 use crate::git::{GitHandlers, Wanted};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
@@ -48,6 +50,41 @@ impl SessionHandler {
 
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
         SessionFiles::new(self.setup.runner.data_dir(), attempt, input)
+    }
+
+    fn spec(
+        &self,
+        input: &SessionInput,
+        root: &Path,
+        attempt: &Attempt,
+        files: &SessionFiles,
+    ) -> Result<Spec, Failure> {
+        let agent = &input.agent;
+        let (program, args) = command(input, root)?;
+        let env = Environment::chosen(&agent.pass_env)
+            .with_all(&agent.env)
+            .with("LONGHAUL_PROMPT_FILE", files.prompt())
+            .with("LONGHAUL_FEATURE_FILE", files.feature())
+            .with("LONGHAUL_NOTES_FILE", files.notes_file())
+            .with("LONGHAUL_FEATURE_ID", input.feature.id.as_str())
+            .with("LONGHAUL_RUN_ID", attempt.run.as_str())
+            .with("LONGHAUL_SESSION", input.number.to_string())
+            .with("LONGHAUL_REASON", input.reason.as_str());
+        let tree = Path::new(&input.worktree);
+        let places = Places { root, tree, data_dir: self.setup.runner.data_dir(), is_session: true, held_out: None };
+        let sandbox = sandbox(&places, Some(Path::new(&program)), &env, &agent.confinement())?;
+        let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());
+        Ok(Spec {
+            name: "session".into(),
+            program,
+            args,
+            folder: tree.into(),
+            env,
+            input: Some(files.prompt()),
+            sandbox,
+            limits: Limits { total: limit(agent.timeout), silence: limit(agent.silence_timeout) },
+            remedy: REMEDY,
+        })
     }
 }
 
@@ -85,9 +122,9 @@ impl Handler<RunSession> for SessionHandler {
         files.prepare(&input, &prompt).map_err(unwritable)?;
         let root = self.setup.git.root_of(&input.project);
         progress_file::bring(&input, &root).await?;
-        let spec = spec(&input, &root, attempt, &files)?;
+        let spec = self.spec(&input, &root, attempt, &files)?;
         let finished = self.setup.runner.run(&spec, attempt).await?;
-        let report = report(&finished, files.notes());
+        let report = report(&finished, files.notes(), describe(spec.sandbox.as_ref()));
         files.keep(&report).map_err(unwritable)?;
         Ok(report)
     }
@@ -101,9 +138,9 @@ impl Handler<RunSession> for SessionHandler {
     }
 }
 
-fn spec(input: &SessionInput, root: &Path, attempt: &Attempt, files: &SessionFiles) -> Result<Spec, Failure> {
-    let agent = &input.agent;
-    let Some((program, args)) = agent.command.split_first().filter(|(program, _)| !program.is_empty()) else {
+/// The program of an agent and its arguments, where it is looked for from the user's checkout.
+fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>), Failure> {
+    let Some((program, args)) = input.agent.command.split_first().filter(|(program, _)| !program.is_empty()) else {
         let root = root.display();
         return Err(Failure::terminal(format!(
             "no agent is configured in {root}/longhaul.toml: set `[agent] command` to a program and its arguments, for \
@@ -112,29 +149,10 @@ fn spec(input: &SessionInput, root: &Path, attempt: &Attempt, files: &SessionFil
     };
     let program =
         if program.contains('/') { root.join(program.trim_start_matches("./")).into() } else { program.into() };
-    let env = Environment::chosen(&agent.pass_env)
-        .with_all(&agent.env)
-        .with("LONGHAUL_PROMPT_FILE", files.prompt())
-        .with("LONGHAUL_FEATURE_FILE", files.feature())
-        .with("LONGHAUL_NOTES_FILE", files.notes_file())
-        .with("LONGHAUL_FEATURE_ID", input.feature.id.as_str())
-        .with("LONGHAUL_RUN_ID", attempt.run.as_str())
-        .with("LONGHAUL_SESSION", input.number.to_string())
-        .with("LONGHAUL_REASON", input.reason.as_str());
-    let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());
-    Ok(Spec {
-        name: "session".into(),
-        program,
-        args: args.iter().map(Into::into).collect(),
-        folder: input.worktree.clone().into(),
-        env,
-        input: Some(files.prompt()),
-        limits: Limits { total: limit(agent.timeout), silence: limit(agent.silence_timeout) },
-        remedy: REMEDY,
-    })
+    Ok((program, args.iter().map(Into::into).collect()))
 }
 
-fn report(finished: &Finished, notes: String) -> SessionReport {
+fn report(finished: &Finished, notes: String, sandbox: String) -> SessionReport {
     let ending = match finished.exit_code {
         Some(0) => SessionEnding::ClaimsDone,
         Some(CONTEXT_FULL) => SessionEnding::ContextFull,
@@ -147,5 +165,6 @@ fn report(finished: &Finished, notes: String) -> SessionReport {
         output_digest: finished.output_digest.clone(),
         output_tail: finished.output_tail.clone(),
         log: finished.log.to_string_lossy().into_owned(),
+        sandbox,
     }
 }

@@ -40,6 +40,7 @@ pub(crate) async fn prepare(world: &mut World) {
         script: "init.sh".into(),
         timeout_seconds: 60,
         pass_env: Vec::new(),
+        confinement: longhaul_workflows::settings::Confinement::default(),
     };
     let report = SetupReport { evidence: Some(evidence("set-up", 0, "ready\n")) };
     world.completed::<RunSetup>(RUN, &setup, &report).await;
@@ -136,6 +137,7 @@ pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
 
 pub(crate) fn report(ending: SessionEnding, notes: &str) -> SessionReport {
     SessionReport {
+        sandbox: String::new(),
         ending,
         notes: notes.into(),
         duration_ms: 65_000,
@@ -167,6 +169,7 @@ pub(crate) async fn checks(world: &mut World, commit: &str, evidence: &[Evidence
         commit: commit.into(),
         checks: Vec::new(),
         pass_env: Vec::new(),
+        confinement: longhaul_workflows::settings::Confinement::default(),
     };
     world.completed::<RunChecks>(RUN, &input, &ChecksReport { evidence: evidence.to_vec() }).await;
 }

@@ -25,6 +25,7 @@ async fn perform_within(
         commit: world.git(&["rev-parse", "HEAD"]),
         checks: checks.iter().map(check).collect(),
         pass_env: Vec::new(),
+        confinement: longhaul_workflows::settings::Confinement::default(),
     };
     let handler = ChecksHandler::new(world.path("data"), supervisor(), GitHandlers::new(world.path("data")));
     Handler::<RunChecks>::perform(&handler, input, &attempt("shop/login", 5)).await

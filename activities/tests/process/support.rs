@@ -81,6 +81,7 @@ impl World {
             folder: self.path("work"),
             env: Environment::chosen(&[]),
             input: None,
+            sandbox: None,
             limits: Limits::default(),
             remedy: "Install it.",
         }

@@ -97,6 +97,7 @@ impl Handler<RunSession> for World {
             _ => (SessionEnding::ClaimsDone, ""),
         };
         Ok(SessionReport {
+            sandbox: String::new(),
             ending,
             notes: notes.into(),
             duration_ms: 600_000,

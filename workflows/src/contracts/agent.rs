@@ -105,6 +105,9 @@ pub struct SessionReport {
     pub output_tail: String,
     /// The file that holds the whole output.
     pub log: String,
+    /// The sandbox that it ran in: `bubblewrap`, `landlock` or `none`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sandbox: String,
 }
 
 impl Activity for RunSession {

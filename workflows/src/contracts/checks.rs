@@ -6,6 +6,7 @@ use longhaul_engine::{Activity, Delays, Policy};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId};
+use crate::settings::Confinement;
 
 use super::ProjectRef;
 
@@ -32,6 +33,9 @@ pub struct SetupInput {
     pub timeout_seconds: u64,
     /// Names of variables that it is given besides the usual ones.
     pub pass_env: Vec<String>,
+    /// What it may reach.
+    #[serde(default, skip_serializing_if = "Confinement::is_default")]
+    pub confinement: Confinement,
 }
 
 /// Output of [`RunSetup`].
@@ -77,6 +81,9 @@ pub struct ChecksInput {
     pub checks: Vec<Check>,
     /// Names of variables that they are given besides the usual ones.
     pub pass_env: Vec<String>,
+    /// What they may reach.
+    #[serde(default, skip_serializing_if = "Confinement::is_default")]
+    pub confinement: Confinement,
 }
 
 /// Output of [`RunChecks`].

@@ -67,6 +67,7 @@ impl Work {
             commit: commit.into(),
             checks,
             pass_env: self.brief.settings.project.pass_env.clone(),
+            confinement: self.brief.settings.gate_confinement(),
         }
     }
 
@@ -89,6 +90,7 @@ impl Work {
             script: settings.setup.clone(),
             timeout_seconds: settings.setup_timeout.0,
             pass_env: settings.pass_env.clone(),
+            confinement: self.brief.settings.gate_confinement(),
         }
     }
 
