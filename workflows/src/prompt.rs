@@ -94,7 +94,9 @@ fn rules(text: &mut String) {
          change what it needs. It is run again where your work is merged and checked, and must succeed there.\n\
          - Do not change the feature list, `longhaul.toml` or acceptance scripts: such changes are seen and put back.\n\
          - Write what the next session should know into the file named by LONGHAUL_NOTES_FILE.\n\
-         - Exit with 0 when the feature is done, with 75 when your context is full and a fresh session should go on.\n",
+         - When your context is nearly full, commit, write your notes, make the file named by LONGHAUL_CONTEXT_FULL_FILE \
+         (`touch \"$LONGHAUL_CONTEXT_FULL_FILE\"`) and end: a fresh session goes on. A program can exit with 75 instead. \
+         Otherwise, ending says that the feature is done.\n",
     );
 }
 

@@ -92,7 +92,9 @@ pub(crate) fn sandbox(
     }
     if level == Level::Bubblewrap {
         sandbox.readable.extend(program.and_then(Path::parent).filter(|folder| is_replaced(folder)).map(Path::to_owned));
-        sandbox.readable.extend(named_by(env).filter(|path| !path.starts_with(places.data_dir)));
+        let known = [&sandbox.writable[..], &sandbox.readable, &sandbox.hidden].concat();
+        let is_new = |path: &PathBuf| !known.iter().any(|place| path.starts_with(place));
+        sandbox.readable.extend(named_by(env).filter(is_new));
     }
     match sandbox.not_enforced() {
         Some(lack) if confinement.sandbox == SandboxMode::Required => Err(Failure::terminal(format!(

@@ -20,12 +20,14 @@ use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
 use files::SessionFiles;
 
-/// The exit code by which an agent says that its context is full and that a fresh session should go on.
+/// The exit code by which an agent says that its context is full and that a fresh session should go on. One that cannot
+/// choose its exit code makes the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
 pub const CONTEXT_FULL: i32 = 75;
 
 const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.";
 
-/// Runs sessions. Each has a folder `sessions/<run>/<call>` in the data directory.
+/// Runs sessions. Each has a folder `sessions/<run>/<call>` in the data directory, for its record, and a folder
+/// `.longhaul/session` in its tree, which the agent reads and writes.
 #[derive(Debug, Clone)]
 pub struct SessionHandler {
     setup: SetUp,
@@ -66,6 +68,7 @@ impl SessionHandler {
             .with("LONGHAUL_PROMPT_FILE", files.prompt())
             .with("LONGHAUL_FEATURE_FILE", files.feature())
             .with("LONGHAUL_NOTES_FILE", files.notes_file())
+            .with("LONGHAUL_CONTEXT_FULL_FILE", files.context_full())
             .with("LONGHAUL_FEATURE_ID", input.feature.id.as_str())
             .with("LONGHAUL_RUN_ID", attempt.run.as_str())
             .with("LONGHAUL_SESSION", input.number.to_string())
@@ -80,7 +83,7 @@ impl SessionHandler {
             args,
             folder: tree.into(),
             env,
-            input: Some(files.prompt()),
+            input: Some(files.input()),
             sandbox,
             limits: Limits { total: limit(agent.timeout), silence: limit(agent.silence_timeout) },
             remedy: REMEDY,
@@ -105,6 +108,7 @@ impl Handler<RunSession> for SessionHandler {
         self.setup.git.work_tree(&wanted).await?;
         let kept = if files.exist() { self.clear_up(&input, attempt).await? } else { None };
         input.worktree = self.setup.work_tree(&wanted, attempt).await?;
+        let files = files.in_tree(&input.worktree);
         let mut prompt = prompt::session(&input);
         if let Some(reference) = kept {
             let _ = write!(
@@ -124,7 +128,7 @@ impl Handler<RunSession> for SessionHandler {
         progress_file::bring(&input, &root).await?;
         let spec = self.spec(&input, &root, attempt, &files)?;
         let finished = self.setup.runner.run(&spec, attempt).await?;
-        let report = report(&finished, files.notes(), describe(spec.sandbox.as_ref()));
+        let report = report(&finished, &files, describe(spec.sandbox.as_ref()));
         files.keep(&report).map_err(unwritable)?;
         Ok(report)
     }
@@ -152,15 +156,16 @@ fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>
     Ok((program, args.iter().map(Into::into).collect()))
 }
 
-fn report(finished: &Finished, notes: String, sandbox: String) -> SessionReport {
+fn report(finished: &Finished, files: &SessionFiles, sandbox: String) -> SessionReport {
     let ending = match finished.exit_code {
+        Some(_) if files.says_context_full() => SessionEnding::ContextFull,
         Some(0) => SessionEnding::ClaimsDone,
         Some(CONTEXT_FULL) => SessionEnding::ContextFull,
         _ => SessionEnding::Failed { reason: finished.ending() },
     };
     SessionReport {
         ending,
-        notes,
+        notes: files.notes(),
         duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
         output_digest: finished.output_digest.clone(),
         output_tail: finished.output_tail.clone(),

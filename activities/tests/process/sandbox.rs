@@ -67,8 +67,21 @@ fn tried(what: &str, paths: &str) -> String {
 
 #[tokio::test]
 async fn what_is_granted_can_be_written() {
-    let paths = "code \"$WORLD/caches/x\" \"$TMPDIR/x\" /tmp/x /dev/null /dev/shm/x.$$";
-    check(&tried("echo mine >\"$path\"", paths), "yes yes yes yes yes yes").await;
+    let paths = "code \"$WORLD/caches/x\" \"$TMPDIR/x\" /dev/null /dev/shm/x.$$";
+    check(&tried("echo mine >\"$path\"", paths), "yes yes yes yes yes").await;
+}
+
+#[tokio::test]
+async fn with_bubblewrap_the_usual_temporary_directory_is_private() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let world = world();
+    let name = format!("/tmp/longhaul-private-{}", std::process::id());
+    let script = format!("echo mine >{name} && cat {name}");
+    let finished = world.run(&spec(&world, sandbox(&world, Level::Bubblewrap), &script)).await.unwrap();
+    assert_eq!(finished.output_tail, "mine\n");
+    assert!(!std::path::Path::new(&name).exists());
 }
 
 #[tokio::test]
@@ -156,7 +169,7 @@ async fn a_daemon_dies_with_its_session() {
     }
     let world = world();
     let number = format!("6{}", std::process::id());
-    let script = format!("{}; exit 3", DAEMON.replace("6007", &number));
+    let script = format!("{}exit 3", DAEMON.replace("6007", &number));
     let finished = world.run(&spec(&world, sandbox(&world, Level::Bubblewrap), &script)).await.unwrap();
     assert_eq!(finished.exit_code, Some(3));
     assert!(with_command(&format!("sleep {number}")).is_empty());
@@ -170,7 +183,7 @@ async fn a_daemon_dies_with_its_supervisor() {
     }
     let world = world();
     let number = format!("7{}", std::process::id());
-    let script = format!("{}; echo ready >ready; sleep 600", DAEMON.replace("6007", &number));
+    let script = format!("{}echo ready >ready; sleep 600", DAEMON.replace("6007", &number));
     let spec = spec(&world, sandbox(&world, Level::Bubblewrap), &script);
     let kill = async {
         let ready = || (world.read("data/trees/mine/ready") == "ready\n").then_some(());

@@ -18,7 +18,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> Self {
         let world = Self { folder: tempfile::tempdir().unwrap() };
-        for folder in ["data", "root", "work"] {
+        for folder in ["data", "root", "work", "out"] {
             std::fs::create_dir(world.path(folder)).unwrap();
         }
         world
@@ -93,7 +93,11 @@ impl World {
 
     /// The process numbers that a script wrote into a file of the work tree, one a line, once there are `count`.
     pub(crate) fn pids(&self, count: usize) -> Option<Vec<i32>> {
-        let text = self.read("work/pids");
+        self.pids_in("work/pids", count)
+    }
+
+    pub(crate) fn pids_in(&self, file: &str, count: usize) -> Option<Vec<i32>> {
+        let text = self.read(file);
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let pids: Vec<_> = whole.lines().filter_map(|line| line.trim().parse().ok()).collect();
         (pids.len() >= count).then_some(pids)
