@@ -66,6 +66,11 @@ pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
     Complaint { exit: Exit::Usage, message: message.to_string() }.into()
 }
 
+/// An error of this machine, which says what to do: exit code 4.
+pub(crate) fn operational(message: impl std::fmt::Display) -> anyhow::Error {
+    Complaint { exit: Exit::Operational, message: message.to_string() }.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -33,6 +33,9 @@ pub(crate) struct StatusDocument {
     pub(crate) problem: Option<String>,
     /// Why finished work waits on `longhaul/next`.
     pub(crate) waits_on_next: Option<String>,
+    /// The sandbox of its programs on this machine: `bubblewrap`, `landlock` or `none`, and why it is not a stricter one.
+    #[serde(default)]
+    pub(crate) sandbox: Option<String>,
     /// The last sync that was followed.
     pub(crate) synced: String,
     /// Runs that cannot go on in the process that runs them.
@@ -149,6 +152,7 @@ pub(crate) async fn of_project(
         stopped_by: None,
         problem: None,
         waits_on_next: None,
+        sandbox: None,
         synced: String::new(),
         stuck: stuck_below(project, stuck),
         active_runs: usize::from(standing.is_active),
@@ -187,6 +191,7 @@ pub(crate) fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> S
         stopped_by: None,
         problem: None,
         waits_on_next: None,
+        sandbox: None,
         synced: String::new(),
         stuck: Vec::new(),
         active_runs: 0,

@@ -48,6 +48,18 @@ pub fn level(mode: SandboxMode) -> Result<Option<Level>, Failure> {
     level_of(mode, available())
 }
 
+/// The name of that level, for people; with what stricter levels lack where it is not the strictest.
+pub fn in_force(mode: SandboxMode) -> Result<String, Failure> {
+    let level = level(mode)?;
+    let name = level.map_or(NONE, Level::name);
+    let lacks = available().lacks();
+    Ok(match mode {
+        SandboxMode::Off => format!("{name}: it is off in longhaul.toml"),
+        _ if lacks.is_empty() => name.to_owned(),
+        _ => format!("{name}: {lacks}"),
+    })
+}
+
 fn level_of(mode: SandboxMode, available: &Available) -> Result<Option<Level>, Failure> {
     match (mode, available.best()) {
         (SandboxMode::Off, _) | (SandboxMode::Auto, None) => Ok(None),

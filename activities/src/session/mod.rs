@@ -127,8 +127,10 @@ impl Handler<RunSession> for SessionHandler {
         let root = self.setup.git.root_of(&input.project);
         progress_file::bring(&input, &root).await?;
         let spec = self.spec(&input, &root, attempt, &files)?;
+        let sandbox = describe(spec.sandbox.as_ref());
+        tracing::info!(run = %attempt.run, session = input.number, sandbox, "a session begins");
         let finished = self.setup.runner.run(&spec, attempt).await?;
-        let report = report(&finished, &files, describe(spec.sandbox.as_ref()));
+        let report = report(&finished, &files, sandbox);
         files.keep(&report).map_err(unwritable)?;
         Ok(report)
     }
