@@ -9,6 +9,7 @@ use longhaul_workflows::backlog::{FeatureList, tasks_md};
 use longhaul_workflows::contracts::{LoadBacklog, LoadInput, LoadedBacklog};
 use longhaul_workflows::settings::Settings;
 
+use crate::files::placed::{self, LONGEST, LONGEST_SETTINGS, Links};
 use crate::git;
 
 /// The settings file of a project.
@@ -65,19 +66,27 @@ pub async fn load(root: &Path) -> Result<LoadedBacklog, Failure> {
 }
 
 async fn load_now(root: &Path) -> Result<LoadedBacklog, Failure> {
-    let settings = settings(root)?;
+    let own_root = root.to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        let settings = settings(&own_root)?;
+        let found = features(&own_root, &settings)?;
+        Ok::<_, Failure>((settings, found))
+    });
+    let (settings, (list_file, features, notes)) = match read.await {
+        Ok(read) => read?,
+        Err(error) => return Err(Failure::retryable(format!("the project was not read: {error}"))),
+    };
     let target = match &settings.project.target {
         Some(target) => target.clone(),
         None => git::branch_of(root).await?,
     };
-    let (list_file, features, notes) = features(root, &settings)?;
     Ok(LoadedBacklog { features, settings, target, list_file, notes })
 }
 
 /// Reads `longhaul.toml`.
 pub fn settings(root: &Path) -> Result<Settings, Failure> {
     let path = root.join(SETTINGS_FILE);
-    let Some(text) = read(&path)? else {
+    let Some(text) = read(root, SETTINGS_FILE, LONGEST_SETTINGS)? else {
         let root = root.display();
         return Err(Failure::terminal(format!("there is no {SETTINGS_FILE} in {root}: run `longhaul init {root}`")));
     };
@@ -93,13 +102,13 @@ fn features(
         Failure::terminal(format!("{}: {error}", root.join(file).display()))
     };
     for file in [settings.project.list.as_str(), OTHER_LIST_FILE] {
-        if let Some(text) = read(&root.join(file))? {
+        if let Some(text) = read(root, file, LONGEST)? {
             let list = FeatureList::parse(&text).map_err(|error| wrong(file, &error))?;
             let notes = list.notes().to_vec();
             return Ok((file.to_owned(), list.into_features(), notes));
         }
     }
-    if let Some(text) = read(&root.join(TASKS_FILE))? {
+    if let Some(text) = read(root, TASKS_FILE, LONGEST)? {
         let tasks = tasks_md::read_tasks(&text).map_err(|error| wrong(TASKS_FILE, &error))?;
         return Ok((settings.project.list.clone(), tasks.features, tasks.notes));
     }
@@ -109,10 +118,6 @@ fn features(
     )))
 }
 
-fn read(path: &Path) -> Result<Option<String>, Failure> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::terminal(format!("cannot read {}: {error}", path.display()))),
-    }
+fn read(root: &Path, file: &str, limit: u64) -> Result<Option<String>, Failure> {
+    placed::read_text(&root.join(file), Links::Within(root), limit).map_err(|error| Failure::terminal(error.to_string()))
 }

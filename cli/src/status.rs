@@ -36,6 +36,9 @@ pub(crate) struct StatusDocument {
     /// The sandbox of its programs on this machine: `bubblewrap`, `landlock` or `none`, and why it is not a stricter one.
     #[serde(default)]
     pub(crate) sandbox: Option<String>,
+    /// What sessions asked for and were refused, since the process runs that has the log: agents cannot steer runs.
+    #[serde(default)]
+    pub(crate) refused: Vec<String>,
     /// The last sync that was followed.
     pub(crate) synced: String,
     /// Runs that cannot go on in the process that runs them.
@@ -153,6 +156,7 @@ pub(crate) async fn of_project(
         problem: None,
         waits_on_next: None,
         sandbox: None,
+        refused: Vec::new(),
         synced: String::new(),
         stuck: stuck_below(project, stuck),
         active_runs: usize::from(standing.is_active),
@@ -192,6 +196,7 @@ pub(crate) fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> S
         problem: None,
         waits_on_next: None,
         sandbox: None,
+        refused: Vec::new(),
         synced: String::new(),
         stuck: Vec::new(),
         active_runs: 0,

@@ -7,27 +7,27 @@ use longhaul_engine::Failure;
 use longhaul_workflows::contracts::SessionInput;
 
 use crate::checks::git;
+use crate::files::{PROGRESS_FILE, progress_file};
 
-const NAME: &str = "claude-progress.txt";
-
-/// Copies the file, unless git tracks one in the work tree: then the branch has its own.
+/// Copies the file, of a long one the end, unless git tracks one in the work tree: then the branch has its own.
 pub(super) async fn bring(input: &SessionInput, root: &Path) -> Result<(), Failure> {
-    let from = root.join(NAME);
     let worktree = Path::new(&input.worktree);
-    if !from.is_file() || git(worktree, &["ls-files", "--error-unmatch", "--", NAME]).await.is_ok() {
+    let Some(content) = progress_file(root).map_err(|error| Failure::retryable(error.to_string()))? else {
+        return Ok(());
+    };
+    if git(worktree, &["ls-files", "--error-unmatch", "--", PROGRESS_FILE]).await.is_ok() {
         return Ok(());
     }
-    copy(&from, worktree).map_err(|error| {
-        Failure::retryable(format!("{} cannot be copied into {}: {error}", from.display(), worktree.display()))
+    write(&content, worktree).map_err(|error| {
+        Failure::retryable(format!("{PROGRESS_FILE} cannot be copied into {}: {error}", worktree.display()))
     })
 }
 
 /// Puts a new file in the place of an old one, so that a link which an agent left there is not followed.
-fn copy(from: &Path, worktree: &Path) -> io::Result<()> {
-    let content = std::fs::read(from)?;
+fn write(content: &[u8], worktree: &Path) -> io::Result<()> {
     let file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(worktree)?;
     std::fs::write(file.path(), content)?;
     std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
-    file.persist(worktree.join(NAME))?;
+    file.persist(worktree.join(PROGRESS_FILE))?;
     Ok(())
 }

@@ -97,6 +97,9 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     if let Some(sandbox) = &document.sandbox {
         text += &format!("\nsandbox: {sandbox}");
     }
+    for refused in &document.refused {
+        text += &format!("\nrefused: {refused}");
+    }
     for stuck in &document.stuck {
         text += &format!("\nrun {} cannot go on: {}", stuck.run, stuck.reason);
     }
