@@ -90,7 +90,7 @@ pub struct AgentSettings {
     pub command: Vec<String>,
     /// How long a session may take.
     pub timeout: Seconds,
-    /// How long a session may be without output.
+    /// How long a session may be without a sign of life: output, a changed file in its tree, or computing.
     pub silence_timeout: Seconds,
     /// Variables that it is given.
     pub env: BTreeMap<String, String>,

@@ -9,6 +9,7 @@ mod background;
 mod environment;
 mod follow;
 mod holder;
+mod life;
 mod origin;
 mod output;
 mod places;

@@ -12,6 +12,7 @@ use tokio::process::Command;
 use tokio::time::Instant;
 
 use super::follow::{Running, Why};
+use super::life::Life;
 use super::output::Output;
 use super::refusal::{lost_task, not_confined, not_started, stopped_by_others, supervisor_lost};
 use super::sandbox::Confined;
@@ -197,6 +198,7 @@ impl Runner {
         let mut supervisor = command.spawn()?;
         Ok(Running {
             control: supervisor.stdin.take(),
+            life: Life::new(supervisor.id().unwrap_or_default().cast_signed(), &spec.folder),
             report: supervisor.stderr.take().expect("standard error was asked for as a pipe"),
             supervisor,
             stream: Some(pipe::Receiver::from_owned_fd(reading.into())?),

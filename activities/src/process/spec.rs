@@ -33,7 +33,7 @@ impl Supervisor {
 pub struct Limits {
     /// How long it may take.
     pub total: Option<Duration>,
-    /// How long it may be without output.
+    /// How long it may be without output, without a change in the directory that it runs in, and without computing.
     pub silence: Option<Duration>,
 }
 
