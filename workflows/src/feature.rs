@@ -166,6 +166,9 @@ async fn close(
     Ok(work.passed(commit, waits_on_next))
 }
 
+/// Told beside a session after those before it changed no file: mostly the agent has no leave to write.
+const NOTHING_CHANGED: &str = "no file changed so far: may the agent write?";
+
 impl Work {
     /// Publishes what is happening now.
     async fn step(&mut self, context: &mut dyn Context, step: &str) -> Result<(), Stop> {
@@ -180,7 +183,8 @@ impl Work {
             reason => Some(reason.as_str().replace('_', " ")),
         };
         let tampering = (!self.feedback.tampered.is_empty()).then(|| "tampering put back".to_owned());
-        let why: Vec<String> = reason.into_iter().chain(tampering).collect();
+        let idle = (self.progress.sessions > 1 && self.has_changed_nothing()).then(|| NOTHING_CHANGED.to_owned());
+        let why: Vec<String> = reason.into_iter().chain(tampering).chain(idle).collect();
         let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
         self.step(context, &format!("session {}{why}", self.progress.sessions)).await
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::backlog::{Check, Feature};
-use crate::contracts::{Evidence, Feedback, Problem, SessionInput, SessionReason};
+use crate::contracts::{Evidence, Feedback, HeldOut, Problem, SessionInput, SessionReason};
 
 /// The prompt of a session.
 pub fn session(input: &SessionInput) -> String {
@@ -44,7 +44,10 @@ fn task(text: &mut String, feature: &Feature, gates: &[Check]) {
     let _ =
         writeln!(text, "These commands decide whether it is done. They are run after you say so, not by you alone:\n");
     for check in gates {
-        let _ = writeln!(text, "- {}: `{}`", check.name, check.run);
+        let _ = match check.hidden {
+            true => writeln!(text, "- {}: held out; you learn only whether it passes", check.name),
+            false => writeln!(text, "- {}: `{}`", check.name, check.run),
+        };
     }
     text.push('\n');
 }
@@ -140,6 +143,10 @@ pub(crate) fn told_in(problem: &Problem, wording: Wording) -> String {
 
 /// A failed check: what was run, on which commit, how it ended, and the end of its output.
 fn failed_check(evidence: &Evidence, wording: Wording) -> String {
+    if let Some(HeldOut { message, .. }) = &evidence.held_out {
+        let message = message.as_deref().map(|message| format!(" {message}")).unwrap_or_default();
+        return format!("The held-out check `{}` failed on commit {}.{message}", evidence.name, evidence.commit);
+    }
     format!(
         "The check `{}` failed on commit {}: {}.\n\n    {}{}",
         evidence.name,

@@ -48,6 +48,9 @@ pub struct ProjectSettings {
     pub protected: Vec<String>,
     /// Names of environment variables that the set-up script and the checks are given besides the usual ones.
     pub pass_env: Vec<String>,
+    /// The directory with the files of held-out checks, outside of the repository: relative to its root, or absolute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden_checks: Option<String>,
     /// What of the network the set-up script and the checks reach.
     #[serde(skip_serializing_if = "is_default")]
     pub network: NetworkAccess,
@@ -63,6 +66,7 @@ impl Default for ProjectSettings {
             parallel: 4,
             protected: Vec::new(),
             pass_env: Vec::new(),
+            hidden_checks: None,
             network: NetworkAccess::On,
         }
     }
@@ -71,7 +75,8 @@ impl Default for ProjectSettings {
 impl Settings {
     /// What the set-up script and the checks may reach.
     pub fn gate_confinement(&self) -> Confinement {
-        Confinement { network: self.project.network, ..self.agent.confinement() }
+        let held_out = self.project.hidden_checks.clone();
+        Confinement { network: self.project.network, held_out, ..self.agent.confinement() }
     }
 
     /// Globs of the files that an agent may never change: the list, the settings, the acceptance scripts, and what the
@@ -111,7 +116,7 @@ pub struct AgentSettings {
 impl AgentSettings {
     /// What a session may reach.
     pub fn confinement(&self) -> Confinement {
-        Confinement { sandbox: self.sandbox, network: self.network, write: self.write.clone() }
+        Confinement { sandbox: self.sandbox, network: self.network, write: self.write.clone(), held_out: None }
     }
 }
 

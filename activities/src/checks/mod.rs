@@ -1,15 +1,16 @@
 //! Checks and set-up scripts: run by us, in a work tree at a known commit, with evidence of what happened.
 
+mod held_out;
 mod setup;
 mod worktree;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::backlog::Check;
-use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, RunChecks};
+use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks};
 
 use crate::git::{GitHandlers, Wanted};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
@@ -19,6 +20,9 @@ pub(crate) use worktree::git;
 
 /// How long a check may take that does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// The variable that names the directory of held-out checks, for these checks only.
+pub const HELD_OUT_VARIABLE: &str = "LONGHAUL_HIDDEN";
 
 const REMEDY: &str = "Checks and set-up scripts are run by `sh`: make sure that there is one.";
 
@@ -35,15 +39,22 @@ impl ChecksHandler {
     }
 
     async fn check(&self, input: &ChecksInput, check: &Check, attempt: &Attempt) -> Result<Evidence, Failure> {
-        let env = Environment::chosen(&input.pass_env)
+        let mut env = Environment::chosen(&input.pass_env)
             .with("LONGHAUL_FEATURE_ID", input.feature.as_str())
             .with("LONGHAUL_COMMIT", &input.commit);
-        let sandbox = self.setup.sandbox(&input.project, Path::new(&input.worktree), &env, &input.confinement)?;
+        let mut held_out = None;
+        if check.hidden {
+            let (folder, digest) = self.held_out(input, check).await?;
+            env = env.with(HELD_OUT_VARIABLE, folder);
+            held_out = Some(HeldOut { digest, message: check.message.clone() });
+        }
+        let tree = Path::new(&input.worktree);
+        let sandbox = self.setup.sandbox(&input.project, tree, &env, &input.confinement, check.hidden)?;
         let spec = Spec {
             name: check.name.clone(),
             program: "sh".into(),
             args: vec!["-c".into(), check.run.clone().into()],
-            folder: input.worktree.clone().into(),
+            folder: tree.into(),
             env,
             input: None,
             sandbox,
@@ -54,7 +65,25 @@ impl ChecksHandler {
             remedy: REMEDY,
         };
         let finished = self.setup.runner.run(&spec, attempt).await?;
-        Ok(evidence(&check.name, &check.run, &input.commit, finished))
+        Ok(Evidence { held_out, ..evidence(&check.name, &check.run, &input.commit, finished) })
+    }
+
+    /// The directory of held-out checks, and the digest of what is in it now.
+    async fn held_out(&self, input: &ChecksInput, check: &Check) -> Result<(PathBuf, String), Failure> {
+        let Some(named) = input.confinement.held_out.clone() else {
+            return Err(Failure::terminal(format!(
+                "the check `{}` is hidden: name the directory with its files as `hidden_checks` under [project] in \
+                 longhaul.toml",
+                check.name
+            )));
+        };
+        let root = self.setup.git.root_of(&input.project);
+        let read = tokio::task::spawn_blocking(move || {
+            let folder = held_out::folder(&root, &named)?;
+            let digest = held_out::digest(&folder)?;
+            Ok((folder, digest))
+        });
+        read.await.unwrap_or_else(|error| Err(Failure::retryable(format!("the held-out checks were not read: {error}"))))
     }
 }
 
@@ -96,5 +125,6 @@ fn evidence(name: &str, command: &str, commit: &str, finished: Finished) -> Evid
         output_digest: finished.output_digest,
         output_tail: finished.output_tail,
         log: finished.log.to_string_lossy().into_owned(),
+        held_out: None,
     }
 }

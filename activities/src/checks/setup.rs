@@ -102,9 +102,10 @@ impl SetUp {
         tree: &Path,
         env: &Environment,
         confinement: &Confinement,
+        sees_held_out: bool,
     ) -> Result<Option<Sandbox>, Failure> {
         let (root, data_dir) = (self.git.root_of(project), self.runner.data_dir());
-        let places = Places { root: &root, tree, data_dir, is_session: false, held_out: None };
+        let places = Places { root: &root, tree, data_dir, is_session: false, sees_held_out };
         sandbox(&places, None, env, confinement)
     }
 
@@ -121,7 +122,7 @@ impl SetUp {
         let commit = git(worktree, &["rev-parse", "HEAD"]).await?.trim().to_owned();
         let (command, args) = call(&file, script.path);
         let env = Environment::chosen(script.pass_env).with("LONGHAUL_FEATURE_ID", wanted.feature.as_str());
-        let sandbox = self.sandbox(wanted.project, worktree, &env, script.confinement)?;
+        let sandbox = self.sandbox(wanted.project, worktree, &env, script.confinement, false)?;
         let spec = Spec {
             name: "setup".into(),
             program: "sh".into(),

@@ -7,7 +7,7 @@
 //! | the user's checkout | read | read |
 //! | the project's git directory | hidden, but for its objects | hidden, but for its objects |
 //! | the data directory with all other trees, the log and the socket | hidden | hidden |
-//! | held-out checks | hidden | read |
+//! | held-out checks | hidden | hidden, but for these checks |
 //! | everything else | read | read |
 
 mod defaults;
@@ -38,8 +38,8 @@ pub(crate) struct Places<'a> {
     pub(crate) data_dir: &'a Path,
     /// Whether it is an agent, which commits.
     pub(crate) is_session: bool,
-    /// Held-out checks of the project.
-    pub(crate) held_out: Option<&'a Path>,
+    /// Whether it is a held-out check.
+    pub(crate) sees_held_out: bool,
 }
 
 /// The level that is used where `[agent] sandbox` says this; `None`: no sandbox. Fails where one is required and there is
@@ -98,9 +98,9 @@ pub(crate) fn sandbox(
         (None, None) => {}
     }
     add_git(places, &mut sandbox);
-    if let Some(held_out) = places.held_out {
-        let list = if places.is_session { &mut sandbox.hidden } else { &mut sandbox.readable };
-        list.push(held_out.to_owned());
+    if let Some(held_out) = &confinement.held_out {
+        let list = if places.sees_held_out { &mut sandbox.readable } else { &mut sandbox.hidden };
+        list.push(places.root.join(held_out));
     }
     if level == Level::Bubblewrap {
         sandbox.readable.extend(program.and_then(Path::parent).filter(|folder| is_replaced(folder)).map(Path::to_owned));

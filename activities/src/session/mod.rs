@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Probe};
 use longhaul_workflows::contracts::{OpenInput, RunSession, SessionEnding, SessionInput, SessionReport};
 use longhaul_workflows::prompt;
-use longhaul_workflows::settings::Seconds;
+use longhaul_workflows::settings::{Confinement, Seconds};
 
 use crate::checks::SetUp;
 use crate::confine::{Places, describe, sandbox};
@@ -74,8 +74,9 @@ impl SessionHandler {
             .with("LONGHAUL_SESSION", input.number.to_string())
             .with("LONGHAUL_REASON", input.reason.as_str());
         let tree = Path::new(&input.worktree);
-        let places = Places { root, tree, data_dir: self.setup.runner.data_dir(), is_session: true, held_out: None };
-        let sandbox = sandbox(&places, Some(Path::new(&program)), &env, &agent.confinement())?;
+        let places = Places { root, tree, data_dir: self.setup.runner.data_dir(), is_session: true, sees_held_out: false };
+        let confinement = Confinement { held_out: input.held_out.clone(), ..agent.confinement() };
+        let sandbox = sandbox(&places, Some(Path::new(&program)), &env, &confinement)?;
         let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());
         Ok(Spec {
             name: "session".into(),

@@ -132,6 +132,7 @@ pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
         gates: Vec::new(),
         feedback: Feedback::default(),
         agent: AgentSettings::default(),
+        held_out: None,
     }
 }
 
@@ -149,6 +150,7 @@ pub(crate) fn report(ending: SessionEnding, notes: &str) -> SessionReport {
 
 pub(crate) fn evidence(name: &str, exit_code: i32, output: &str) -> Evidence {
     Evidence {
+        held_out: None,
         name: name.into(),
         command: format!("./{name}.sh"),
         commit: "c".into(),

@@ -17,7 +17,7 @@ async fn perform_within(
     world: &World,
     checks: &[(&str, &str)],
 ) -> Result<ChecksReport, Failure> {
-    let check = |(name, run): &(&str, &str)| Check { name: (*name).into(), run: (*run).into(), timeout_seconds };
+    let check = |(name, run): &(&str, &str)| Check { name: (*name).into(), run: (*run).into(), timeout_seconds, ..Check::default() };
     let input = ChecksInput {
         project: ProjectRef { id: "shop".into(), root: world.text_path("root") },
         feature: FeatureId::new("login").unwrap(),

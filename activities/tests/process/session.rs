@@ -25,6 +25,7 @@ fn input(world: &World) -> SessionInput {
             write: Some(vec![world.text_path("out")]),
             ..AgentSettings::default()
         },
+        held_out: None,
     }
 }
 

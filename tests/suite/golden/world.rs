@@ -238,12 +238,13 @@ fn sealed_by(feature: &FeatureId, session: u32) -> String {
 }
 
 fn check(name: &str, run: &str) -> Check {
-    Check { name: name.into(), run: run.into(), timeout_seconds: None }
+    Check { name: name.into(), run: run.into(), ..Check::default() }
 }
 
 fn evidence(check: &Check, commit: &str, failure: Option<&str>) -> Evidence {
     let output = failure.unwrap_or("ok\n");
     Evidence {
+        held_out: None,
         name: check.name.clone(),
         command: check.run.clone(),
         commit: commit.into(),

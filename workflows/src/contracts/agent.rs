@@ -73,6 +73,9 @@ pub struct SessionInput {
     pub feedback: Feedback,
     /// The program, and its limits.
     pub agent: AgentSettings,
+    /// The directory of held-out checks, which it does not see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<String>,
 }
 
 /// How a session ended.

@@ -114,6 +114,18 @@ pub struct Evidence {
     pub output_tail: String,
     /// The file that holds the whole output.
     pub log: String,
+    /// Of a held-out check, what was held out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<HeldOut>,
+}
+
+/// What was held out from agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldOut {
+    /// blake3 of the paths and contents of its files, in hex.
+    pub digest: String,
+    /// What an agent is told when the check fails.
+    pub message: Option<String>,
 }
 
 impl Evidence {

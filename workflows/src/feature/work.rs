@@ -114,16 +114,19 @@ impl Work {
     }
 
     pub(super) fn session(&self) -> SessionInput {
+        let mut feature = self.brief.feature.clone();
+        feature.checks = feature.checks.into_iter().map(Check::for_agents).collect();
         SessionInput {
             project: self.project(),
             target: self.target(),
-            feature: self.brief.feature.clone(),
+            feature,
             worktree: self.worktree.clone(),
             number: self.progress.sessions,
             reason: self.reason,
-            gates: self.own_checks(),
+            gates: self.own_checks().into_iter().map(Check::for_agents).collect(),
             feedback: self.feedback.clone(),
             agent: self.brief.settings.agent.clone(),
+            held_out: self.brief.settings.project.hidden_checks.clone(),
         }
     }
 
@@ -227,6 +230,11 @@ impl Work {
         let (first, plain) = (self.exhausted_in(Wording::First), self.exhausted_in(Wording::Plain));
         // A run comes to what it came to, in the words of then.
         if first == plain || context.version(PLAIN_REASONS, 1).await? == 0 { Ok(first) } else { Ok(plain) }
+    }
+
+    /// Whether the sessions so far changed no file.
+    pub(super) fn has_changed_nothing(&self) -> bool {
+        self.files.is_empty()
     }
 
     pub(super) fn has_used_its_sessions(&self) -> bool {

@@ -48,7 +48,11 @@ pub struct Confinement {
     /// What of the network it reaches.
     pub network: NetworkAccess,
     /// Paths that it may write besides its own; `None`: state of agents and package caches in the home directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Vec<String>>,
+    /// The directory of held-out checks, which only those checks see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<String>,
 }
 
 impl Confinement {
