@@ -119,5 +119,6 @@ fn features(
 }
 
 fn read(root: &Path, file: &str, limit: u64) -> Result<Option<String>, Failure> {
-    placed::read_text(&root.join(file), Links::Within(root), limit).map_err(|error| Failure::terminal(error.to_string()))
+    placed::read_text(&root.join(file), Links::Within(root), limit)
+        .map_err(|error| Failure::terminal(error.to_string()))
 }

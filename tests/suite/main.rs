@@ -25,6 +25,7 @@ mod project_crash;
 mod replay;
 mod rest;
 mod runs;
+mod sandbox;
 mod setups;
 mod steer;
 mod terminate;

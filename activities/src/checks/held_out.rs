@@ -36,7 +36,11 @@ pub(super) fn digest(folder: &Path) -> Result<String, Failure> {
         for entry in std::fs::read_dir(&next).map_err(|error| failed(&next, &error))? {
             let entry = entry.map_err(|error| failed(&next, &error))?;
             let kind = entry.file_type().map_err(|error| failed(&next, &error))?;
-            if kind.is_dir() { folders.push(entry.path()) } else { files.push(entry.path()) }
+            if kind.is_dir() {
+                folders.push(entry.path())
+            } else {
+                files.push(entry.path())
+            }
             if files.len() > MOST {
                 return Err(failed(folder, &format!("there are more than {MOST} files")));
             }

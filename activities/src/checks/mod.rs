@@ -83,7 +83,8 @@ impl ChecksHandler {
             let digest = held_out::digest(&folder)?;
             Ok((folder, digest))
         });
-        read.await.unwrap_or_else(|error| Err(Failure::retryable(format!("the held-out checks were not read: {error}"))))
+        read.await
+            .unwrap_or_else(|error| Err(Failure::retryable(format!("the held-out checks were not read: {error}"))))
     }
 }
 

@@ -50,7 +50,8 @@ impl Handler<RunSetup> for ChecksHandler {
             worktree::Place::of(&path, commit).await?.reset().await?;
         }
         let timeout = Duration::from_secs(input.timeout_seconds);
-        let script = Script { path: &input.script, timeout, pass_env: &input.pass_env, confinement: &input.confinement };
+        let script =
+            Script { path: &input.script, timeout, pass_env: &input.pass_env, confinement: &input.confinement };
         let evidence = self.setup.run(&script, &wanted, &path, attempt).await?;
         // If it failed, the agent is told.
         self.setup.git.end_setup(&input.project, &path, true).await?;

@@ -45,8 +45,11 @@ mod tests {
         for dir in ["main/.git/worktrees/one", "one", "none"] {
             std::fs::create_dir_all(place.join(dir)).unwrap();
         }
-        std::fs::write(place.join("one/.git"), format!("gitdir: {}\n", place.join("main/.git/worktrees/one").display()))
-            .unwrap();
+        std::fs::write(
+            place.join("one/.git"),
+            format!("gitdir: {}\n", place.join("main/.git/worktrees/one").display()),
+        )
+        .unwrap();
         std::fs::write(place.join("main/.git/worktrees/one/commondir"), "../..\n").unwrap();
         let common = place.join("main/.git");
         let main = GitDirs { own: common.clone(), common: common.clone() };

@@ -93,7 +93,9 @@ pub(crate) fn sandbox(
         },
     };
     match (&confinement.write, &home) {
-        (Some(write), home) => sandbox.writable.extend(write.iter().map(|path| named(path, places.root, home.as_deref()))),
+        (Some(write), home) => {
+            sandbox.writable.extend(write.iter().map(|path| named(path, places.root, home.as_deref())))
+        }
         (None, Some(home)) => defaults::add(home, env, &mut sandbox),
         (None, None) => {}
     }
@@ -103,7 +105,9 @@ pub(crate) fn sandbox(
         list.push(places.root.join(held_out));
     }
     if level == Level::Bubblewrap {
-        sandbox.readable.extend(program.and_then(Path::parent).filter(|folder| is_replaced(folder)).map(Path::to_owned));
+        sandbox
+            .readable
+            .extend(program.and_then(Path::parent).filter(|folder| is_replaced(folder)).map(Path::to_owned));
         let known = [&sandbox.writable[..], &sandbox.readable, &sandbox.hidden].concat();
         let is_new = |path: &PathBuf| !known.iter().any(|place| path.starts_with(place));
         sandbox.readable.extend(named_by(env).filter(is_new));
@@ -166,7 +170,11 @@ mod tests {
 
     fn machine(bubblewrap: bool, landlock: bool) -> Available {
         Available {
-            bubblewrap: if bubblewrap { Ok("/usr/bin/bwrap".into()) } else { Err("bubblewrap is not installed".into()) },
+            bubblewrap: if bubblewrap {
+                Ok("/usr/bin/bwrap".into())
+            } else {
+                Err("bubblewrap is not installed".into())
+            },
             landlock: if landlock { Ok(7) } else { Err("the kernel has no Landlock".into()) },
         }
     }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use longhaul_workflows::backlog::{EntryState, Feature, FeatureId, FeatureList};
 
 use super::error::FilesError;
-use super::placed::{self, LONGEST, Links};
 use super::place::{Durable, Place, is_missing, replace_if};
+use super::placed::{self, LONGEST, Links};
 use super::{LIST_PATIENCE, list_turn};
 
 /// Keeps the states in the list.

@@ -45,8 +45,8 @@ use longhaul_engine::{EventStore, RunId};
 use tokio::sync::Mutex;
 
 pub use error::FilesError;
-pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file};
 use error::First;
+pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file};
 use state::{Cursors, News, State};
 pub(crate) use turn::{LIST_PATIENCE, turn_of};
 pub use turn::{ListTurn, list_turn};

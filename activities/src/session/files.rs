@@ -93,7 +93,8 @@ impl SessionFiles {
 
     /// The report of this call, if it came to its end before.
     pub(super) fn report(&self) -> Option<SessionReport> {
-        let kept: Kept = serde_json::from_slice(&placed::read(&self.report_file(), Links::Refused, LONGEST_REPORT).ok()??).ok()?;
+        let kept: Kept =
+            serde_json::from_slice(&placed::read(&self.report_file(), Links::Refused, LONGEST_REPORT).ok()??).ok()?;
         (kept.call == self.call && kept.input == self.input).then_some(kept.report)
     }
 

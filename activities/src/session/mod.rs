@@ -74,7 +74,8 @@ impl SessionHandler {
             .with("LONGHAUL_SESSION", input.number.to_string())
             .with("LONGHAUL_REASON", input.reason.as_str());
         let tree = Path::new(&input.worktree);
-        let places = Places { root, tree, data_dir: self.setup.runner.data_dir(), is_session: true, sees_held_out: false };
+        let places =
+            Places { root, tree, data_dir: self.setup.runner.data_dir(), is_session: true, sees_held_out: false };
         let confinement = Confinement { held_out: input.held_out.clone(), ..agent.confinement() };
         let sandbox = sandbox(&places, Some(Path::new(&program)), &env, &confinement)?;
         let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());

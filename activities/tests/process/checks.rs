@@ -17,7 +17,12 @@ async fn perform_within(
     world: &World,
     checks: &[(&str, &str)],
 ) -> Result<ChecksReport, Failure> {
-    let check = |(name, run): &(&str, &str)| Check { name: (*name).into(), run: (*run).into(), timeout_seconds, ..Check::default() };
+    let check = |(name, run): &(&str, &str)| Check {
+        name: (*name).into(),
+        run: (*run).into(),
+        timeout_seconds,
+        ..Check::default()
+    };
     let input = ChecksInput {
         project: ProjectRef { id: "shop".into(), root: world.text_path("root") },
         feature: FeatureId::new("login").unwrap(),
@@ -97,4 +102,59 @@ async fn no_branch_is_moved_by_a_check() {
     perform(&world, &[("three", "git checkout -q other")]).await.unwrap();
     assert_eq!(world.git(&["rev-parse", "--symbolic-full-name", "HEAD"]), "HEAD");
     assert_eq!(world.git(&["rev-parse", "HEAD"]), commit);
+}
+
+/// What a hidden check and a plain one after it print, with held-out files at `held_out`.
+async fn held_out(world: &World, held_out: &str, checks: &[Check]) -> Result<ChecksReport, Failure> {
+    let input = ChecksInput {
+        project: ProjectRef { id: "shop".into(), root: world.text_path("root") },
+        feature: FeatureId::new("login").unwrap(),
+        worktree: world.text_path("work"),
+        commit: world.git(&["rev-parse", "HEAD"]),
+        checks: checks.to_vec(),
+        pass_env: Vec::new(),
+        confinement: longhaul_workflows::settings::Confinement {
+            held_out: Some(held_out.into()),
+            ..longhaul_workflows::settings::Confinement::default()
+        },
+    };
+    let handler = ChecksHandler::new(world.path("data"), supervisor(), GitHandlers::new(world.path("data")));
+    Handler::<RunChecks>::perform(&handler, input, &attempt("shop/login", 5)).await
+}
+
+#[tokio::test]
+async fn only_held_out_checks_see_what_is_held_out() {
+    let world = World::with_git();
+    std::fs::create_dir(world.path("held")).unwrap();
+    world.write("held/answer", "42\n");
+    let hidden = Check {
+        name: "hidden".into(),
+        run: "cat $LONGHAUL_HIDDEN/answer; echo x >$LONGHAUL_HIDDEN/answer".into(),
+        hidden: true,
+        message: Some("The answer is wrong.".into()),
+        ..Check::default()
+    };
+    let look = format!("cat {}", world.text_path("held/answer"));
+    let plain = Check { name: "plain".into(), run: look, ..Check::default() };
+    let see = Check { run: "cat $LONGHAUL_HIDDEN/answer".into(), ..hidden.clone() };
+    let first = held_out(&world, "../held", &[see.clone(), plain.clone()]).await.unwrap();
+    assert_eq!(first.evidence[0].output_tail, "42\n");
+    let digest = |report: &ChecksReport| report.evidence[0].held_out.clone().unwrap().digest;
+    let is_confined = longhaul_activities::process::available().best().is_some();
+    assert_eq!(first.evidence[1].passed(), !is_confined, "{:?}", first.evidence[1]);
+    if is_confined {
+        let report = held_out(&world, "../held", &[hidden]).await.unwrap();
+        assert!(!report.evidence[0].passed());
+        assert_eq!(world.read("held/answer"), "42\n");
+        assert_eq!(digest(&report), digest(&first));
+    }
+    world.write("held/answer", "43\n");
+    let second = held_out(&world, "../held", &[see.clone()]).await.unwrap();
+    assert_ne!(digest(&second), digest(&first));
+
+    for (folder, wrong) in [("../nothing", "cannot be used"), ("inside", "is in the repository")] {
+        std::fs::create_dir_all(world.path("root/inside")).unwrap();
+        let failure = held_out(&world, folder, &[see.clone()]).await.unwrap_err();
+        assert!(failure.message.contains(wrong), "{failure}");
+    }
 }

@@ -90,8 +90,11 @@ async fn what_is_not_granted_cannot_be_written() {
                  \"$WORLD/root/new\" \"$WORLD/root/.git/config\" \"$WORLD/root/.git/objects/1\" \"$HOME/new-file\" \
                  /usr/new-file /proc/sys/kernel/core_pattern";
     check(&tried("echo mine >\"$path\"", paths), "no no no no no no no no no no").await;
-    check(&tried("rm -rf \"$path\" && ! test -e \"$path\"", "\"$WORLD/root/code\" \"$WORLD/root/.git/objects\""), "no no")
-        .await;
+    check(
+        &tried("rm -rf \"$path\" && ! test -e \"$path\"", "\"$WORLD/root/code\" \"$WORLD/root/.git/objects\""),
+        "no no",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -224,12 +227,21 @@ async fn reaches_host(world: &World, level: Level, network: Network) -> bool {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let sandbox = Sandbox { network, ..sandbox(world, level) };
-    let finished = world.run(&spec(world, sandbox, &format!("python3 -c '
+    let finished = world
+        .run(&spec(
+            world,
+            sandbox,
+            &format!(
+                "python3 -c '
 import socket
 try:
     socket.create_connection((\"127.0.0.1\", {port}), 5); print(\"reached\")
 except OSError: print(\"refused\")
-'"))).await.unwrap();
+'"
+            ),
+        ))
+        .await
+        .unwrap();
     match finished.output_tail.trim() {
         "reached" => true,
         "refused" => false,
@@ -276,7 +288,11 @@ async fn sockets_of_the_data_directory_are_out_of_reach() {
     let world = world();
     let _listener = std::os::unix::net::UnixListener::bind(world.path("data/sock")).unwrap();
     let finished = world
-        .run(&spec(&world, sandbox(&world, Level::Bubblewrap), "test -e \"$WORLD/data/sock\" && echo there || echo gone"))
+        .run(&spec(
+            &world,
+            sandbox(&world, Level::Bubblewrap),
+            "test -e \"$WORLD/data/sock\" && echo there || echo gone",
+        ))
         .await
         .unwrap();
     assert_eq!(finished.output_tail, "gone\n");
@@ -288,7 +304,8 @@ async fn a_sandbox_that_cannot_be_set_up_is_named() {
         return;
     }
     let world = world();
-    let spec = Spec { folder: world.path("data/trees/other"), ..spec(&world, sandbox(&world, Level::Bubblewrap), "true") };
+    let spec =
+        Spec { folder: world.path("data/trees/other"), ..spec(&world, sandbox(&world, Level::Bubblewrap), "true") };
     let failure = world.run(&spec).await.unwrap_err();
     assert!(failure.message.starts_with("the sandbox of `sh` cannot be set up: bwrap: "), "{failure}");
 }

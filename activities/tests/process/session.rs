@@ -103,7 +103,8 @@ async fn a_silent_agent_has_failed() {
 async fn an_agent_that_works_without_a_word_is_alive() {
     for work in ["echo $n >code.txt; sleep 0.3", "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"] {
         let world = World::with_git();
-        let script = format!("#!/bin/sh\nuntil=$(($(date +%s) + 4))\nwhile [ $(date +%s) -lt $until ]; do {work}; done\n");
+        let script =
+            format!("#!/bin/sh\nuntil=$(($(date +%s) + 4))\nwhile [ $(date +%s) -lt $until ]; do {work}; done\n");
         world.script("root/agent.sh", &script);
         let mut input = input(&world);
         input.agent.silence_timeout.0 = 1;

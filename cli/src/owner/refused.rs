@@ -38,7 +38,8 @@ impl Refused {
 pub(super) fn refusal(ask: &Ask, pid: Option<i32>, data_dir: &Path, refused: Option<&Refused>) -> Option<Answer> {
     let verb = ask.steers()?;
     let call = call_of(pid?, data_dir)?;
-    let reason = format!("`longhaul {verb}` was asked for from within the session {call}: agents and checks cannot steer runs");
+    let reason =
+        format!("`longhaul {verb}` was asked for from within the session {call}: agents and checks cannot steer runs");
     tracing::warn!(verb, call, "steering from within a session was refused");
     if let Some(refused) = refused {
         let at = Utc::now().format("%Y-%m-%d %H:%M:%S");

@@ -34,7 +34,11 @@ pub(in super::super) enum Report {
 
 /// Restricts this process by Landlock, and becomes the program.
 #[cfg(target_os = "linux")]
-pub(in super::super) fn restricted_main(confined: &super::Confined, program: OsString, args: Vec<OsString>) -> ExitCode {
+pub(in super::super) fn restricted_main(
+    confined: &super::Confined,
+    program: OsString,
+    args: Vec<OsString>,
+) -> ExitCode {
     if let Err(error) = super::restrict(confined) {
         let _ = writeln!(io::stderr(), "Landlock: {error}");
         return ExitCode::from(2);

@@ -85,7 +85,12 @@ fn grants(confined: &Confined) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
 }
 
 /// Grants of a directory or file what holds there, and of what is in it what holds there otherwise.
-fn grant(path: &Path, inherited: Access, places: &[(PathBuf, Access)], grants: &mut Vec<(PathBuf, BitFlags<AccessFs>)>) {
+fn grant(
+    path: &Path,
+    inherited: Access,
+    places: &[(PathBuf, Access)],
+    grants: &mut Vec<(PathBuf, BitFlags<AccessFs>)>,
+) {
     let own = places.iter().rfind(|(place, _)| place == path).map_or(inherited, |(_, access)| *access);
     let within: Vec<_> = places.iter().filter(|(place, _)| place != path && place.starts_with(path)).collect();
     if within.iter().all(|(_, access)| *access <= own) {

@@ -31,11 +31,7 @@ const AGENTS: [(&[&str], &[&str], &[&str]); 3] = [
         &["--json", "--skip-git-repo-check", "--sandbox", "workspace-write", "-"],
         &["OPENAI_API_KEY", "CODEX_HOME"],
     ),
-    (
-        &["opencode", "run"],
-        &["--format", "json"],
-        &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENCODE_CONFIG_CONTENT"],
-    ),
+    (&["opencode", "run"], &["--format", "json"], &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENCODE_CONFIG_CONTENT"]),
 ];
 
 /// The whole command line of an agent that is named by its program alone, or with its subcommand; `None`: it is another,
