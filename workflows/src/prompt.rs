@@ -44,10 +44,9 @@ fn task(text: &mut String, feature: &Feature, gates: &[Check]) {
     let _ =
         writeln!(text, "These commands decide whether it is done. They are run after you say so, not by you alone:\n");
     for check in gates {
-        let _ = match check.hidden {
-            true => writeln!(text, "- {}: held out; you learn only whether it passes", check.name),
-            false => writeln!(text, "- {}: `{}`", check.name, check.run),
-        };
+        let how =
+            if check.hidden { "held out; you learn only whether it passes".into() } else { format!("`{}`", check.run) };
+        let _ = writeln!(text, "- {}: {how}", check.name);
     }
     text.push('\n');
 }

@@ -37,9 +37,9 @@ pub(super) fn digest(folder: &Path) -> Result<String, Failure> {
             let entry = entry.map_err(|error| failed(&next, &error))?;
             let kind = entry.file_type().map_err(|error| failed(&next, &error))?;
             if kind.is_dir() {
-                folders.push(entry.path())
+                folders.push(entry.path());
             } else {
-                files.push(entry.path())
+                files.push(entry.path());
             }
             if files.len() > MOST {
                 return Err(failed(folder, &format!("there are more than {MOST} files")));

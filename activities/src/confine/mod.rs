@@ -94,7 +94,7 @@ pub(crate) fn sandbox(
     };
     match (&confinement.write, &home) {
         (Some(write), home) => {
-            sandbox.writable.extend(write.iter().map(|path| named(path, places.root, home.as_deref())))
+            sandbox.writable.extend(write.iter().map(|path| named(path, places.root, home.as_deref())));
         }
         (None, Some(home)) => defaults::add(home, env, &mut sandbox),
         (None, None) => {}

@@ -20,11 +20,11 @@ const LONGEST: u64 = 1 << 30;
 
 /// The bytes of a file; `None` if there is no file.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    placed::read(path, Links::Followed, LONGEST).map_err(unreadable)
+    placed::read(path, Links::Followed, LONGEST).map_err(|error| unreadable(&error))
 }
 
 /// A file that is there and is not read. An agent may have placed it, and what an agent did can be put right.
-pub(super) fn unreadable(error: placed::Unreadable) -> Failure {
+pub(super) fn unreadable(error: &placed::Unreadable) -> Failure {
     Failure::retryable(error.to_string())
 }
 

@@ -16,7 +16,7 @@ impl Repository {
     /// What the work tree's progress file has that the project's has not: the one of the commit that the work began on, or if
     /// it is not tracked, the one in the user's checkout.
     pub(super) async fn notes_in(&self, work_tree: &Path, base: &str) -> Result<String, Failure> {
-        let read = |root: &Path| progress_file(root).map_err(files::unreadable);
+        let read = |root: &Path| progress_file(root).map_err(|error| files::unreadable(&error));
         // What an agent put in its place is no reason for a failure.
         let Ok(Some(now)) = progress_file(work_tree) else { return Ok(String::new()) };
         let before = match self.file_in(base, PROGRESS_FILE).await? {

@@ -70,9 +70,12 @@ impl Ask {
     /// The verb, if it changes something, or has the process that runs the log write a file: nothing for an agent.
     pub(super) fn steers(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Status { .. } | Self::Select { .. } | Self::Batch { .. } | Self::Look { .. } => return None,
+            Self::Status { .. }
+            | Self::Select { .. }
+            | Self::Batch { .. }
+            | Self::Look { .. }
+            | Self::Steer { dry_run: true, .. } => return None,
             Self::Carry { what } => return what.changes(),
-            Self::Steer { dry_run: true, .. } => return None,
             Self::Steer { order, .. } => order.verb(),
             Self::Begin { .. } => "run",
             Self::Submit { .. } => "batch",
@@ -186,7 +189,7 @@ impl Desk {
         let is_closed = AtomicBool::new(false);
         let refused = Refused::default();
         let store = log.clone();
-        Arc::new(Self { store, log, engine, git, engaged, batches, taking_back, refused, answering, is_closed })
+        Arc::new(Self { store, log, engine, engaged, batches, git, taking_back, refused, answering, is_closed })
     }
 
     /// The ids of the projects that this process runs.

@@ -35,22 +35,18 @@ impl ListFile {
         let path = root.join(project::settings(root).map_err(usage)?.project.list);
         let other = root.join(OTHER_LIST_FILE);
         let path = if !path.exists() && other.exists() { other } else { path };
-        match placed::read_text(&path, Links::Within(root), LONGEST).map_err(usage)? {
-            Some(text) => {
-                let list = FeatureList::parse(&text).map_err(|error| usage(format!("{}: {error}", path.display())))?;
-                Ok(Self { path, list, is_written: true, turn })
-            }
-            None => {
-                let tasks = root.join(TASKS_FILE);
-                if tasks.exists() && !from.is_some_and(|from| is_same(from, &tasks)) {
-                    let tasks = tasks.display();
-                    let advice = format!("make a list of them first: `longhaul feature import {tasks}`");
-                    return Err(usage(format!("the features of this project are in {tasks}: {advice}")));
-                }
-                let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                Ok(Self { path, list: FeatureList::create(&name, &[])?, is_written: false, turn })
-            }
+        if let Some(text) = placed::read_text(&path, Links::Within(root), LONGEST).map_err(usage)? {
+            let list = FeatureList::parse(&text).map_err(|error| usage(format!("{}: {error}", path.display())))?;
+            return Ok(Self { path, list, is_written: true, turn });
         }
+        let tasks = root.join(TASKS_FILE);
+        if tasks.exists() && !from.is_some_and(|from| is_same(from, &tasks)) {
+            let tasks = tasks.display();
+            let advice = format!("make a list of them first: `longhaul feature import {tasks}`");
+            return Err(usage(format!("the features of this project are in {tasks}: {advice}")));
+        }
+        let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(Self { path, list: FeatureList::create(&name, &[])?, is_written: false, turn })
     }
 
     /// Writes the list, if it is to be written, and lets others change it.
