@@ -21,9 +21,9 @@ use tokio::net::unix::pipe;
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 
 use super::program::{self, Program};
+use super::sandbox::{Confined, INSIDE, inside_main};
 #[cfg(target_os = "linux")]
-use super::sandbox::restricted_main;
-use super::sandbox::{Confined, INSIDE, RESTRICTED, inside_main};
+use super::sandbox::{RESTRICTED, restricted_main};
 use super::verdict::{Ending, Verdict};
 
 /// The arguments of a supervisor: `--grace-ms N [--input FILE] [SANDBOX] -- PROGRAM ARG…`.

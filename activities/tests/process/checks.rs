@@ -149,12 +149,12 @@ async fn only_held_out_checks_see_what_is_held_out() {
         assert_eq!(digest(&report), digest(&first));
     }
     world.write("held/answer", "43\n");
-    let second = held_out(&world, "../held", &[see.clone()]).await.unwrap();
+    let second = held_out(&world, "../held", std::slice::from_ref(&see)).await.unwrap();
     assert_ne!(digest(&second), digest(&first));
 
     for (folder, wrong) in [("../nothing", "cannot be used"), ("inside", "is in the repository")] {
         std::fs::create_dir_all(world.path("root/inside")).unwrap();
-        let failure = held_out(&world, folder, &[see.clone()]).await.unwrap_err();
+        let failure = held_out(&world, folder, std::slice::from_ref(&see)).await.unwrap_err();
         assert!(failure.message.contains(wrong), "{failure}");
     }
 }

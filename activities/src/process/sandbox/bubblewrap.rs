@@ -59,6 +59,7 @@ pub(in super::super) fn command_of(confined: &Confined, folder: &Path, inside: V
 }
 
 /// Arguments that try whether all of it works.
+#[cfg(target_os = "linux")]
 pub(super) fn trial() -> Vec<OsString> {
     let mut args = base(Network::Loopback);
     args.extend(["--tmpfs", "/tmp", "--remount-ro", "/tmp", "--", "true"].map(OsString::from));

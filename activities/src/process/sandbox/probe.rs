@@ -1,7 +1,6 @@
 //! Which sandboxes this machine offers: tried once per process, not guessed.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::Level;
@@ -58,7 +57,9 @@ fn bubblewrap() -> Result<PathBuf, String> {
 }
 
 #[cfg(target_os = "linux")]
-fn try_it(program: &Path) -> Result<(), String> {
+fn try_it(program: &std::path::Path) -> Result<(), String> {
+    use std::process::{Command, Stdio};
+
     let args = super::bubblewrap::trial();
     let output = Command::new(program).args(args).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
     if output.status.success() {
