@@ -29,6 +29,7 @@ fn own(args: &[OsString]) -> ExitCode {
         folder: data_dir.into(),
         env: Environment::chosen(&passed),
         input: None,
+        sandbox: None,
         limits: Limits::default(),
         remedy: "",
     };

@@ -1,6 +1,7 @@
 //! The hands of Longhaul: the only crate with processes, git, and the files of a project.
 
 pub mod checks;
+pub mod confine;
 mod disk;
 pub mod files;
 pub mod git;

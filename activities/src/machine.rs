@@ -7,6 +7,8 @@ use std::path::Path;
 use longhaul_engine::{Failure, FailureKind, Probe};
 use nix::errno::Errno;
 
+use crate::files::placed::Unreadable;
+
 /// Less free space than this is a full disk: git and agents cannot work with it.
 const LITTLE: u64 = 256 * 1024;
 
@@ -45,6 +47,14 @@ pub(crate) fn failure(
     match error.raw_os_error().and_then(|number| cause(Errno::from_raw(number), doing, place)) {
         Some(cause) => Failure::machine(format!("{cause}: {message}")),
         None => otherwise(message),
+    }
+}
+
+/// The failure of reading a file that was placed: of the machine, if the system's error is.
+pub(crate) fn unreadable(error: &Unreadable, path: &Path, otherwise: impl FnOnce(String) -> Failure) -> Failure {
+    match error {
+        Unreadable::Io { error: cause, .. } => failure(cause, Doing::Files, path, error.to_string(), otherwise),
+        _ => otherwise(error.to_string()),
     }
 }
 

@@ -10,6 +10,7 @@ use longhaul_workflows::backlog::{FeatureList, tasks_md};
 use longhaul_workflows::contracts::{LoadBacklog, LoadInput, LoadedBacklog};
 use longhaul_workflows::settings::{EnvSource, Settings};
 
+use crate::files::placed::{self, LONGEST, LONGEST_SETTINGS, Links};
 use crate::git;
 use crate::machine;
 
@@ -67,19 +68,27 @@ pub async fn load(root: &Path) -> Result<LoadedBacklog, Failure> {
 }
 
 async fn load_now(root: &Path) -> Result<LoadedBacklog, Failure> {
-    let settings = settings(root)?;
+    let own_root = root.to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        let settings = settings(&own_root)?;
+        let found = features(&own_root, &settings)?;
+        Ok::<_, Failure>((settings, found))
+    });
+    let (settings, (list_file, features, notes)) = match read.await {
+        Ok(read) => read?,
+        Err(error) => return Err(Failure::retryable(format!("the project was not read: {error}"))),
+    };
     let target = match &settings.project.target {
         Some(target) => target.clone(),
         None => git::branch_of(root).await?,
     };
-    let (list_file, features, notes) = features(root, &settings)?;
     Ok(LoadedBacklog { features, settings, target, list_file, notes })
 }
 
 /// Reads `longhaul.toml`.
 pub fn settings(root: &Path) -> Result<Settings, Failure> {
     let path = root.join(SETTINGS_FILE);
-    let Some(text) = read(&path)? else {
+    let Some(text) = read(root, SETTINGS_FILE, LONGEST_SETTINGS)? else {
         let root = root.display();
         return Err(Failure::terminal(format!("there is no {SETTINGS_FILE} in {root}: run `longhaul init {root}`")));
     };
@@ -134,7 +143,7 @@ pub fn agent_env(root: &Path, wanted: &BTreeMap<String, EnvSource>) -> Result<BT
 /// The values that `[agent] env` of `longhaul.toml` sets.
 fn values(root: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let path = root.join(SETTINGS_FILE);
-    let Some(text) = read(&path)? else { return Ok(BTreeMap::new()) };
+    let Some(text) = read(root, SETTINGS_FILE, LONGEST)? else { return Ok(BTreeMap::new()) };
     // It may be written at this moment.
     let table: toml::Table = toml::from_str(&text).map_err(|error| Failure::retryable(wrong(&path, &text, &error)))?;
     let variables = table.get("agent").and_then(|agent| agent.get("env")).and_then(toml::Value::as_table);
@@ -143,19 +152,9 @@ fn values(root: &Path) -> Result<BTreeMap<String, String>, Failure> {
 }
 
 /// The content of a file, without a newline at its end.
-fn value_in(path: &Path) -> std::io::Result<String> {
-    use std::io::{Error, Read};
-    use std::os::unix::fs::OpenOptionsExt;
-    // A named pipe would keep us waiting.
-    let file = std::fs::File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(Error::other("it is no regular file"));
-    }
-    let mut text = String::new();
-    file.take(LONGEST_VALUE + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LONGEST_VALUE {
-        return Err(Error::other(format!("it is longer than {LONGEST_VALUE} bytes")));
-    }
+fn value_in(path: &Path) -> Result<String, String> {
+    let text = placed::read_text(path, Links::Followed, LONGEST_VALUE).map_err(|error| error.to_string())?;
+    let text = text.ok_or("there is no such file")?;
     let value = text.strip_suffix('\n').unwrap_or(&text);
     Ok(value.strip_suffix('\r').unwrap_or(value).to_owned())
 }
@@ -168,13 +167,13 @@ fn features(
         Failure::terminal(format!("{}: {error}", root.join(file).display()))
     };
     for file in [settings.project.list.as_str(), OTHER_LIST_FILE] {
-        if let Some(text) = read(&root.join(file))? {
+        if let Some(text) = read(root, file, LONGEST)? {
             let list = FeatureList::parse(&text).map_err(|error| wrong(file, &error))?;
             let notes = list.notes().to_vec();
             return Ok((file.to_owned(), list.into_features(), notes));
         }
     }
-    if let Some(text) = read(&root.join(TASKS_FILE))? {
+    if let Some(text) = read(root, TASKS_FILE, LONGEST)? {
         let tasks = tasks_md::read_tasks(&text).map_err(|error| wrong(TASKS_FILE, &error))?;
         return Ok((settings.project.list.clone(), tasks.features, tasks.notes));
     }
@@ -184,13 +183,8 @@ fn features(
     )))
 }
 
-fn read(path: &Path) -> Result<Option<String>, Failure> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => {
-            let message = format!("cannot read {}: {error}", path.display());
-            Err(machine::failure(&error, machine::Doing::Files, path, message, Failure::terminal))
-        }
-    }
+fn read(root: &Path, file: &str, limit: u64) -> Result<Option<String>, Failure> {
+    let path = root.join(file);
+    placed::read_text(&path, Links::Within(root), limit)
+        .map_err(|error| machine::unreadable(&error, &path, Failure::terminal))
 }

@@ -74,6 +74,11 @@ pub(crate) fn failed(failure: Failure) -> anyhow::Error {
     Complaint { exit, message: failure.message }.into()
 }
 
+/// An error of this machine, which says what to do: exit code 4.
+pub(crate) fn operational(message: impl std::fmt::Display) -> anyhow::Error {
+    Complaint { exit: Exit::Operational, message: message.to_string() }.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,6 +40,12 @@ pub(crate) struct StatusDocument {
     /// Why no session begins: an agent is out of order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sessions_paused: Option<PausedSessions>,
+    /// The sandbox of its programs on this machine: `bubblewrap`, `landlock` or `none`, and why it is not a stricter one.
+    #[serde(default)]
+    pub(crate) sandbox: Option<String>,
+    /// What sessions asked for and were refused, since the process runs that has the log: agents cannot steer runs.
+    #[serde(default)]
+    pub(crate) refused: Vec<String>,
     /// The last sync that was followed.
     pub(crate) synced: String,
     /// Runs that cannot go on in the process that runs them.
@@ -177,6 +183,8 @@ pub(crate) async fn of_project(
         problem: None,
         waits_on_next: None,
         sessions_paused: None,
+        sandbox: None,
+        refused: Vec::new(),
         synced: String::new(),
         stuck: stuck_below(project, stuck),
         active_runs: usize::from(standing.is_active || is_to_act),
@@ -221,6 +229,8 @@ pub(crate) fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> S
         problem: None,
         waits_on_next: None,
         sessions_paused: None,
+        sandbox: None,
+        refused: Vec::new(),
         synced: String::new(),
         stuck: Vec::new(),
         active_runs: 0,

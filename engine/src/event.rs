@@ -304,7 +304,12 @@ impl MessageBody {
     pub(crate) fn sent(name: &str, payload: &Payload, from: &RunId) -> Self {
         match payload.read::<Request>() {
             Ok(request) if name == Self::CANCEL => Self::Cancel(request),
-            _ => Self::Signal { name: name.to_owned(), payload: payload.clone(), from: Some(from.clone()), request: None },
+            _ => Self::Signal {
+                name: name.to_owned(),
+                payload: payload.clone(),
+                from: Some(from.clone()),
+                request: None,
+            },
         }
     }
 

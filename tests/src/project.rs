@@ -107,8 +107,9 @@ impl Project {
         project.write("README.md", "A project to try things on.\n");
         let journal = project.journal();
         let agent = format!(
-            "[agent]\ncommand = [\"./agent.sh\"]\nenv = {{ LONGHAUL_TEST_JOURNAL = '{}' }}\n",
-            journal.display()
+            "[agent]\ncommand = [\"./agent.sh\"]\nenv = {{ LONGHAUL_TEST_JOURNAL = '{}' }}\nwrite = ['{}']\n",
+            journal.display(),
+            project.place().display()
         );
         project.write("longhaul.toml", &format!("{agent}\n{settings}"));
         for Plan { id, steps, habit, .. } in plans {

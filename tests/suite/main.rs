@@ -30,6 +30,7 @@ mod project_crash;
 mod replay;
 mod rest;
 mod runs;
+mod sandbox;
 mod secrets;
 mod setups;
 mod steer;

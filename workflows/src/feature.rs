@@ -17,9 +17,7 @@ mod work;
 use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
-use crate::contracts::{
-    Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSetup, SessionReason,
-};
+use crate::contracts::{Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSetup, SessionReason};
 
 pub use admission::{BrokenBase, SessionEnded, SessionPermit, SessionRequest, SessionResult};
 pub use approval::{Approval, Awaited};
@@ -153,6 +151,9 @@ async fn failed_when_merged(
     Ok(checks.failed().cloned())
 }
 
+/// Told beside a session after those before it changed no file: mostly the agent has no leave to write.
+const NOTHING_CHANGED: &str = "no file changed so far: may the agent write?";
+
 impl Work {
     /// Publishes what is happening now.
     async fn step(&mut self, context: &mut dyn Context, step: &str) -> Result<(), Stop> {
@@ -168,7 +169,8 @@ impl Work {
             reason => Some(reason.as_str().replace('_', " ")),
         };
         let tampering = (!self.feedback.tampered.is_empty()).then(|| "tampering put back".to_owned());
-        let why: Vec<String> = reason.into_iter().chain(tampering).collect();
+        let idle = (self.progress.sessions > 1 && self.has_changed_nothing()).then(|| NOTHING_CHANGED.to_owned());
+        let why: Vec<String> = reason.into_iter().chain(tampering).chain(idle).collect();
         let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
         self.step(context, &format!("session {}{why}", self.progress.sessions)).await
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::backlog::{Check, Feature};
-use crate::contracts::{Evidence, Feedback, Problem, SessionInput, SessionReason};
+use crate::contracts::{Evidence, Feedback, HeldOut, Problem, SessionInput, SessionReason};
 
 /// The prompt of a session.
 pub fn session(input: &SessionInput) -> String {
@@ -44,7 +44,9 @@ fn task(text: &mut String, feature: &Feature, gates: &[Check]) {
     let _ =
         writeln!(text, "These commands decide whether it is done. They are run after you say so, not by you alone:\n");
     for check in gates {
-        let _ = writeln!(text, "- {}: `{}`", check.name, check.run);
+        let how =
+            if check.hidden { "held out; you learn only whether it passes".into() } else { format!("`{}`", check.run) };
+        let _ = writeln!(text, "- {}: {how}", check.name);
     }
     text.push('\n');
 }
@@ -103,7 +105,9 @@ fn rules(text: &mut String) {
          change what it needs. It is run again where your work is merged and checked, and must succeed there.\n\
          - Do not change the feature list, `longhaul.toml` or acceptance scripts: such changes are seen and put back.\n\
          - Write what the next session should know into the file named by LONGHAUL_NOTES_FILE.\n\
-         - Exit with 0 when the feature is done, with 75 when your context is full and a fresh session should go on.\n",
+         - When your context is nearly full, commit, write your notes, make the file named by LONGHAUL_CONTEXT_FULL_FILE \
+         (`touch \"$LONGHAUL_CONTEXT_FULL_FILE\"`) and end: a fresh session goes on. A program can exit with 75 instead. \
+         Otherwise, ending says that the feature is done.\n",
     );
 }
 
@@ -147,6 +151,10 @@ pub(crate) fn told_in(problem: &Problem, wording: Wording) -> String {
 
 /// A failed check: what was run, on which commit, how it ended, and the end of its output.
 fn failed_check(evidence: &Evidence, wording: Wording) -> String {
+    if let Some(HeldOut { message, .. }) = &evidence.held_out {
+        let message = message.as_deref().map(|message| format!(" {message}")).unwrap_or_default();
+        return format!("The held-out check `{}` failed on commit {}.{message}", evidence.name, evidence.commit);
+    }
     format!(
         "The check `{}` failed on commit {}: {}.\n\n    {}{}",
         evidence.name,

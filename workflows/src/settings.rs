@@ -8,8 +8,10 @@ use crate::backlog::Check;
 use crate::contracts::MergeStyle;
 
 mod env;
+mod sandbox;
 
 pub use env::{EnvSource, literal_env};
+pub use sandbox::{Confinement, NetworkAccess, SandboxMode};
 
 /// The settings of a project, as `longhaul.toml` writes them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -48,6 +50,12 @@ pub struct ProjectSettings {
     pub protected: Vec<String>,
     /// Names of environment variables that the set-up script and the checks are given besides the usual ones.
     pub pass_env: Vec<String>,
+    /// The directory with the files of held-out checks, outside of the repository: relative to its root, or absolute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden_checks: Option<String>,
+    /// What of the network the set-up script and the checks reach.
+    #[serde(skip_serializing_if = "is_default")]
+    pub network: NetworkAccess,
 }
 
 impl Default for ProjectSettings {
@@ -60,11 +68,19 @@ impl Default for ProjectSettings {
             parallel: 4,
             protected: Vec::new(),
             pass_env: Vec::new(),
+            hidden_checks: None,
+            network: NetworkAccess::On,
         }
     }
 }
 
 impl Settings {
+    /// What the set-up script and the checks may reach.
+    pub fn gate_confinement(&self) -> Confinement {
+        let held_out = self.project.hidden_checks.clone();
+        Confinement { network: self.project.network, held_out, ..self.agent.confinement() }
+    }
+
     /// Globs of the files that an agent may never change: the list, the settings, the acceptance scripts, and what the
     /// settings add.
     pub fn protected(&self) -> Vec<String> {
@@ -81,13 +97,34 @@ pub struct AgentSettings {
     pub command: Vec<String>,
     /// How long a session may take.
     pub timeout: Seconds,
-    /// How long a session may be without output.
+    /// How long a session may be without a sign of life: output, a changed file in its tree, or computing.
     pub silence_timeout: Seconds,
     /// Variables that it is given, without their values: the log holds names and sources only.
     #[serde(deserialize_with = "env::map")]
     pub env: BTreeMap<String, EnvSource>,
     /// Names of variables that are passed on to it besides the usual ones.
     pub pass_env: Vec<String>,
+    /// Whether it, the set-up script and the checks run in a sandbox.
+    #[serde(skip_serializing_if = "is_default")]
+    pub sandbox: SandboxMode,
+    /// What of the network it reaches.
+    #[serde(skip_serializing_if = "is_default")]
+    pub network: NetworkAccess,
+    /// Paths that the programs of the project may write besides their own, `~/` for the home directory. By default: the
+    /// state of known agents and package caches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<Vec<String>>,
+}
+
+impl AgentSettings {
+    /// What a session may reach.
+    pub fn confinement(&self) -> Confinement {
+        Confinement { sandbox: self.sandbox, network: self.network, write: self.write.clone(), held_out: None }
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Default for AgentSettings {
@@ -98,6 +135,9 @@ impl Default for AgentSettings {
             silence_timeout: Seconds(900),
             env: BTreeMap::new(),
             pass_env: Vec::new(),
+            sandbox: SandboxMode::Auto,
+            network: NetworkAccess::On,
+            write: None,
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Checks and set-up scripts: run by us, in a work tree at a known commit, with evidence of what happened.
 
+mod held_out;
 mod setup;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::backlog::Check;
-use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, RunChecks};
+use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks};
 
 use crate::git::{GitHandlers, Wanted};
 use crate::machine;
@@ -18,6 +19,9 @@ pub(crate) use setup::SetUp;
 
 /// How long a check may take that does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// The variable that names the directory of held-out checks, for these checks only.
+pub const HELD_OUT_VARIABLE: &str = "LONGHAUL_HIDDEN";
 
 const REMEDY: &str = "Checks and set-up scripts are run by `sh`: make sure that there is one.";
 
@@ -40,9 +44,16 @@ impl ChecksHandler {
         folder: &Path,
         attempt: &Attempt,
     ) -> Result<Evidence, Failure> {
-        let env = Environment::chosen(&input.pass_env)
+        let mut env = Environment::chosen(&input.pass_env)
             .with("LONGHAUL_FEATURE_ID", input.feature.as_str())
             .with("LONGHAUL_COMMIT", &input.commit);
+        let mut held_out = None;
+        if check.hidden {
+            let (folder, digest) = self.held_out(input, check).await?;
+            env = env.with(HELD_OUT_VARIABLE, folder);
+            held_out = Some(HeldOut { digest, message: check.message.clone() });
+        }
+        let sandbox = self.setup.sandbox(&input.project, folder, &env, &input.confinement, check.hidden)?;
         let spec = Spec {
             name: check.name.clone(),
             program: "sh".into(),
@@ -50,6 +61,7 @@ impl ChecksHandler {
             folder: folder.to_owned(),
             env,
             input: None,
+            sandbox,
             limits: Limits {
                 total: Some(check.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs)),
                 silence: None,
@@ -58,7 +70,26 @@ impl ChecksHandler {
         };
         let finished = self.setup.runner.run(&spec, attempt).await?;
         not_for_want_of_space(&spec, &finished)?;
-        Ok(evidence(&check.name, &check.run, &input.commit, finished))
+        Ok(Evidence { held_out, ..evidence(&check.name, &check.run, &input.commit, finished) })
+    }
+
+    /// The directory of held-out checks, and the digest of what is in it now.
+    async fn held_out(&self, input: &ChecksInput, check: &Check) -> Result<(PathBuf, String), Failure> {
+        let Some(named) = input.confinement.held_out.clone() else {
+            return Err(Failure::terminal(format!(
+                "the check `{}` is hidden: name the directory with its files as `hidden_checks` under [project] in \
+                 longhaul.toml",
+                check.name
+            )));
+        };
+        let root = self.setup.git.root_of(&input.project);
+        let read = tokio::task::spawn_blocking(move || {
+            let folder = held_out::folder(&root, &named)?;
+            let digest = held_out::digest(&folder)?;
+            Ok((folder, digest))
+        });
+        read.await
+            .unwrap_or_else(|error| Err(Failure::retryable(format!("the held-out checks were not read: {error}"))))
     }
 }
 
@@ -117,5 +148,6 @@ fn evidence(name: &str, command: &str, commit: &str, finished: Finished) -> Evid
         output_digest: finished.output_digest,
         output_tail: finished.output_tail,
         log: finished.log.to_string_lossy().into_owned(),
+        held_out: None,
     }
 }

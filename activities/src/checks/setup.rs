@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
-use longhaul_workflows::contracts::{Evidence, RunSetup, SetupInput, SetupReport};
+use longhaul_workflows::contracts::{Evidence, ProjectRef, RunSetup, SetupInput, SetupReport};
+use longhaul_workflows::settings::Confinement;
 
+use crate::confine::{Places, sandbox};
 use crate::files::turn_of;
 use crate::git::{GitHandlers, Wanted, WorkTree};
-use crate::process::{Environment, Limits, Runner, Spec};
+use crate::process::{Environment, Limits, Runner, Sandbox, Spec};
 use crate::project::settings;
 
 use super::{ChecksHandler, REMEDY, evidence, not_for_want_of_space};
@@ -29,6 +31,7 @@ struct Script<'a> {
     path: &'a str,
     timeout: Duration,
     pass_env: &'a [String],
+    confinement: &'a Confinement,
 }
 
 #[async_trait]
@@ -44,7 +47,8 @@ impl Handler<RunSetup> for ChecksHandler {
         };
         let tree = self.setup.git.work_tree(&wanted).await?;
         let timeout = Duration::from_secs(input.timeout_seconds);
-        let script = Script { path: &input.script, timeout, pass_env: &input.pass_env };
+        let script =
+            Script { path: &input.script, timeout, pass_env: &input.pass_env, confinement: &input.confinement };
         let evidence = self.setup.run(&script, &wanted, &tree).await?;
         // If it failed, the agent is told: it is not run again before the session.
         tree.end_setup(Some(&tree.at()?))?;
@@ -95,19 +99,33 @@ impl SetUp {
             let _mine = turn.lock().await;
             settings(&root)
         };
-        let project = match settings {
-            Ok(settings) => settings.project,
+        let (project, confinement) = match settings {
+            Ok(settings) => (settings.project.clone(), settings.gate_confinement()),
             Err(failure) => {
                 tracing::warn!(tree = %tree.path().display(), %failure, "a new work tree is not set up");
                 return Ok(None);
             }
         };
         let timeout = project.setup_timeout.duration();
-        let script = Script { path: &project.setup, timeout, pass_env: &project.pass_env };
+        let script = Script { path: &project.setup, timeout, pass_env: &project.pass_env, confinement: &confinement };
         let evidence = self.run(&script, wanted, tree).await?;
         let succeeded = evidence.as_ref().is_none_or(Evidence::passed);
         tree.end_setup(succeeded.then_some(commit))?;
         Ok(evidence)
+    }
+
+    /// The sandbox of a set-up script or a check.
+    pub(super) fn sandbox(
+        &self,
+        project: &ProjectRef,
+        tree: &Path,
+        env: &Environment,
+        confinement: &Confinement,
+        sees_held_out: bool,
+    ) -> Result<Option<Sandbox>, Failure> {
+        let (root, data_dir) = (self.git.root_of(project), self.runner.data_dir());
+        let places = Places { root: &root, tree, data_dir, sees_held_out };
+        sandbox(&places, None, env, confinement)
     }
 
     /// Runs the script in a work tree; `None` if there is none.
@@ -119,13 +137,16 @@ impl SetUp {
     ) -> Result<Option<Evidence>, Failure> {
         let Some(file) = find(tree.path(), script.path)? else { return Ok(None) };
         let (command, args) = call(&file, script.path);
+        let env = Environment::chosen(script.pass_env).with("LONGHAUL_FEATURE_ID", wanted.feature.as_str());
+        let sandbox = self.sandbox(wanted.project, tree.path(), &env, script.confinement, false)?;
         let spec = Spec {
             name: "setup".into(),
             program: "sh".into(),
             args,
             folder: tree.path().to_owned(),
-            env: Environment::chosen(script.pass_env).with("LONGHAUL_FEATURE_ID", wanted.feature.as_str()),
+            env,
             input: None,
+            sandbox,
             limits: Limits { total: Some(script.timeout), silence: None },
             remedy: REMEDY,
         };

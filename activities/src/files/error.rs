@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use longhaul_engine::StoreError;
 
+use super::placed::Unreadable;
+
 /// What kept a file from being written, and which. The other files are written all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
@@ -32,6 +34,9 @@ pub enum FilesError {
         /// Where.
         path: PathBuf,
     },
+    /// A file that is not read as it is.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     /// The feature list is not in the project.
     #[error(
         "the feature list {} is outside of the project, and Longhaul does not write there; name a file of the project as \

@@ -9,6 +9,7 @@ use longhaul_workflows::backlog::{EntryState, Feature, FeatureId, FeatureList};
 
 use super::error::FilesError;
 use super::place::{Durable, Place, is_missing, replace_if};
+use super::placed::{self, LONGEST, Links};
 use super::{LIST_PATIENCE, list_turn};
 
 /// Keeps the states in the list.
@@ -64,7 +65,7 @@ impl ListFile {
         if self.right.as_ref() == Some(&stamp) {
             return Ok(());
         }
-        let bytes = fs::read(&path).map_err(FilesError::file("read", &path))?;
+        let Some(bytes) = read(&path)? else { return Ok(()) };
         let Some(mut list) = std::str::from_utf8(&bytes).ok().and_then(|text| FeatureList::parse(text).ok()) else {
             // Somebody is in the middle of an edit.
             return Ok(());
@@ -77,7 +78,7 @@ impl ListFile {
             return Ok(());
         }
         // Somebody may have edited it meanwhile: the next look takes that up.
-        let is_as_read = || fs::read(&path).is_ok_and(|now| now == bytes);
+        let is_as_read = || read(&path).is_ok_and(|now| now.is_some_and(|now| now == bytes));
         if let Some(written) = replace_if(&path, list.to_text().as_bytes(), Durable::Yes, is_as_read)? {
             self.right = Some(Stamp::of(&path, &written));
         }
@@ -98,6 +99,10 @@ impl ListFile {
         });
         wrong.collect()
     }
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, FilesError> {
+    Ok(placed::read(path, Links::Refused, LONGEST)?)
 }
 
 /// Where the list really is; `None` if it is missing.

@@ -26,6 +26,7 @@ mod fold;
 mod happening;
 mod list;
 mod place;
+pub mod placed;
 mod progress_file;
 mod project;
 mod reports;
@@ -45,6 +46,7 @@ use tokio::sync::Mutex;
 
 pub use error::FilesError;
 use error::First;
+pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file};
 use state::{Cursors, News, State};
 pub(crate) use turn::{LIST_PATIENCE, turn_of};
 pub use turn::{ListTurn, list_turn};

@@ -1,18 +1,38 @@
 //! `claude-progress.txt`: entries appended for people and agents, each once, whatever else is in the file.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use super::error::FilesError;
 use super::happening::Happening;
 use super::place::{Place, look};
+use super::placed::{self, Links, Unreadable};
 use super::text::clean;
 
-const NAME: &str = "claude-progress.txt";
+pub(crate) const NAME: &str = "claude-progress.txt";
 const RULER: &str = "============================================================";
+
+/// How much of the file an agent is given, in bytes: the end of it.
+const FOR_AGENTS: u64 = 1024 * 1024;
+/// How much of the file is looked through for entries, in bytes: the end of it.
+const LOOKED_THROUGH: u64 = 1 << 30;
+/// How long a line of an entry's head can be, in bytes.
+const LONGEST_LINE: usize = 4 * 1024;
+/// How long an entry can be that a crash has cut off, in bytes.
+const LONGEST_ENTRY: u64 = 1024 * 1024;
+
+/// The file in a directory, of a long one the end, from the beginning of a line on; `None`: there is none.
+pub(crate) fn end(root: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
+    let Some(mut end) = placed::read_end(&root.join(NAME), Links::Within(root), FOR_AGENTS)? else { return Ok(None) };
+    if end.len() as u64 == FOR_AGENTS {
+        let line = end.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        end.drain(..line);
+    }
+    Ok(Some(end))
+}
 
 /// Appends to the file what is not in it yet.
 #[derive(Debug, Default)]
@@ -63,14 +83,17 @@ impl ProgressFile {
             .read(true)
             .append(true)
             .create(true)
-            .custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits())
+            .custom_flags((nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK).bits())
             .open(path)?;
-        let length = file.metadata()?.len();
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(io::Error::other("it is not a file"));
+        }
+        let length = found.len();
         if length != self.known {
-            let mut unknown = Vec::new();
-            file.seek(SeekFrom::Start(if length < self.known { 0 } else { self.known }))?;
-            file.read_to_end(&mut unknown)?;
-            let mut held = Held::find(&unknown);
+            let from = if length < self.known { 0 } else { self.known };
+            let wanted: HashSet<&Header> = self.pending.iter().map(|entry| &entry.header).collect();
+            let mut held = Held::find(&mut file, from.max(length.saturating_sub(LOOKED_THROUGH)), &wanted)?;
             self.pending.retain(|entry| !held.take(entry));
         }
         if self.pending.is_empty() {
@@ -124,30 +147,53 @@ fn free_text(text: &str) -> String {
     text.trim().lines().map(safe).collect::<Vec<_>>().join("\n")
 }
 
-/// The entries that a file holds.
+/// Those of some entries that a file holds.
 #[derive(Debug)]
-struct Held<'a> {
+struct Held {
     counts: HashMap<Header, usize>,
-    /// The last one, with everything behind it.
-    last: &'a [u8],
+    /// The last entry, with everything behind it; nothing if it is longer than an entry can be.
+    last: Vec<u8>,
 }
 
-impl<'a> Held<'a> {
-    fn find(bytes: &'a [u8]) -> Self {
+impl Held {
+    /// Looks for entries with these headers. Needs little memory, however long the file is and whatever is in it.
+    fn find(file: &mut File, from: u64, wanted: &HashSet<&Header>) -> io::Result<Self> {
         let mut counts = HashMap::new();
-        let mut last = &bytes[bytes.len()..];
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let (line, after) = cut_line(rest);
-            if line == RULER
-                && let Some(header) = Header::read(after)
-            {
-                *counts.entry(header).or_insert(0) += 1;
-                last = rest;
+        let (mut last, mut at) = (None, from);
+        // The lines behind the last ruler, as far as a head goes, and where that begins.
+        let mut head: Option<(u64, Vec<u8>, usize)> = None;
+        file.seek(SeekFrom::Start(from))?;
+        let mut reader = BufReader::new(&mut *file);
+        let mut line = Vec::new();
+        loop {
+            let length = read_line(&mut reader, &mut line)?;
+            if length == 0 {
+                break;
             }
-            rest = after;
+            if let Some((begin, text, lines)) = &mut head {
+                text.extend_from_slice(&line);
+                *lines += 1;
+                if *lines == 3 {
+                    if let Some(header) = Header::read(text) {
+                        last = Some(*begin);
+                        if wanted.contains(&header) {
+                            *counts.entry(header).or_insert(0) += 1;
+                        }
+                    }
+                    head = None;
+                }
+            }
+            if line.trim_ascii_end() == RULER.as_bytes() {
+                head = Some((at, Vec::new(), 0));
+            }
+            at += length;
         }
-        Self { counts, last }
+        let mut bytes = Vec::new();
+        if let Some(begin) = last.filter(|begin| at - begin <= LONGEST_ENTRY) {
+            file.seek(SeekFrom::Start(begin))?;
+            file.take(LONGEST_ENTRY).read_to_end(&mut bytes)?;
+        }
+        Ok(Self { counts, last: bytes })
     }
 
     /// Whether the file holds an entry; each is counted once. One that a crash has cut off does not count.
@@ -157,6 +203,30 @@ impl<'a> Held<'a> {
         let (last, whole) = (self.last.trim_ascii_end(), entry.text.as_bytes().trim_ascii_end());
         let is_cut = last.len() < whole.len() && whole.starts_with(last);
         !(is_cut && *count == 0 && Header::read(cut_line(last).1).as_ref() == Some(&entry.header))
+    }
+}
+
+/// Reads a line into a buffer, of a long one the beginning. Returns its whole length; zero at the end.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
+    line.clear();
+    let mut length = 0;
+    loop {
+        let piece = reader.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(length);
+        }
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let used = end.map_or(piece.len(), |end| end + 1);
+        let room = LONGEST_LINE.saturating_sub(line.len()).min(used);
+        line.extend_from_slice(&piece[..room]);
+        reader.consume(used);
+        length += used as u64;
+        if end.is_some() {
+            if line.last() != Some(&b'\n') {
+                line.push(b'\n');
+            }
+            return Ok(length);
+        }
     }
 }
 

@@ -74,6 +74,11 @@ pub(super) fn passed_checks(report: &ChecksReport, merged: bool) -> String {
 
 pub(super) fn failed_check(failed: &Evidence, merged: bool) -> String {
     let place = if merged { " on the merged result" } else { "" };
+    // Agents read this file.
+    if let Some(held_out) = &failed.held_out {
+        let ending = format!("The held-out check `{}` failed{place}.", failed.name);
+        return paragraphs(&[&ending, held_out.message.as_deref().unwrap_or_default()]);
+    }
     let ending = format!("`{}` failed{place}: {}.\nCommand: {}", failed.name, failed.ending(), failed.command);
     paragraphs(&[&ending, &last_lines(&failed.output_tail)])
 }

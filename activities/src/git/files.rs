@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_engine::Failure;
 
+use crate::files::placed::{self, Links};
 use crate::machine::{self, Doing};
 
 /// A failure of the file system: what was tried, and where.
@@ -16,13 +17,17 @@ pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
     machine::failure(error, Doing::Files, path, message, Failure::retryable)
 }
 
+/// How long a file of git's can be, in bytes: its index grows with the number of files.
+const LONGEST: u64 = 1 << 30;
+
 /// The bytes of a file; `None` if there is no file.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if is_missing(&error) => Ok(None),
-        Err(error) => Err(failed("read", path, &error)),
-    }
+    placed::read(path, Links::Followed, LONGEST).map_err(|error| unreadable(&error, path))
+}
+
+/// A file that is there and is not read. An agent may have placed it, and what an agent did can be put right.
+pub(super) fn unreadable(error: &placed::Unreadable, path: &Path) -> Failure {
+    machine::unreadable(error, path, Failure::retryable)
 }
 
 /// Replaces a file in one step. For what is of no value after a power cut: nothing is synced. Makes its directory.

@@ -55,8 +55,8 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Handlers, Probe};
 use longhaul_workflows::contracts::{
     CheckOutTip, CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput,
-    Merged, OpenInput, OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree, Refreshed, RollBack, RollBackInput, Seal,
-    SealInput, Sealed, WentBack, Worktree,
+    Merged, OpenInput, OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree, Refreshed, RollBack, RollBackInput,
+    Seal, SealInput, Sealed, WentBack, Worktree,
 };
 
 pub use back::TakeBack;

@@ -7,6 +7,7 @@ use longhaul_engine::Failure;
 use super::files;
 use super::names::PROGRESS_FILE;
 use super::refs::Repository;
+use crate::files::progress_file;
 
 /// The most that is taken, in bytes; of more, the end.
 const LIMIT: usize = 64 * 1024;
@@ -15,12 +16,12 @@ impl Repository {
     /// What the work tree's progress file has that the project's has not: the one of the commit that the work began on, or if
     /// it is not tracked, the one in the user's checkout.
     pub(super) async fn notes_in(&self, work_tree: &Path, base: &str) -> Result<String, Failure> {
-        let file = work_tree.join(PROGRESS_FILE);
-        let is_file = std::fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file());
-        let Some(now) = (if is_file { files::read(&file)? } else { None }) else { return Ok(String::new()) };
+        let read = |root: &Path| progress_file(root).map_err(|error| files::unreadable(&error, root));
+        // What an agent put in its place is no reason for a failure.
+        let Ok(Some(now)) = progress_file(work_tree) else { return Ok(String::new()) };
         let before = match self.file_in(base, PROGRESS_FILE).await? {
             Some((_, bytes)) => bytes,
-            None => files::read(&self.root.join(PROGRESS_FILE))?.unwrap_or_default(),
+            None => read(&self.root)?.unwrap_or_default(),
         };
         Ok(appended(&files::shown(&before), &files::shown(&now)).to_owned())
     }

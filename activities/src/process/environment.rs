@@ -15,6 +15,7 @@
 //! | `LONGHAUL_PROMPT_FILE` | agents | the prompt; it is on standard input too |
 //! | `LONGHAUL_FEATURE_FILE` | agents | the feature as JSON |
 //! | `LONGHAUL_NOTES_FILE` | agents | where to leave notes for the next session; at most 64 KiB of it are read |
+//! | `LONGHAUL_CONTEXT_FULL_FILE` | agents | a file to make when the context is full: a fresh session goes on |
 //! | `LONGHAUL_RUN_ID` | agents | the id of the run |
 //! | `LONGHAUL_SESSION` | agents | which session of the run this is, from 1 |
 //! | `LONGHAUL_REASON` | agents | `start`, `continue`, `retry`, `repair`, `gates_failed` or `conflict` |

@@ -8,6 +8,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin};
 use tokio::time::Instant;
 
 use super::Limits;
+use super::life::Life;
 use super::output::Output;
 use super::verdict::Verdict;
 
@@ -31,6 +32,8 @@ pub(super) struct Running {
     pub(super) report: ChildStderr,
     pub(super) stream: Option<pipe::Receiver>,
     pub(super) output: Output,
+    /// What tells, besides its output, that it is at work.
+    pub(super) life: Life,
     /// What came from the supervisor itself.
     pub(super) said: Vec<u8>,
 }
@@ -74,7 +77,10 @@ impl Running {
                 },
                 () = until(give_up_at) => return why,
             };
-            if matches!(reason, Why::Silent(_)) && self.has_spoken(&mut buffer).await {
+            if let Why::Silent(silence) = reason
+                && (self.has_spoken(&mut buffer).await || self.life.is_seen(silence).await)
+            {
+                alive();
                 deadlines[1] = silent();
                 continue;
             }

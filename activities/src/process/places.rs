@@ -38,6 +38,31 @@ pub(super) fn create_log(data_dir: &Path, attempt: &Attempt, name: &str) -> io::
     }
 }
 
+/// Where programs in a sandbox have their temporary files.
+pub(super) fn temporary_in(data_dir: &Path) -> PathBuf {
+    data_dir.join("tmp")
+}
+
+/// Makes an empty directory for the temporary files of one attempt.
+pub(super) fn make_temporary(data_dir: &Path, attempt: &Attempt) -> io::Result<PathBuf> {
+    let folder = temporary_in(data_dir).join(format!("{}-{}", run_folder_name(&attempt.run), attempt.slot));
+    remove_temporary(&folder);
+    fs::create_dir_all(&folder)?;
+    // As for the system's own: users other than the superuser may be meant by a program that becomes one.
+    fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
+    Ok(folder)
+}
+
+/// Removes temporary files. What cannot be removed stays, and costs nothing but its space.
+pub(super) fn remove_temporary(folder: &Path) {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(folder = %folder.display(), %error, "temporary files cannot be removed");
+        }
+        _ => {}
+    }
+}
+
 /// A name that people chose, as a part of a file name.
 fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };

@@ -44,3 +44,9 @@ pub(super) fn not_started(spec: &Spec, errno: Option<i32>, error: &str) -> Failu
     };
     Failure::terminal(format!("`{program}` cannot be started: {error}.{searched} {}", spec.remedy))
 }
+
+/// It worked when it was tried, so something is wrong with this machine now, or with a path that is granted.
+pub(super) fn not_confined(spec: &Spec, error: &str) -> Failure {
+    let program = spec.program.display();
+    Failure::retryable(format!("the sandbox of `{program}` cannot be set up: {error}"))
+}

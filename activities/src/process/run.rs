@@ -14,11 +14,13 @@ use tokio::time::Instant;
 use crate::machine::{self, Doing};
 
 use super::follow::{Running, Why};
+use super::life::Life;
 use super::output::Output;
-use super::refusal::{lost_task, not_started, stopped_by_others, supervisor_lost};
+use super::refusal::{lost_task, not_confined, not_started, stopped_by_others, supervisor_lost};
+use super::sandbox::Confined;
 use super::supervise::Order;
 use super::verdict::Ending;
-use super::{CALL_VARIABLE, OWNER_VARIABLE, Spec, Supervisor, owner_id, places, sweep};
+use super::{CALL_VARIABLE, OWNER_VARIABLE, Spec, Supervisor, available, owner_id, places, sweep};
 
 /// Runs programs for the owner of a data directory.
 #[derive(Debug, Clone)]
@@ -89,13 +91,21 @@ impl Runner {
             let message = format!("no log can be written in {}: {error}", folder.display());
             machine::failure(&error, Doing::Files, &folder, message, Failure::retryable)
         })?;
+        let temporary = match &spec.sandbox {
+            Some(_) => Some(self.temporary(attempt).await?),
+            None => None,
+        };
         let begun = Instant::now();
-        let mut running = self.start(spec, &key, Output::new(log.clone(), file))?;
+        let mut running = self.start(spec, &key, temporary.as_deref(), Output::new(log.clone(), file))?;
         let why = running.follow(&spec.limits, self.supervisor.grace, stop, || attempt.heartbeat()).await;
         let verdict = running.verdict().await;
         let duration = begun.elapsed();
         let output = running.output;
-        let kept = tokio::task::spawn_blocking(move || output.finish()).await.map_err(|error| lost_task(&error))?;
+        let end = move || {
+            temporary.as_deref().map(places::remove_temporary);
+            output.finish()
+        };
+        let kept = tokio::task::spawn_blocking(end).await.map_err(|error| lost_task(&error))?;
         let Some(verdict) = verdict else {
             self.end_call(&key).await?;
             let lost = running.said;
@@ -110,6 +120,7 @@ impl Runner {
         }
         let (exit_code, ended_by) = match (verdict.ending, why.filter(|_| verdict.stopped)) {
             (Ending::NotStarted { errno, error }, _) => return Err(not_started(spec, errno, &error)),
+            (Ending::NotConfined { error }, None) => return Err(not_confined(spec, &error)),
             (_, None) if verdict.stopped => return Err(stopped_by_others(spec)),
             (_, Some(Why::Asked)) => return Err(Failure::cancelled()),
             (_, Some(Why::TooLong(limit))) => (None, Some(format!("timed out after {} s", limit.as_secs_f64()))),
@@ -132,7 +143,17 @@ impl Runner {
         Ok(())
     }
 
-    fn start(&self, spec: &Spec, key: &str, output: Output) -> Result<Running, Failure> {
+    /// A directory of its own for the temporary files of an attempt; what a lost one left in it is gone.
+    async fn temporary(&self, attempt: &Attempt) -> Result<PathBuf, Failure> {
+        let (data_dir, attempt) = (self.data_dir.clone(), attempt.clone());
+        let made = tokio::task::spawn_blocking(move || places::make_temporary(&data_dir, &attempt)).await;
+        made.map_err(|error| lost_task(&error))?.map_err(|error| {
+            let folder = places::temporary_in(&self.data_dir);
+            Failure::retryable(format!("no temporary directory can be made in {}: {error}", folder.display()))
+        })
+    }
+
+    fn start(&self, spec: &Spec, key: &str, temporary: Option<&Path>, output: Output) -> Result<Running, Failure> {
         let supervisor = self.supervisor.program.display();
         if let Some(name) = spec.env.impossible() {
             let message = format!("the environment variable `{name}` cannot be set: its name or value is not possible");
@@ -142,7 +163,7 @@ impl Runner {
             let (program, folder) = (spec.program.display(), spec.folder.display());
             return Err(Failure::terminal(format!("`{program}` cannot be run in {folder}: there is no such folder")));
         }
-        self.spawn(spec, key, output).map_err(|error| {
+        self.spawn(spec, key, temporary, output).map_err(|error| {
             let message = format!("the supervisor {supervisor} cannot be started: {error}");
             machine::failure(&error, Doing::Fork, &self.data_dir, message, |message| match error.kind() {
                 // It is Longhaul itself: an upgrade that is under way, say. The work has no part in it.
@@ -155,10 +176,15 @@ impl Runner {
         })
     }
 
-    fn spawn(&self, spec: &Spec, key: &str, output: Output) -> io::Result<Running> {
+    fn spawn(&self, spec: &Spec, key: &str, temporary: Option<&Path>, output: Output) -> io::Result<Running> {
         let order = Order {
             grace: self.supervisor.grace,
             input: spec.input.clone(),
+            confined: spec.sandbox.clone().zip(temporary).map(|(sandbox, temporary)| Confined {
+                sandbox,
+                temporary: temporary.to_owned(),
+                bwrap: available().bubblewrap.clone().unwrap_or_default(),
+            }),
             program: spec.program.clone(),
             args: spec.args.clone(),
         };
@@ -179,6 +205,7 @@ impl Runner {
         let mut supervisor = command.spawn()?;
         Ok(Running {
             control: supervisor.stdin.take(),
+            life: Life::new(supervisor.id().unwrap_or_default().cast_signed(), &spec.folder),
             report: supervisor.stderr.take().expect("standard error was asked for as a pipe"),
             supervisor,
             stream: Some(pipe::Receiver::from_owned_fd(reading.into())?),

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Environment;
+use super::{Environment, Sandbox};
 
 /// How the supervisor is started, and how patient it is.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl Supervisor {
 pub struct Limits {
     /// How long it may take.
     pub total: Option<Duration>,
-    /// How long it may be without output.
+    /// How long it may be without output, without a change in the directory that it runs in, and without computing.
     pub silence: Option<Duration>,
 }
 
@@ -52,6 +52,8 @@ pub struct Spec {
     pub env: Environment,
     /// The file that is its standard input; nothing when none.
     pub input: Option<PathBuf>,
+    /// What it may reach; everything when none.
+    pub sandbox: Option<Sandbox>,
     /// When it is ended.
     pub limits: Limits,
     /// What a person can do when it cannot be started: the end of the message, a whole sentence.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
-use super::{CALL_VARIABLE, OWNER_VARIABLE, owner_id, tree};
+use super::{CALL_VARIABLE, OWNER_VARIABLE, owner_id, places, tree};
 
 const GRACE: Duration = Duration::from_secs(2);
 const GIVE_UP: Duration = Duration::from_secs(10);
@@ -25,7 +25,9 @@ pub struct Swept {
 /// Ends all processes that an earlier owner of this data directory left. To be called by the new owner, once it has the
 /// lock and before it starts anything. Takes up to ten seconds if they do not want to go.
 pub fn sweep(data_dir: &Path) -> Vec<Swept> {
-    end_marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))])
+    let swept = end_marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))]);
+    places::remove_temporary(&places::temporary_in(data_dir));
+    swept
 }
 
 /// The processes that belong to owners of this data directory. If none runs now, a dead one left them.

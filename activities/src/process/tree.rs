@@ -1,9 +1,9 @@
 //! Which processes there are, and which of them belong to a program.
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{ancestors, descendants, environments};
+pub(super) use linux::{ancestors, cpu_time, descendants, environments, variables};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{ancestors, descendants, environments};
+pub(super) use other::{ancestors, cpu_time, descendants, environments, variables};
 
 /// A process and the variables that it was started with.
 #[derive(Debug)]
@@ -78,14 +78,31 @@ mod linux {
         line
     }
 
+    fn texts(bytes: &[u8]) -> Vec<String> {
+        let parts = bytes.split(|byte| *byte == 0).filter(|part| !part.is_empty());
+        parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect()
+    }
+
+    /// The variables that a process was started with; `None` where they may not be seen.
+    pub(in super::super) fn variables(pid: i32) -> Option<Vec<String>> {
+        Some(texts(&fs::read(format!("/proc/{pid}/environ")).ok()?))
+    }
+
+    /// The time that a process and its descendants have used of processors, in ticks. Of those that have ended, what their
+    /// parents took leave of counts.
+    pub(in super::super) fn cpu_time(of: i32) -> u64 {
+        let used = |pid: i32| {
+            let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let fields: Vec<_> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+            Some(fields.get(11..15)?.iter().filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>())
+        };
+        descendants(of, 0).into_iter().filter_map(used).sum()
+    }
+
     /// All processes whose variables we may see.
     pub(in super::super) fn environments() -> Vec<Process> {
-        let texts = |bytes: &[u8]| -> Vec<String> {
-            let parts = bytes.split(|byte| *byte == 0).filter(|part| !part.is_empty());
-            parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect()
-        };
         let process = |pid| {
-            let variables = texts(&fs::read(format!("/proc/{pid}/environ")).ok()?);
+            let variables = variables(pid)?;
             let command = texts(&fs::read(format!("/proc/{pid}/cmdline")).ok()?).join(" ");
             Some(Process { pid, command, variables })
         };
@@ -131,6 +148,16 @@ mod other {
     /// A process and those that it comes from.
     pub(in super::super) fn ancestors(of: i32) -> Vec<i32> {
         tables::ancestors(&ps(&["-ax", "-o", "pid=", "-o", "ppid="]), of)
+    }
+
+    /// The variables that a process was started with, as far as the system shows them.
+    pub(in super::super) fn variables(pid: i32) -> Option<Vec<String>> {
+        environments().into_iter().find(|process| process.pid == pid).map(|process| process.variables)
+    }
+
+    /// Not told by this system.
+    pub(in super::super) fn cpu_time(_of: i32) -> u64 {
+        0
     }
 
     /// All processes, each with its variables after its command where the system shows them.

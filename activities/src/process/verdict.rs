@@ -27,4 +27,15 @@ pub(super) enum Ending {
         errno: Option<i32>,
         error: String,
     },
+    /// Its sandbox was not set up, so it never ran.
+    NotConfined {
+        error: String,
+    },
+}
+
+impl Ending {
+    /// The program was not started.
+    pub(super) fn not_started(error: &std::io::Error) -> Self {
+        Self::NotStarted { errno: error.raw_os_error(), error: error.to_string() }
+    }
 }

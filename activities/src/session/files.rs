@@ -1,22 +1,31 @@
-//! The folder of one session: what the agent is given, what it leaves, and the report.
+//! The files of one session: what the agent is given and leaves, in its work tree; and the record, in the data directory.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::{Attempt, Payload};
 use longhaul_workflows::contracts::{SessionInput, SessionReport};
 use serde::{Deserialize, Serialize};
 
+use crate::files::placed::{self, Links};
 use crate::process::{make_folder_durably, readable_end, run_folder_name, write_durably};
 
 /// How much of the agent's notes is read: the end of them, in bytes.
 const NOTES: usize = 64 * 1024;
+/// How long a report can be, in bytes.
+const LONGEST_REPORT: u64 = 16 * 1024 * 1024;
+/// Longhaul's own folder in a tree, which no commit has.
+const OWN: &str = ".longhaul";
+/// The folder in it that a session and Longhaul share.
+const SHARED: &str = "session";
+const NOTES_FILE: &str = "notes.md";
 
 /// The files of one call, the same for each of its attempts.
 #[derive(Debug)]
 pub(super) struct SessionFiles {
     folder: PathBuf,
+    tree: PathBuf,
     call: String,
     input: String,
 }
@@ -33,24 +42,44 @@ struct Kept {
 impl SessionFiles {
     pub(super) fn new(data_dir: &Path, attempt: &Attempt, input: &SessionInput) -> Self {
         let folder = data_dir.join("sessions").join(run_folder_name(&attempt.run)).join(attempt.slot.to_string());
-        let input = blake3::hash(Payload::of(input).as_bytes()).to_hex().to_string();
-        Self { folder, call: attempt.key(), input }
+        let hash = blake3::hash(Payload::of(input).as_bytes()).to_hex().to_string();
+        Self { folder, tree: PathBuf::from(&input.worktree), call: attempt.key(), input: hash }
+    }
+
+    /// The same files of a session whose work tree is elsewhere now.
+    pub(super) fn in_tree(self, tree: &Path) -> Self {
+        Self { tree: tree.to_owned(), ..self }
     }
 
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    pub(super) fn prompt(&self) -> PathBuf {
+    /// The folder in the tree that the agent reads and writes.
+    fn shared(&self) -> PathBuf {
+        self.tree.join(OWN).join(SHARED)
+    }
+
+    /// The prompt as it is kept, which the agent's standard input is read from.
+    pub(super) fn input(&self) -> PathBuf {
         self.folder.join("prompt.md")
     }
 
+    pub(super) fn prompt(&self) -> PathBuf {
+        self.shared().join("prompt.md")
+    }
+
     pub(super) fn feature(&self) -> PathBuf {
-        self.folder.join("feature.json")
+        self.shared().join("feature.json")
     }
 
     pub(super) fn notes_file(&self) -> PathBuf {
-        self.folder.join("notes.md")
+        self.shared().join(NOTES_FILE)
+    }
+
+    /// The file by which an agent says that its context is full.
+    pub(super) fn context_full(&self) -> PathBuf {
+        self.shared().join("context-full")
     }
 
     fn report_file(&self) -> PathBuf {
@@ -64,19 +93,40 @@ impl SessionFiles {
 
     /// The report of this call, if it came to its end before.
     pub(super) fn report(&self) -> Option<SessionReport> {
-        let kept: Kept = serde_json::from_slice(&fs::read(self.report_file()).ok()?).ok()?;
+        let kept: Kept =
+            serde_json::from_slice(&placed::read(&self.report_file(), Links::Refused, LONGEST_REPORT).ok()??).ok()?;
         (kept.call == self.call && kept.input == self.input).then_some(kept.report)
     }
 
-    /// Makes the folder afresh. What an earlier attempt left is kept beside it.
+    /// Makes the folders afresh. What an earlier attempt left is kept beside the record.
     pub(super) fn prepare(&self, input: &SessionInput, prompt: &str) -> io::Result<()> {
         if self.exist() {
-            fs::rename(&self.folder, self.free_name())?;
+            let lost = self.free_name();
+            fs::rename(&self.folder, &lost)?;
+            fs::write(lost.join(NOTES_FILE), self.notes())?;
         }
         make_folder_durably(&self.folder)?;
+        self.empty_shared()?;
+        let feature = serde_json::to_string_pretty(&input.feature)? + "\n";
+        fs::write(self.folder.join("feature.json"), &feature)?;
+        fs::write(self.input(), prompt)?;
+        fs::write(self.feature(), feature)?;
         fs::write(self.prompt(), prompt)?;
-        fs::write(self.feature(), serde_json::to_string_pretty(&input.feature)? + "\n")?;
-        File::create(self.notes_file()).map(drop)
+        fs::write(self.notes_file(), "")
+    }
+
+    /// Makes the shared folder, empty, whatever an agent has put in its place. Git overlooks it.
+    fn empty_shared(&self) -> io::Result<()> {
+        let own = self.tree.join(OWN);
+        if !fs::symlink_metadata(&own).is_ok_and(|found| found.is_dir()) {
+            remove(&own)?;
+            fs::create_dir(&own)?;
+        }
+        let ignore = own.join(".gitignore");
+        remove(&ignore)?;
+        fs::write(ignore, "*\n")?;
+        remove(&self.shared())?;
+        fs::create_dir(self.shared())
     }
 
     fn free_name(&self) -> PathBuf {
@@ -94,19 +144,18 @@ impl SessionFiles {
 
     /// What the agent left for the next session. Whatever it made of the file, this neither fails nor waits.
     pub(super) fn notes(&self) -> String {
-        let read = || -> io::Result<Vec<u8>> {
-            let path = self.notes_file();
-            if !fs::symlink_metadata(&path)?.is_file() {
-                return Ok(Vec::new());
-            }
-            let mut file = File::open(path)?;
-            let start = file.metadata()?.len().saturating_sub(NOTES as u64 + 4);
-            file.seek(SeekFrom::Start(start))?;
-            let mut end = Vec::new();
-            file.take(NOTES as u64 + 4).read_to_end(&mut end)?;
-            Ok(end)
-        };
-        readable_end(&read().unwrap_or_default(), NOTES)
+        // A little more, for a character that is cut in two.
+        let end = placed::read_end(&self.notes_file(), Links::Within(&self.tree), NOTES as u64 + 4);
+        let end = end.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the notes of a session are not read");
+            None
+        });
+        readable_end(&end.unwrap_or_default(), NOTES)
+    }
+
+    /// Whether the agent said that its context is full.
+    pub(super) fn says_context_full(&self) -> bool {
+        fs::symlink_metadata(self.context_full()).is_ok()
     }
 
     /// Keeps the report: from here on the session is over, whatever happens to us.
@@ -114,4 +163,14 @@ impl SessionFiles {
         let kept = Kept { call: self.call.clone(), input: self.input.clone(), report: report.clone() };
         write_durably(&self.report_file(), serde_json::to_string_pretty(&kept)?.as_bytes())
     }
+}
+
+/// Removes whatever is there; fine if nothing is. A link is not followed.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }

@@ -3,6 +3,7 @@
 mod files;
 mod progress_file;
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -10,9 +11,10 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Probe};
 use longhaul_workflows::contracts::{OpenInput, RunSession, SessionEnding, SessionInput, SessionReport};
 use longhaul_workflows::prompt;
-use longhaul_workflows::settings::Seconds;
+use longhaul_workflows::settings::{Confinement, Seconds};
 
 use crate::checks::SetUp;
+use crate::confine::{Places, describe, sandbox};
 use crate::git::{GitHandlers, Wanted};
 use crate::machine::{self, Doing};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
@@ -20,12 +22,14 @@ use crate::project;
 
 use files::SessionFiles;
 
-/// The exit code by which an agent says that its context is full and that a fresh session should go on.
+/// The exit code by which an agent says that its context is full and that a fresh session should go on. One that cannot
+/// choose its exit code makes the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
 pub const CONTEXT_FULL: i32 = 75;
 
 const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.";
 
-/// Runs sessions. Each has a folder `sessions/<run>/<call>` in the data directory.
+/// Runs sessions. Each has a folder `sessions/<run>/<call>` in the data directory, for its record, and a folder
+/// `.longhaul/session` in its tree, which the agent reads and writes.
 #[derive(Debug, Clone)]
 pub struct SessionHandler {
     setup: SetUp,
@@ -51,6 +55,43 @@ impl SessionHandler {
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
         SessionFiles::new(self.setup.runner.data_dir(), attempt, input)
     }
+
+    fn spec(
+        &self,
+        input: &SessionInput,
+        root: &Path,
+        tree: &Path,
+        attempt: &Attempt,
+        files: &SessionFiles,
+    ) -> Result<Spec, Failure> {
+        let agent = &input.agent;
+        let (program, args) = command(input, root)?;
+        let env = Environment::chosen(&agent.pass_env)
+            .with_all(&project::agent_env(root, &agent.env)?)
+            .with("LONGHAUL_PROMPT_FILE", files.prompt())
+            .with("LONGHAUL_FEATURE_FILE", files.feature())
+            .with("LONGHAUL_NOTES_FILE", files.notes_file())
+            .with("LONGHAUL_CONTEXT_FULL_FILE", files.context_full())
+            .with("LONGHAUL_FEATURE_ID", input.feature.id.as_str())
+            .with("LONGHAUL_RUN_ID", attempt.run.as_str())
+            .with("LONGHAUL_SESSION", input.number.to_string())
+            .with("LONGHAUL_REASON", input.reason.as_str());
+        let places = Places { root, tree, data_dir: self.setup.runner.data_dir(), sees_held_out: false };
+        let confinement = Confinement { held_out: input.held_out.clone(), ..agent.confinement() };
+        let sandbox = sandbox(&places, Some(Path::new(&program)), &env, &confinement)?;
+        let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());
+        Ok(Spec {
+            name: "session".into(),
+            program,
+            args,
+            folder: tree.into(),
+            env,
+            input: Some(files.input()),
+            sandbox,
+            limits: Limits { total: limit(agent.timeout), silence: limit(agent.silence_timeout) },
+            remedy: REMEDY,
+        })
+    }
 }
 
 #[async_trait]
@@ -69,6 +110,7 @@ impl Handler<RunSession> for SessionHandler {
             attempt,
         };
         let tree = self.setup.work_tree(&wanted).await?;
+        let files = files.in_tree(tree.path());
         let mut prompt = prompt::session(&input);
         if let Some(reference) = kept {
             let _ = write!(
@@ -85,16 +127,19 @@ impl Handler<RunSession> for SessionHandler {
         files.prepare(&input, &prompt).map_err(unwritable)?;
         let root = self.setup.git.root_of(&input.project);
         progress_file::bring(&tree, &root).await?;
-        let ran = match spec(&input, &root, tree.path(), attempt, &files) {
+        let spec = self.spec(&input, &root, tree.path(), attempt, &files);
+        let sandbox = describe(spec.as_ref().ok().and_then(|spec| spec.sandbox.as_ref()));
+        tracing::info!(run = %attempt.run, session = input.number, sandbox, "a session begins");
+        let ran = match spec {
             Ok(spec) => self.setup.runner.run(&spec, attempt).await,
             Err(failure) => Err(failure),
         };
         let finished = match ran {
             Ok(finished) => finished,
-            Err(failure) if failure.kind == FailureKind::Terminal => return Ok(not_started(failure.message)),
+            Err(failure) if failure.kind == FailureKind::Terminal => return Ok(not_started(failure.message, sandbox)),
             Err(failure) => return Err(failure),
         };
-        let report = report(&finished, files.notes());
+        let report = report(&finished, &files, sandbox);
         if matches!(report.ending, SessionEnding::Failed { .. })
             && let Some(cause) = machine::full(tree.path())
         {
@@ -119,15 +164,9 @@ impl Handler<RunSession> for SessionHandler {
     }
 }
 
-fn spec(
-    input: &SessionInput,
-    root: &Path,
-    folder: &Path,
-    attempt: &Attempt,
-    files: &SessionFiles,
-) -> Result<Spec, Failure> {
-    let agent = &input.agent;
-    let Some((program, args)) = agent.command.split_first().filter(|(program, _)| !program.is_empty()) else {
+/// The program of an agent and its arguments, where it is looked for from the user's checkout.
+fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>), Failure> {
+    let Some((program, args)) = input.agent.command.split_first().filter(|(program, _)| !program.is_empty()) else {
         let root = root.display();
         return Err(Failure::terminal(format!(
             "no agent is configured in {root}/longhaul.toml: set `[agent] command` to a program and its arguments, for \
@@ -136,30 +175,11 @@ fn spec(
     };
     let program =
         if program.contains('/') { root.join(program.trim_start_matches("./")).into() } else { program.into() };
-    let env = Environment::chosen(&agent.pass_env)
-        .with_all(&project::agent_env(root, &agent.env)?)
-        .with("LONGHAUL_PROMPT_FILE", files.prompt())
-        .with("LONGHAUL_FEATURE_FILE", files.feature())
-        .with("LONGHAUL_NOTES_FILE", files.notes_file())
-        .with("LONGHAUL_FEATURE_ID", input.feature.id.as_str())
-        .with("LONGHAUL_RUN_ID", attempt.run.as_str())
-        .with("LONGHAUL_SESSION", input.number.to_string())
-        .with("LONGHAUL_REASON", input.reason.as_str());
-    let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());
-    Ok(Spec {
-        name: "session".into(),
-        program,
-        args: args.iter().map(Into::into).collect(),
-        folder: folder.to_owned(),
-        env,
-        input: Some(files.prompt()),
-        limits: Limits { total: limit(agent.timeout), silence: limit(agent.silence_timeout) },
-        remedy: REMEDY,
-    })
+    Ok((program, args.iter().map(Into::into).collect()))
 }
 
 /// The report of an agent that could not be started.
-fn not_started(reason: String) -> SessionReport {
+fn not_started(reason: String, sandbox: String) -> SessionReport {
     SessionReport {
         ending: SessionEnding::NotStarted { reason },
         notes: String::new(),
@@ -167,21 +187,24 @@ fn not_started(reason: String) -> SessionReport {
         output_digest: String::new(),
         output_tail: String::new(),
         log: String::new(),
+        sandbox,
     }
 }
 
-fn report(finished: &Finished, notes: String) -> SessionReport {
+fn report(finished: &Finished, files: &SessionFiles, sandbox: String) -> SessionReport {
     let ending = match finished.exit_code {
+        Some(_) if files.says_context_full() => SessionEnding::ContextFull,
         Some(0) => SessionEnding::ClaimsDone,
         Some(CONTEXT_FULL) => SessionEnding::ContextFull,
         _ => SessionEnding::Failed { reason: finished.ending() },
     };
     SessionReport {
         ending,
-        notes,
+        notes: files.notes(),
         duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
         output_digest: finished.output_digest.clone(),
         output_tail: finished.output_tail.clone(),
         log: finished.log.to_string_lossy().into_owned(),
+        sandbox,
     }
 }

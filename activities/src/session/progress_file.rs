@@ -5,29 +5,29 @@ use std::path::Path;
 
 use longhaul_engine::Failure;
 
+use crate::files::{PROGRESS_FILE, progress_file};
 use crate::git::WorkTree;
 use crate::machine::{self, Doing};
 
-const NAME: &str = "claude-progress.txt";
-
-/// Copies the file, unless git tracks one in the work tree: then the branch has its own.
+/// Copies the file, of a long one the end, unless git tracks one in the work tree: then the branch has its own.
 pub(super) async fn bring(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
-    let from = root.join(NAME);
-    if !from.is_file() || tree.tracks(NAME).await? {
+    let Some(content) = progress_file(root).map_err(|error| Failure::retryable(error.to_string()))? else {
+        return Ok(());
+    };
+    if tree.tracks(PROGRESS_FILE).await? {
         return Ok(());
     }
-    copy(&from, tree.path()).map_err(|error| {
-        let message = format!("{} cannot be copied into {}: {error}", from.display(), tree.path().display());
+    write(&content, tree.path()).map_err(|error| {
+        let message = format!("{PROGRESS_FILE} cannot be copied into {}: {error}", tree.path().display());
         machine::failure(&error, Doing::Files, tree.path(), message, Failure::retryable)
     })
 }
 
 /// Puts a new file in the place of an old one, so that a link which an agent left there is not followed.
-fn copy(from: &Path, worktree: &Path) -> io::Result<()> {
-    let content = std::fs::read(from)?;
+fn write(content: &[u8], worktree: &Path) -> io::Result<()> {
     let file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(worktree)?;
     std::fs::write(file.path(), content)?;
     std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
-    file.persist(worktree.join(NAME))?;
+    file.persist(worktree.join(PROGRESS_FILE))?;
     Ok(())
 }

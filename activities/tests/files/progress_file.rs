@@ -148,3 +148,22 @@ async fn what_could_not_be_appended_is_appended_later() {
     projector.refresh().await.unwrap();
     assert_eq!(headers(&world.read(NAME)).len(), 3);
 }
+
+/// The most memory that this process has used, in KiB.
+#[cfg(target_os = "linux")]
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_file_without_end_costs_no_memory() {
+    let (world, _) = told().await;
+    let before = peak_memory();
+    std::fs::File::options().write(true).open(world.path(NAME)).unwrap().set_len(1_500_000_000).unwrap();
+    world.refresh_afresh().await.unwrap();
+    let used = peak_memory() - before;
+    assert!(used < 64 * 1024, "{used} KiB");
+}

@@ -45,6 +45,7 @@ pub(crate) async fn prepare(world: &mut World) {
         script: "init.sh".into(),
         timeout_seconds: 60,
         pass_env: Vec::new(),
+        confinement: longhaul_workflows::settings::Confinement::default(),
     };
     let report = SetupReport { evidence: Some(evidence("set-up", 0, "ready\n")) };
     world.completed::<RunSetup>(RUN, &setup, &report).await;
@@ -138,11 +139,13 @@ pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
         gates: Vec::new(),
         feedback: Feedback::default(),
         agent: AgentSettings::default(),
+        held_out: None,
     }
 }
 
 pub(crate) fn report(ending: SessionEnding, notes: &str) -> SessionReport {
     SessionReport {
+        sandbox: String::new(),
         ending,
         notes: notes.into(),
         duration_ms: 65_000,
@@ -154,6 +157,7 @@ pub(crate) fn report(ending: SessionEnding, notes: &str) -> SessionReport {
 
 pub(crate) fn evidence(name: &str, exit_code: i32, output: &str) -> Evidence {
     Evidence {
+        held_out: None,
         name: name.into(),
         command: format!("./{name}.sh"),
         commit: "c".into(),
@@ -175,6 +179,7 @@ pub(crate) async fn checks(world: &mut World, commit: &str, evidence: &[Evidence
         checks: Vec::new(),
         protected: Vec::new(),
         pass_env: Vec::new(),
+        confinement: longhaul_workflows::settings::Confinement::default(),
     };
     world.completed::<RunChecks>(RUN, &input, &ChecksReport { evidence: evidence.to_vec() }).await;
 }

@@ -16,7 +16,12 @@ async fn perform_within(
     world: &World,
     checks: &[(&str, &str)],
 ) -> Result<ChecksReport, Failure> {
-    let check = |(name, run): &(&str, &str)| Check { name: (*name).into(), run: (*run).into(), timeout_seconds };
+    let check = |(name, run): &(&str, &str)| Check {
+        name: (*name).into(),
+        run: (*run).into(),
+        timeout_seconds,
+        ..Check::default()
+    };
     let input = ChecksInput {
         project: world.project(),
         feature: FeatureId::new("login").unwrap(),
@@ -25,6 +30,7 @@ async fn perform_within(
         checks: checks.iter().map(check).collect(),
         protected: vec!["acceptance/**".into()],
         pass_env: Vec::new(),
+        confinement: longhaul_workflows::settings::Confinement::default(),
     };
     let handler = ChecksHandler::new(world.path("data"), supervisor(), world.handlers());
     Handler::<RunChecks>::perform(&handler, input, &attempt("shop/login", 5)).await
@@ -131,4 +137,60 @@ async fn gates_are_set_up_for_each_commit_and_a_failure_is_evidence() {
     let failed = report.failed().unwrap();
     assert_eq!((failed.name.as_str(), failed.ending().as_str()), ("setup", "exit code 2"));
     assert_eq!(report.evidence.len(), 1, "no check runs then");
+}
+
+/// What a hidden check and a plain one after it print, with held-out files at `held_out`.
+async fn held_out(world: &World, held_out: &str, checks: &[Check]) -> Result<ChecksReport, Failure> {
+    let input = ChecksInput {
+        project: world.project(),
+        feature: FeatureId::new("login").unwrap(),
+        worktree: world.text_path("work"),
+        commit: world.git(&["rev-parse", "HEAD"]),
+        checks: checks.to_vec(),
+        protected: Vec::new(),
+        pass_env: Vec::new(),
+        confinement: longhaul_workflows::settings::Confinement {
+            held_out: Some(held_out.into()),
+            ..longhaul_workflows::settings::Confinement::default()
+        },
+    };
+    let handler = ChecksHandler::new(world.path("data"), supervisor(), world.handlers());
+    Handler::<RunChecks>::perform(&handler, input, &attempt("shop/login", 5)).await
+}
+
+#[tokio::test]
+async fn only_held_out_checks_see_what_is_held_out() {
+    let world = World::with_git().await;
+    std::fs::create_dir(world.path("held")).unwrap();
+    world.write("held/answer", "42\n");
+    let hidden = Check {
+        name: "hidden".into(),
+        run: "cat $LONGHAUL_HIDDEN/answer; echo x >$LONGHAUL_HIDDEN/answer".into(),
+        hidden: true,
+        message: Some("The answer is wrong.".into()),
+        ..Check::default()
+    };
+    let look = format!("cat {}", world.text_path("held/answer"));
+    let plain = Check { name: "plain".into(), run: look, ..Check::default() };
+    let see = Check { run: "cat $LONGHAUL_HIDDEN/answer".into(), ..hidden.clone() };
+    let first = held_out(&world, "../held", &[see.clone(), plain.clone()]).await.unwrap();
+    assert_eq!(first.evidence[0].output_tail, "42\n");
+    let digest = |report: &ChecksReport| report.evidence[0].held_out.clone().unwrap().digest;
+    let is_confined = longhaul_activities::process::available().best().is_some();
+    assert_eq!(first.evidence[1].passed(), !is_confined, "{:?}", first.evidence[1]);
+    if is_confined {
+        let report = held_out(&world, "../held", &[hidden]).await.unwrap();
+        assert!(!report.evidence[0].passed());
+        assert_eq!(world.read("held/answer"), "42\n");
+        assert_eq!(digest(&report), digest(&first));
+    }
+    world.write("held/answer", "43\n");
+    let second = held_out(&world, "../held", std::slice::from_ref(&see)).await.unwrap();
+    assert_ne!(digest(&second), digest(&first));
+
+    for (folder, wrong) in [("../nothing", "cannot be used"), ("inside", "is in the repository")] {
+        std::fs::create_dir_all(world.path("root/inside")).unwrap();
+        let failure = held_out(&world, folder, std::slice::from_ref(&see)).await.unwrap_err();
+        assert!(failure.message.contains(wrong), "{failure}");
+    }
 }

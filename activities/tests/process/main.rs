@@ -6,6 +6,8 @@ mod checks;
 #[cfg(target_os = "linux")]
 mod owner;
 mod running;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod session;
 mod setup;
 mod support;

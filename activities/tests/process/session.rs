@@ -1,12 +1,13 @@
 //! Sessions of an agent: what it gets, what it leaves, and the report that is never paid for twice.
 
+use longhaul_activities::process::owned;
 use longhaul_activities::session::SessionHandler;
 use longhaul_engine::{Failure, Handler, Probe};
 use longhaul_workflows::backlog::{Feature, FeatureId};
 use longhaul_workflows::contracts::{Feedback, SessionEnding, SessionInput, SessionReason, SessionReport};
 use longhaul_workflows::settings::{AgentSettings, EnvSource};
 
-use super::support::{World, attempt, supervisor, wait_for, wait_until_gone};
+use super::support::{World, attempt, supervisor, wait_for};
 
 fn input(world: &World) -> SessionInput {
     SessionInput {
@@ -18,7 +19,12 @@ fn input(world: &World) -> SessionInput {
         reason: SessionReason::GatesFailed,
         gates: Vec::new(),
         feedback: Feedback { notes: "The login needs a form.".into(), ..Feedback::default() },
-        agent: AgentSettings { command: vec!["./agent.sh".into(), "an argument".into()], ..AgentSettings::default() },
+        agent: AgentSettings {
+            command: vec!["./agent.sh".into(), "an argument".into()],
+            write: Some(vec![world.text_path("out")]),
+            ..AgentSettings::default()
+        },
+        held_out: None,
     }
 }
 
@@ -41,6 +47,7 @@ async fn exit_codes_are_claims() {
     let failed = |reason: &str| SessionEnding::Failed { reason: reason.into() };
     assert_eq!(session("exit 0").await.ending, SessionEnding::ClaimsDone);
     assert_eq!(session("exit 75").await.ending, SessionEnding::ContextFull);
+    assert_eq!(session("touch $LONGHAUL_CONTEXT_FULL_FILE").await.ending, SessionEnding::ContextFull);
     assert_eq!(session("exit 1").await.ending, failed("exit code 1"));
     assert_eq!(session("kill -9 $$").await.ending, failed("killed by signal 9"));
 }
@@ -67,6 +74,8 @@ async fn notes_are_bounded_and_only_read_from_a_plain_file() {
     assert_eq!((notes.len(), notes.ends_with("nend")), (64 * 1024, true));
     assert_eq!(session("rm $LONGHAUL_NOTES_FILE; mkfifo $LONGHAUL_NOTES_FILE").await.notes, "");
     assert_eq!(session("ln -sf /etc/passwd $LONGHAUL_NOTES_FILE").await.notes, "");
+    assert_eq!(session("truncate -s 1T $LONGHAUL_NOTES_FILE").await.notes.len(), 64 * 1024);
+    assert_eq!(session("rm -r .longhaul; ln -s / .longhaul").await.notes, "");
     assert_eq!(session("rm -r $(dirname $LONGHAUL_NOTES_FILE)/notes.md").await.notes, "");
 }
 
@@ -91,6 +100,20 @@ async fn a_silent_agent_has_failed() {
 }
 
 #[tokio::test]
+async fn an_agent_that_works_without_a_word_is_alive() {
+    for work in ["echo $n >code.txt; sleep 0.3", "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"] {
+        let world = World::with_git().await;
+        let script =
+            format!("#!/bin/sh\nuntil=$(($(date +%s) + 4))\nwhile [ $(date +%s) -lt $until ]; do {work}; done\n");
+        world.script("root/agent.sh", &script);
+        let mut input = input(&world);
+        input.agent.silence_timeout.0 = 1;
+        let report = perform(&world, input).await.unwrap();
+        assert_eq!(report.ending, SessionEnding::ClaimsDone, "{work}");
+    }
+}
+
+#[tokio::test]
 async fn the_users_progress_file_is_brought_along_unless_the_branch_has_its_own() {
     let world = World::with_git().await;
     world.write("root/claude-progress.txt", "from the user");
@@ -111,34 +134,34 @@ async fn the_users_progress_file_is_brought_along_unless_the_branch_has_its_own(
 async fn a_report_is_given_again_and_the_agent_is_not() {
     let world = World::with_git().await;
     let input = input(&world);
-    world.script("root/agent.sh", "#!/bin/sh\necho x >>../../../../count\nexit 1\n");
+    world.script("root/agent.sh", "#!/bin/sh\necho x >>../../../../out/count\nexit 1\n");
     let report = perform(&world, input.clone()).await.unwrap();
     assert_eq!(handler(&world).probe(input.clone(), &attempt("shop/login", 3)).await, Probe::Landed(report.clone()));
     assert_eq!(perform(&world, input.clone()).await.unwrap(), report);
-    assert_eq!(world.read("count"), "x\n");
+    assert_eq!(world.read("out/count"), "x\n");
 
     let other_call = handler(&world).probe(input.clone(), &attempt("shop/login", 4)).await;
     assert_eq!(other_call, Probe::NotLanded);
     let other_input = SessionInput { feedback: Feedback::default(), ..input };
     perform(&world, other_input).await.unwrap();
-    assert_eq!(world.read("count"), "x\nx\n");
+    assert_eq!(world.read("out/count"), "x\nx\n");
 }
 
 #[tokio::test]
 async fn a_session_that_was_cut_runs_again_and_its_uncommitted_work_is_kept() {
     let world = World::with_git().await;
     let input = input(&world);
-    let agent = "#!/bin/sh\nls\n[ -e \"$PWD/../../../../second\" ] && exit 0\n\
-                 echo early >$LONGHAUL_NOTES_FILE\necho half >half.txt\necho $$ >>../../../../pids\nsleep 600\n";
+    let agent = "#!/bin/sh\nls\n[ -e \"$PWD/../../../../out/second\" ] && exit 0\n\
+                 echo early >$LONGHAUL_NOTES_FILE\necho half >half.txt\necho $$ >>../../../../out/pids\nsleep 600\n";
     world.script("root/agent.sh", agent);
-    let lost = tokio::select! {
+    tokio::select! {
         _ = perform(&world, input.clone()) => panic!("the agent sleeps"),
-        pids = wait_for("the agent", || world.pids(1)) => pids,
+        _ = wait_for("the agent", || world.pids_in("out/pids", 1)) => {}
     };
     assert_eq!(handler(&world).probe(input.clone(), &attempt("shop/login", 3)).await, Probe::NotLanded);
-    wait_until_gone(&lost).await;
+    assert_eq!(owned(&world.path("data")), []);
 
-    world.write("second", "");
+    world.write("out/second", "");
     let report = perform(&world, input).await.unwrap();
     assert_eq!((report.ending, report.notes.as_str()), (SessionEnding::ClaimsDone, ""));
     assert_eq!(report.output_tail, "code.txt\nlonghaul.toml\n", "the work tree is as it was committed");

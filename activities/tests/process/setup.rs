@@ -16,6 +16,7 @@ async fn perform(world: &World, script: &str) -> Result<Option<Evidence>, Failur
         script: script.into(),
         timeout_seconds: 60,
         pass_env: Vec::new(),
+        confinement: longhaul_workflows::settings::Confinement::default(),
     };
     let handler = ChecksHandler::new(world.path("data"), supervisor(), world.handlers());
     Ok(Handler::<RunSetup>::perform(&handler, input, &attempt("shop/login", 1)).await?.evidence)

@@ -26,7 +26,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let git = GitHandlers::new(folder.path().join("data"));
         let world = Self { folder, git, work: "work" };
-        for folder in ["data", "root", "work"] {
+        for folder in ["data", "root", "work", "out"] {
             std::fs::create_dir_all(world.path(folder)).unwrap();
         }
         world
@@ -109,6 +109,7 @@ impl World {
             folder: self.path("work"),
             env: Environment::chosen(&[]),
             input: None,
+            sandbox: None,
             limits: Limits::default(),
             remedy: "Install it.",
         }
@@ -120,7 +121,11 @@ impl World {
 
     /// The process numbers that a script wrote into a file, one a line, once there are `count`.
     pub(crate) fn pids(&self, count: usize) -> Option<Vec<i32>> {
-        let text = self.read("work/pids") + &self.read("pids");
+        self.pids_in("work/pids", count)
+    }
+
+    pub(crate) fn pids_in(&self, file: &str, count: usize) -> Option<Vec<i32>> {
+        let text = self.read(file);
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let pids: Vec<_> = whole.lines().filter_map(|line| line.trim().parse().ok()).collect();
         (pids.len() >= count).then_some(pids)

@@ -59,7 +59,7 @@ fn feature(arguments: &FeatureAdd) -> Result<Feature> {
     let checks = arguments.check.iter().enumerate().map(|(index, run)| Check {
         name: if index == 0 { "check".into() } else { format!("check {}", index + 1) },
         run: run.clone(),
-        timeout_seconds: None,
+        ..Check::default()
     });
     Ok(Feature {
         description: arguments.description.clone(),

@@ -1,5 +1,6 @@
 //! `longhaul init`: the files to start from.
 
+mod known;
 mod words;
 
 use std::fs;
@@ -36,6 +37,9 @@ pub(super) struct InitDocument {
 pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     let dir = &arguments.dir;
     let agent = arguments.agent.as_deref().map(words::of).transpose().map_err(usage)?;
+    let known = agent.as_deref().and_then(known::of);
+    let pass_env = known.as_ref().map_or(&[][..], |known| known.pass_env);
+    let agent = known.as_ref().map(|known| known.command.clone()).or(agent);
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let dir = dir.canonicalize().with_context(|| format!("cannot use {}", dir.display()))?;
     let made_repository = git::make_repository(&dir).await.map_err(usage)?;
@@ -45,7 +49,7 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let list = serde_json::to_string_pretty(&serde_json::json!({ "project_name": name, "features": [] }))?;
     let files = [
-        ("longhaul.toml", settings(agent.as_deref())?, false),
+        ("longhaul.toml", settings(agent.as_deref(), pass_env)?, false),
         ("feature_list.json", list + "\n", false),
         ("init.sh", SETUP.to_owned(), true),
     ];
@@ -85,10 +89,15 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
 }
 
 /// The settings, with the agent in them if it was named.
-fn settings(agent: Option<&[String]>) -> Result<String> {
+fn settings(agent: Option<&[String]>, pass_env: &[&str]) -> Result<String> {
     let Some(agent) = agent else { return Ok(SETTINGS.to_owned()) };
     let command = serde_json::to_string(agent)?;
-    Ok(SETTINGS.replace("command = []", &format!("command = {command}")))
+    let settings = SETTINGS.replace("command = []", &format!("command = {command}"));
+    if pass_env.is_empty() {
+        return Ok(settings);
+    }
+    let names = serde_json::to_string(pass_env)?;
+    Ok(settings.replace("# pass_env = [\"ANTHROPIC_API_KEY\"]", &format!("pass_env = {names}")))
 }
 
 /// Writes a file that is not there yet.

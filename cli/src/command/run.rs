@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{Output, Run};
 use crate::document::{self, Titled};
-use crate::exit::{Complaint, Exit, failed, usage};
+use crate::exit::{Complaint, Exit, failed, operational, usage};
 use crate::owner::{self, Access, Desk, Limits, Server, Standing};
 use crate::place::Project;
 use crate::settled;
@@ -97,6 +97,7 @@ pub(super) async fn checked(dir: &Path) -> Result<Project> {
     let project = Project::at(dir).await?;
     let loaded = longhaul_activities::project::load(&project.root).await.map_err(failed)?;
     let settings = project.root.join("longhaul.toml");
+    longhaul_activities::confine::in_force(loaded.settings.agent.sandbox).map_err(operational)?;
     match loaded.settings.agent.command.first().filter(|program| !program.is_empty()) {
         None => return Err(usage(format!("{}: no agent; set `command` under [agent]", settings.display()))),
         Some(program) => {

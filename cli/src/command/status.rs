@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use longhaul_activities::confine;
 
 use super::page::{self, Page};
 use crate::arguments::{Output, Show};
@@ -16,7 +17,8 @@ use crate::term;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     let project = Project::at(&arguments.dir).await?;
-    let document = document(data_dir, &project).await?;
+    let mut document = document(data_dir, &project).await?;
+    document.sandbox = sandbox(&project);
     match arguments.output {
         Output::Json => document::print(&document)?,
         Output::Table => {
@@ -25,6 +27,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// The sandbox of the project's programs on this machine; `None` where its settings cannot be read.
+fn sandbox(project: &Project) -> Option<String> {
+    let settings = longhaul_activities::project::settings(&project.root).ok()?;
+    Some(confine::in_force(settings.agent.sandbox).unwrap_or_else(|failure| failure.message))
 }
 
 /// Where a project stands: by the log, or, if no log knows it, by its files.
@@ -91,6 +99,12 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     }
     if let Some(paused) = &document.sessions_paused {
         text += &format!("\n{}", sessions_paused(paused));
+    }
+    if let Some(sandbox) = &document.sandbox {
+        text += &format!("\nsandbox: {sandbox}");
+    }
+    for refused in &document.refused {
+        text += &format!("\nrefused: {refused}");
     }
     for stuck in &document.stuck {
         text += &format!("\nrun {} cannot go on: {}", stuck.run, stuck.reason);

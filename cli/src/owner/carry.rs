@@ -38,6 +38,21 @@ pub(crate) enum Errand {
     Pages { sweep: bool },
 }
 
+impl Errand {
+    /// The verb, if it changes the log or writes a file.
+    pub(super) fn changes(&self) -> Option<&'static str> {
+        match self {
+            Self::Export { backup: true, .. } => Some("backup"),
+            Self::Export { .. } => Some("export"),
+            Self::Import { .. } => Some("import"),
+            Self::Check { repair: true } => Some("check --repair"),
+            Self::Prune { .. } => Some("prune"),
+            Self::Pages { sweep: true } => Some("doctor --fix"),
+            Self::Check { repair: false } | Self::Unfinished | Self::Pages { sweep: false } => None,
+        }
+    }
+}
+
 /// What an errand came to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "done", rename_all = "snake_case")]

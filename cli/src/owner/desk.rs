@@ -29,6 +29,7 @@ use super::batches::{BatchStanding, OpenBatches, Terms};
 use super::carry::{self, Carried, Errand};
 use super::engaged::{self, Engaged};
 use super::order::Order;
+use super::refused::{Refused, refusal};
 use super::select::{Filter, Selected};
 
 /// Something asked of a log.
@@ -65,6 +66,27 @@ impl Ask {
     /// Whether it may be asked twice: nothing changes by it.
     pub(super) fn only_looks(&self) -> bool {
         matches!(self, Self::Status { .. } | Self::Select { .. } | Self::Batch { .. } | Self::Look { .. } | Self::Stuck)
+    }
+}
+
+impl Ask {
+    /// The verb, if it changes something, or has the process that runs the log write a file: nothing for an agent.
+    pub(super) fn steers(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Status { .. }
+            | Self::Select { .. }
+            | Self::Batch { .. }
+            | Self::Look { .. }
+            | Self::Stuck
+            | Self::Steer { dry_run: true, .. } => return None,
+            Self::Carry { what } => return what.changes(),
+            Self::Steer { order, .. } => order.verb(),
+            Self::Begin { .. } => "run",
+            Self::Submit { .. } => "batch",
+            Self::Signal { .. } => "signal",
+            Self::Again { .. } => "fork",
+            Self::Reconcile { .. } => "reconcile",
+        })
     }
 }
 
@@ -149,6 +171,8 @@ pub(crate) struct Desk {
     pub(super) git: GitHandlers,
     /// Held while a feature is taken back and its new run is not in the log yet.
     pub(super) taking_back: tokio::sync::Mutex<()>,
+    /// What sessions asked for and were refused.
+    pub(super) refused: Refused,
     /// Held by everybody who is being answered.
     answering: RwLock<()>,
     /// Whether nothing more is taken up. To be looked at with `answering` held.
@@ -170,7 +194,9 @@ impl Desk {
         let (engaged, batches) = (Mutex::default(), OpenBatches::default());
         let (taking_back, answering) = (tokio::sync::Mutex::default(), RwLock::default());
         let is_closed = AtomicBool::new(false);
-        Arc::new(Self { store: log.clone(), log, engine, git, engaged, batches, taking_back, answering, is_closed })
+        let refused = Refused::default();
+        let store = log.clone();
+        Arc::new(Self { store, log, engine, engaged, batches, git, taking_back, refused, answering, is_closed })
     }
 
     /// The ids of the projects that this process runs.
@@ -217,8 +243,12 @@ impl Desk {
         }
     }
 
-    /// Answers for a command that has opened the log itself.
-    pub(super) async fn answer_at_rest(self: &Arc<Self>, ask: Ask) -> Answer {
+    /// Answers the command that opened the log, unless a session runs it.
+    pub(super) async fn answer_here(self: &Arc<Self>, ask: Ask) -> Answer {
+        let own = std::process::id().cast_signed();
+        if let Some(refusal) = refusal(&ask, Some(own), self.log.directory(), None) {
+            return refusal;
+        }
         let answer = self.answer(ask).await;
         if self.engine.is_none() {
             self.come_to_rest().await;
@@ -257,6 +287,7 @@ impl Desk {
         if for_people {
             status::name_who_ended(&*self.store, &mut status).await;
         }
+        status.refused = self.refused.below(project);
         Ok(Answer::Status { status: Box::new(status) })
     }
 

@@ -9,6 +9,7 @@ mod engaged;
 mod held;
 mod order;
 mod owning;
+mod refused;
 mod select;
 mod serve;
 mod socket;
@@ -113,7 +114,7 @@ impl Access {
     /// Asks something of the log.
     pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer> {
         match self {
-            Self::Local(desk) => Ok(desk.answer_at_rest(ask).await),
+            Self::Local(desk) => Ok(desk.answer_here(ask).await),
             Self::Remote(remote) => match remote.ask(&ask).await {
                 Err(gone) if remote.or_next && gone.allows(&ask) => Self::ask_next(&remote.data_dir, &ask).await,
                 answer => Ok(answer?),
@@ -129,7 +130,7 @@ impl Access {
                 anyhow::bail!("the log in {} is not there any more", data_dir.display());
             };
             match access {
-                Self::Local(desk) => return Ok(desk.answer_at_rest(ask.clone()).await),
+                Self::Local(desk) => return Ok(desk.answer_here(ask.clone()).await),
                 Self::Remote(owner) => match owner.ask(ask).await {
                     Err(gone) if gone.allows(ask) => {}
                     answer => return Ok(answer?),
@@ -157,6 +158,9 @@ pub(crate) struct Limits {
 
 /// Opens the log as its owner, ends what a dead owner left running, and starts an engine.
 pub(crate) async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Desk>> {
+    if let Some(call) = process::call_of(std::process::id().cast_signed(), data_dir) {
+        return Err(usage(format!("the session {call} cannot run the log that runs it: name another with --data-dir")));
+    }
     git::check_git().await.map_err(|failure| anyhow::anyhow!("{failure}"))?;
     let store = Arc::new(SledStore::open(data_dir)?);
     // The lock is ours now: whatever still carries our mark belongs to an owner that is dead.

@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use super::desk::{Answer, Ask, Desk};
+use super::refused::refusal;
 use super::socket::{self, Address};
 
 /// The longest question, in bytes.
@@ -64,6 +65,7 @@ impl Drop for Server {
 }
 
 async fn converse(desk: Arc<Desk>, mut stream: UnixStream) {
+    let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
     let (reader, writer) = stream.split();
     let mut line = String::new();
     if BufReader::new(reader.take(QUESTION_MAX)).read_line(&mut line).await.is_err() || line.is_empty() {
@@ -72,6 +74,9 @@ async fn converse(desk: Arc<Desk>, mut stream: UnixStream) {
     let writer = Mutex::new(writer);
     let attending = async {
         match serde_json::from_str::<Ask>(&line) {
+            Ok(ask) if let Some(answer) = refusal(&ask, peer, desk.log.directory(), Some(&desk.refused)) => {
+                write(&writer, &answer).await;
+            }
             Ok(ask) => desk.attend(ask, async |answer| write(&writer, &answer).await).await,
             Err(error) => {
                 let reason = format!("the running Longhaul does not understand this: {error}");

@@ -161,7 +161,7 @@ async fn gates_that_are_added_while_a_feature_lands_run_before_it_passes() {
     world.hold("land ");
     let engine = world.begin().await;
     world.until_begun("land ", 1).await;
-    world.state().gates = vec![Check { name: "lint".into(), run: "has tidy".into(), timeout_seconds: None }];
+    world.state().gates = vec![Check { name: "lint".into(), run: "has tidy".into(), ..Check::default() }];
     world.tell(&engine, signal::RELOAD, Payload::of(&"edit")).await;
     until("its run was told", async || !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()).await;
     world.let_go("land ");

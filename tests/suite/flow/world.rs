@@ -124,6 +124,7 @@ impl Handler<RunSession> for Sessions {
         let commit = state.commit(words);
         state.branches.insert(feature, commit);
         Ok(SessionReport {
+            sandbox: String::new(),
             ending: SessionEnding::ClaimsDone,
             notes: String::new(),
             duration_ms: 1,
@@ -362,6 +363,7 @@ fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksRe
     for check in &input.checks {
         let passed = passes(check);
         report.evidence.push(Evidence {
+            held_out: None,
             name: check.name.clone(),
             command: check.run.clone(),
             commit: input.commit.clone(),
@@ -392,7 +394,7 @@ fn land(state: &mut State, input: &LandInput, run: &RunId) -> Result<Landed, Fai
 
 /// A feature with one check.
 pub(super) fn feature(id: &str, check: &str) -> Feature {
-    let check = Check { name: "accepts".into(), run: check.into(), timeout_seconds: None };
+    let check = Check { name: "accepts".into(), run: check.into(), ..Check::default() };
     Feature { checks: vec![check], ..Feature::new(FeatureId::new(id).unwrap(), format!("The {id}")) }
 }
 

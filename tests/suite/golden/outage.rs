@@ -93,7 +93,10 @@ impl Shop {
     }
 
     async fn is_waiting(&self) -> bool {
-        matches!(self.memory.summary(&id(PROJECT)).await.unwrap().unwrap().status, Status::Waiting { until: Some(_), .. })
+        matches!(
+            self.memory.summary(&id(PROJECT)).await.unwrap().unwrap().status,
+            Status::Waiting { until: Some(_), .. }
+        )
     }
 
     async fn histories(&self, run: &str) -> Vec<EventKind> {

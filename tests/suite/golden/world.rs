@@ -9,9 +9,9 @@ use longhaul_tests::clock::HeldClock;
 use longhaul_workflows::backlog::{Check, Feature, FeatureId};
 use longhaul_workflows::contracts::{
     CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed, LoadBacklog,
-    LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput,
-    RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput,
-    SessionReport, SetupInput, SetupReport, Tampering, TipInput, TipTree, Worktree,
+    LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RefreshConflict,
+    RefreshInput, RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding,
+    SessionInput, SessionReport, SetupInput, SetupReport, Tampering, TipInput, TipTree, Worktree,
 };
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::{AgentSettings, Limits, Settings};
@@ -116,6 +116,7 @@ impl Handler<RunSession> for World {
 
 fn report(input: &SessionInput, ending: SessionEnding, notes: &str) -> SessionReport {
     SessionReport {
+        sandbox: String::new(),
         ending,
         notes: notes.into(),
         duration_ms: 600_000,
@@ -317,12 +318,13 @@ fn sealed_by(feature: &FeatureId, session: u32) -> String {
 }
 
 fn check(name: &str, run: &str) -> Check {
-    Check { name: name.into(), run: run.into(), timeout_seconds: None }
+    Check { name: name.into(), run: run.into(), ..Check::default() }
 }
 
 fn evidence(check: &Check, commit: &str, failure: Option<&str>) -> Evidence {
     let output = failure.unwrap_or("ok\n");
     Evidence {
+        held_out: None,
         name: check.name.clone(),
         command: check.run.clone(),
         commit: commit.into(),

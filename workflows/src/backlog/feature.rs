@@ -122,7 +122,7 @@ impl fmt::Display for FeatureStatus {
 }
 
 /// An acceptance check: a command that must exit with 0.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Check {
     /// What evidence is filed under; unique within its feature.
     pub name: String,
@@ -131,6 +131,20 @@ pub struct Check {
     /// How long it may take, in seconds; the project's default when none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
+    /// Whether it is held out: an agent learns only whether it passes, and the message.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+    /// What an agent is told when it fails and is held out: one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl Check {
+    /// As an agent may see it.
+    #[must_use]
+    pub fn for_agents(self) -> Self {
+        if self.hidden { Self { run: String::new(), ..self } } else { self }
+    }
 }
 
 /// One entry of the backlog.

@@ -73,6 +73,9 @@ pub struct SessionInput {
     pub feedback: Feedback,
     /// The program, and its limits.
     pub agent: AgentSettings,
+    /// The directory of held-out checks, which it does not see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<String>,
 }
 
 /// How a session ended.
@@ -110,6 +113,9 @@ pub struct SessionReport {
     pub output_tail: String,
     /// The file that holds the whole output.
     pub log: String,
+    /// The sandbox that it ran in: `bubblewrap`, `landlock` or `none`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sandbox: String,
 }
 
 impl Activity for RunSession {

@@ -6,6 +6,7 @@ use longhaul_engine::{Activity, Delays, Policy};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId};
+use crate::settings::Confinement;
 
 use super::ProjectRef;
 
@@ -32,6 +33,9 @@ pub struct SetupInput {
     pub timeout_seconds: u64,
     /// Names of variables that it is given besides the usual ones.
     pub pass_env: Vec<String>,
+    /// What it may reach.
+    #[serde(default, skip_serializing_if = "Confinement::is_default")]
+    pub confinement: Confinement,
 }
 
 /// Output of [`RunSetup`].
@@ -80,6 +84,9 @@ pub struct ChecksInput {
     pub protected: Vec<String>,
     /// Names of variables that they are given besides the usual ones.
     pub pass_env: Vec<String>,
+    /// What they may reach.
+    #[serde(default, skip_serializing_if = "Confinement::is_default")]
+    pub confinement: Confinement,
 }
 
 /// Output of [`RunChecks`].
@@ -110,6 +117,18 @@ pub struct Evidence {
     pub output_tail: String,
     /// The file that holds the whole output.
     pub log: String,
+    /// Of a held-out check, what was held out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<HeldOut>,
+}
+
+/// What was held out from agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldOut {
+    /// blake3 of the paths and contents of its files, in hex.
+    pub digest: String,
+    /// What an agent is told when the check fails.
+    pub message: Option<String>,
 }
 
 impl Evidence {

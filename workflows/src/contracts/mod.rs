@@ -12,7 +12,7 @@ mod project;
 
 pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
 pub use back::{RollBack, RollBackInput, WentBack};
-pub use checks::{ChecksInput, ChecksReport, Evidence, RunChecks, RunSetup, SetupInput, SetupReport};
+pub use checks::{ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks, RunSetup, SetupInput, SetupReport};
 pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use feedback::{Behind, Feedback, Problem};
 pub use git::{

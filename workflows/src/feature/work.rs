@@ -87,6 +87,7 @@ impl Work {
             checks,
             protected: self.brief.settings.protected(),
             pass_env: self.brief.settings.project.pass_env.clone(),
+            confinement: self.brief.settings.gate_confinement(),
         }
     }
 
@@ -109,6 +110,7 @@ impl Work {
             script: settings.setup.clone(),
             timeout_seconds: settings.setup_timeout.0,
             pass_env: settings.pass_env.clone(),
+            confinement: self.brief.settings.gate_confinement(),
         }
     }
 
@@ -136,16 +138,19 @@ impl Work {
     }
 
     pub(super) fn session(&self) -> SessionInput {
+        let mut feature = self.brief.feature.clone();
+        feature.checks = feature.checks.into_iter().map(Check::for_agents).collect();
         SessionInput {
             project: self.project(),
             target: self.target(),
-            feature: self.brief.feature.clone(),
+            feature,
             worktree: self.worktree.clone(),
             number: self.progress.sessions,
             reason: self.reason,
-            gates: self.own_checks(),
+            gates: self.own_checks().into_iter().map(Check::for_agents).collect(),
             feedback: self.feedback.clone(),
             agent: self.brief.settings.agent.clone(),
+            held_out: self.brief.settings.project.hidden_checks.clone(),
         }
     }
 
@@ -348,6 +353,11 @@ impl Work {
         let (first, plain) = (self.exhausted_in(Wording::First), self.exhausted_in(Wording::Plain));
         // A run comes to what it came to, in the words of then.
         if first == plain || context.version(PLAIN_REASONS, 1).await? == 0 { Ok(first) } else { Ok(plain) }
+    }
+
+    /// Whether the sessions so far changed no file.
+    pub(super) fn has_changed_nothing(&self) -> bool {
+        self.files.is_empty()
     }
 
     pub(super) fn has_used_its_sessions(&self) -> bool {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use longhaul_activities::files::placed::{self, LONGEST_SETTINGS, Links};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::{Entry, Overrides, Plan};
 use longhaul_workflows::settings::Settings;
@@ -52,7 +53,8 @@ struct Row {
 /// Reads the file and looks at each of its projects; all that is wrong is said at once.
 pub(super) async fn read(path: &Path) -> Result<Asked> {
     let wrong = |error: String| usage(format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let text = placed::read_text(path, Links::Followed, LONGEST_SETTINGS).map_err(usage)?;
+    let text = text.ok_or_else(|| wrong("there is no such file".into()))?;
     let is_json = path.extension().is_some_and(|ending| ending == "json") || text.trim_start().starts_with('{');
     let file: File = if is_json {
         serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?

@@ -30,7 +30,7 @@ pub(in crate::command) struct DoctorDocument {
 }
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
-    let mut findings = vec![machine::git().await, machine::disk(data_dir)];
+    let mut findings = vec![machine::git().await, machine::disk(data_dir), machine::sandbox()];
     findings.extend(data::directory(data_dir, arguments.fix));
     findings.extend(data::owner(data_dir, arguments.fix).await);
     findings.extend(trees::look(data_dir, arguments.fix).await);

@@ -76,4 +76,10 @@ struct Check {
     /// After how many seconds it is given up; else as the settings say.
     #[schemars(default, skip_serializing_if = "Option::is_none")]
     timeout_seconds: Option<u64>,
+    /// Whether it is held out: an agent learns only whether it passes, and the message.
+    #[schemars(default, skip_serializing_if = "std::ops::Not::not")]
+    hidden: bool,
+    /// What an agent is told when it fails and is held out.
+    #[schemars(default, skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
 }

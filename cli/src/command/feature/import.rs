@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::Result;
+use longhaul_activities::files::placed::{self, LONGEST, Links};
 use longhaul_activities::project;
 use longhaul_workflows::backlog::import::{self, ImportError, Imported, Merged, Options};
 
@@ -47,13 +48,18 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
 }
 
 fn bytes(file: &Path, name: &str) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = if file == Path::new("-") {
-        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        std::fs::read(file)
-    };
-    read.map_err(|error| usage(format!("cannot read {name}: {error}")))
+    if file == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .lock()
+            .take(LONGEST + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| usage(format!("cannot read {name}: {error}")))?;
+        let is_short = bytes.len() as u64 <= LONGEST;
+        return if is_short { Ok(bytes) } else { Err(usage(format!("{name} is longer than {LONGEST} bytes"))) };
+    }
+    let content = placed::read(file, Links::Followed, LONGEST);
+    content.map_err(usage)?.ok_or_else(|| usage(format!("cannot read {name}: there is no such file")))
 }
 
 /// What has no check waits for a person as soon as it is its turn: better to be told now.

@@ -1,11 +1,11 @@
 //! The file with a project's feature list, to be changed by a command.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use longhaul_activities::files::placed::{self, LONGEST, Links};
 use longhaul_activities::files::{ListTurn, list_turn};
 use longhaul_activities::project::{self, OTHER_LIST_FILE, TASKS_FILE};
 use longhaul_workflows::backlog::FeatureList;
@@ -35,23 +35,18 @@ impl ListFile {
         let path = root.join(project::settings(root).map_err(usage)?.project.list);
         let other = root.join(OTHER_LIST_FILE);
         let path = if !path.exists() && other.exists() { other } else { path };
-        match fs::read_to_string(&path) {
-            Ok(text) => {
-                let list = FeatureList::parse(&text).map_err(|error| usage(format!("{}: {error}", path.display())))?;
-                Ok(Self { path, list, is_written: true, turn })
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let tasks = root.join(TASKS_FILE);
-                if tasks.exists() && !from.is_some_and(|from| is_same(from, &tasks)) {
-                    let tasks = tasks.display();
-                    let advice = format!("make a list of them first: `longhaul feature import {tasks}`");
-                    return Err(usage(format!("the features of this project are in {tasks}: {advice}")));
-                }
-                let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                Ok(Self { path, list: FeatureList::create(&name, &[])?, is_written: false, turn })
-            }
-            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        if let Some(text) = placed::read_text(&path, Links::Within(root), LONGEST).map_err(usage)? {
+            let list = FeatureList::parse(&text).map_err(|error| usage(format!("{}: {error}", path.display())))?;
+            return Ok(Self { path, list, is_written: true, turn });
         }
+        let tasks = root.join(TASKS_FILE);
+        if tasks.exists() && !from.is_some_and(|from| is_same(from, &tasks)) {
+            let tasks = tasks.display();
+            let advice = format!("make a list of them first: `longhaul feature import {tasks}`");
+            return Err(usage(format!("the features of this project are in {tasks}: {advice}")));
+        }
+        let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(Self { path, list: FeatureList::create(&name, &[])?, is_written: false, turn })
     }
 
     /// Writes the list, if it is to be written, and lets others change it.

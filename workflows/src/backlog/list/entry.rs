@@ -151,7 +151,7 @@ pub(in crate::backlog) fn name_of_description(description: &str) -> String {
 
 /// A check, with the name that it gives itself.
 fn check_of(value: &Value) -> Option<(Option<String>, Check)> {
-    let check = |run: &str, timeout_seconds| Check { name: String::new(), run: run.to_owned(), timeout_seconds };
+    let check = |run: &str, timeout_seconds| Check { run: run.to_owned(), timeout_seconds, ..Check::default() };
     if let Value::String(run) = value {
         return (!run.trim().is_empty()).then(|| (None, check(run, None)));
     }
@@ -165,8 +165,16 @@ fn check_of(value: &Value) -> Option<(Option<String>, Check)> {
         None | Some(Value::Null) => None,
         Some(seconds) => Some(seconds.as_u64().filter(|seconds| *seconds > 0)?),
     };
+    let hidden = match fields.get("hidden") {
+        None | Some(Value::Null) => false,
+        Some(hidden) => hidden.as_bool()?,
+    };
+    let message = match fields.get("message") {
+        None | Some(Value::Null) => None,
+        Some(message) => Some(message.as_str()?.lines().next().unwrap_or_default().to_owned()),
+    };
     let named = name.as_ref().is_none_or(|name| !name.trim().is_empty());
-    (named && !run.trim().is_empty()).then(|| (name, check(run, timeout)))
+    (named && !run.trim().is_empty()).then(|| (name, Check { hidden, message, ..check(run, timeout) }))
 }
 
 /// Whether a text begins like `2026-01-18`; the rest of it, a zone or none, is nobody's business here.

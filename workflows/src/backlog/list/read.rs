@@ -89,7 +89,7 @@ pub(in crate::backlog) fn no_object(place: String, entry: &Value) -> Problem {
 /// A command that the list gives for all entries is the check of those that have none of their own.
 pub(in crate::backlog) fn share_check(command: &str, features: &mut [Feature], report: &mut Report) {
     for feature in features.iter_mut().filter(|feature| feature.checks.is_empty()) {
-        feature.checks.push(Check { name: "verify".to_owned(), run: command.to_owned(), timeout_seconds: None });
+        feature.checks.push(Check { name: "verify".to_owned(), run: command.to_owned(), ..Check::default() });
         report.guess("no check: the `verify` command of the list is taken", format!("`{}`", feature.id));
     }
 }

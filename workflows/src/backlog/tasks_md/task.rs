@@ -111,7 +111,7 @@ impl Task {
         let check = |(index, run): (usize, &String)| Check {
             name: if alone { "check".to_owned() } else { format!("check-{}", index + 1) },
             run: run.clone(),
-            timeout_seconds: None,
+            ..Check::default()
         };
         let feature = Feature {
             description: self.description.join("\n"),

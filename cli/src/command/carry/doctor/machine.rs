@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use longhaul_activities::git;
+use longhaul_activities::process::{Level, available};
 use longhaul_storage::RESERVE;
 
 use super::Finding;
@@ -35,5 +36,16 @@ pub(super) fn disk(data_dir: &Path) -> Finding {
         Finding::warning("disk", what, "make room, or let go of old histories: longhaul prune --older-than 30d")
     } else {
         Finding::ok("disk", what)
+    }
+}
+
+/// The strictest sandbox that works here.
+pub(super) fn sandbox() -> Finding {
+    let available = available();
+    let advice = "install bubblewrap, and allow unprivileged user namespaces";
+    match available.best() {
+        Some(Level::Bubblewrap) => Finding::ok("sandbox", "bubblewrap"),
+        Some(level) => Finding::warning("sandbox", format!("{}: {}", level.name(), available.lacks()), advice),
+        None => Finding::warning("sandbox", format!("none: {}", available.lacks()), advice),
     }
 }

@@ -1,0 +1,60 @@
+//! The files of held-out checks: found outside of the repository, and hashed.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::Failure;
+
+use crate::files::placed::{self, LONGEST, Links};
+
+/// How many files there may be.
+const MOST: usize = 10_000;
+
+/// The directory that the settings name, without links. It must be there, and not in the repository.
+pub(super) fn folder(root: &Path, named: &str) -> Result<PathBuf, Failure> {
+    let advice = "correct `hidden_checks` under [project] in longhaul.toml";
+    let folder = root.join(named);
+    let wrong = |what: &str| Failure::terminal(format!("{} {what}: {advice}", folder.display()));
+    let real = folder.canonicalize().map_err(|error| wrong(&format!("cannot be used: {error}")))?;
+    let top = root.canonicalize().map_err(|error| wrong(&format!("cannot be used: {error}")))?;
+    if real.starts_with(top) {
+        return Err(wrong("is in the repository, where agents see it"));
+    }
+    if !real.is_dir() {
+        return Err(wrong("is no directory"));
+    }
+    Ok(real)
+}
+
+/// blake3 of the paths and contents of all files in a directory, in hex.
+pub(super) fn digest(folder: &Path) -> Result<String, Failure> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    let failed = |path: &Path, error: &dyn std::fmt::Display| {
+        Failure::retryable(format!("the held-out checks in {} cannot be read: {error}", path.display()))
+    };
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(&next).map_err(|error| failed(&next, &error))? {
+            let entry = entry.map_err(|error| failed(&next, &error))?;
+            let kind = entry.file_type().map_err(|error| failed(&next, &error))?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else {
+                files.push(entry.path());
+            }
+            if files.len() > MOST {
+                return Err(failed(folder, &format!("there are more than {MOST} files")));
+            }
+        }
+    }
+    files.sort();
+    let mut hasher = blake3::Hasher::new();
+    for file in files {
+        let content = placed::read(&file, Links::Within(folder), LONGEST).map_err(|error| failed(folder, &error))?;
+        let name = file.strip_prefix(folder).unwrap_or(&file).as_os_str().as_encoded_bytes();
+        for part in [name, &content.unwrap_or_default()] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}

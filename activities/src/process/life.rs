@@ -1,0 +1,63 @@
+//! Signs of life of a program that prints nothing: its processes compute, or files change where it works.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::tree;
+
+/// How many entries of a directory are looked at.
+const LOOKED_AT: usize = 200_000;
+/// What part of its time a program computes that does more than wait.
+const COMPUTES: u32 = 50;
+/// How many ticks of processor time a second has, on every system that Linux runs on.
+const TICKS: u64 = 100;
+
+/// What was seen when a program showed life last.
+#[derive(Debug)]
+pub(super) struct Life {
+    supervisor: i32,
+    folder: PathBuf,
+    cpu_time: u64,
+    at: SystemTime,
+}
+
+impl Life {
+    pub(super) fn new(supervisor: i32, folder: &Path) -> Self {
+        Self { supervisor, folder: folder.to_owned(), cpu_time: 0, at: SystemTime::now() }
+    }
+
+    /// Whether there was a sign of life since the last look, which was so long ago.
+    pub(super) async fn is_seen(&mut self, silence: Duration) -> bool {
+        let (supervisor, folder, since) = (self.supervisor, self.folder.clone(), self.at);
+        self.at = SystemTime::now();
+        let look = move || (tree::cpu_time(supervisor), has_changed(&folder, since));
+        let Ok((cpu_time, has_changed)) = tokio::task::spawn_blocking(look).await else { return false };
+        // Less than before: a process has ended, and took its time with it.
+        let used = cpu_time.saturating_sub(self.cpu_time);
+        self.cpu_time = cpu_time;
+        let needed = u64::try_from((silence / COMPUTES).as_millis()).unwrap_or(u64::MAX) * TICKS / 1000;
+        has_changed || used > needed.max(1)
+    }
+}
+
+/// Whether something in a directory was written since a time.
+fn has_changed(folder: &Path, since: SystemTime) -> bool {
+    let mut folders = vec![folder.to_owned()];
+    let mut looked_at = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            looked_at += 1;
+            if looked_at > LOOKED_AT {
+                return false;
+            }
+            let Ok(found) = entry.metadata() else { continue };
+            if found.modified().is_ok_and(|modified| modified >= since) {
+                return true;
+            }
+            if found.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,119 @@
+//! Rules of the kernel for this process and its children.
+//!
+//! Landlock only grants: what is granted of a directory is granted of all that is in it. Around a place that is stricter
+//! than what it lies in, every neighbour is granted by itself. What is made there later is not granted.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, Scope,
+};
+
+use super::{Access, Confined, Network};
+
+/// The newest version of the interface that is used.
+const NEWEST: ABI = ABI::V7;
+/// What programs write that is no file, and where they keep temporary files.
+const WRITTEN_BY_ALL: [&str; 11] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/shm",
+    "/tmp",
+    "/var/tmp",
+];
+
+/// The version of the interface that this kernel has; `None`: it has none.
+pub(super) fn version() -> Option<u32> {
+    let versions = [ABI::V1, ABI::V2, ABI::V3, ABI::V4, ABI::V5, ABI::V6, ABI::V7];
+    let newest = versions.into_iter().rev().find(|abi| has(*abi).is_ok())?;
+    Some(newest as u32)
+}
+
+fn has(abi: ABI) -> Result<(), RulesetError> {
+    let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    ruleset = ruleset.handle_access(<AccessFs as landlock::Access>::from_all(abi))?;
+    if abi >= ABI::V4 {
+        ruleset = ruleset.handle_access(<AccessNet as landlock::Access>::from_all(abi))?;
+    }
+    if abi >= ABI::V6 {
+        ruleset = ruleset.scope(<Scope as landlock::Access>::from_all(abi))?;
+    }
+    ruleset.create().map(drop)
+}
+
+/// Restricts this process and all that it starts from now on.
+pub(super) fn restrict(confined: &Confined) -> Result<(), String> {
+    enforce(confined).map_err(|error| error.to_string())
+}
+
+fn enforce(confined: &Confined) -> Result<(), RulesetError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(<AccessFs as landlock::Access>::from_all(NEWEST))?
+        .scope(<Scope as landlock::Access>::from_all(NEWEST))?;
+    if confined.sandbox.network == Network::Off {
+        ruleset = ruleset.handle_access(<AccessNet as landlock::Access>::from_all(NEWEST))?;
+    }
+    let mut created = ruleset.create()?;
+    for (path, access) in grants(confined) {
+        // One that is gone by now needs no rule.
+        let Ok(opened) = PathFd::new(&path) else { continue };
+        let access = if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };
+        if !access.is_empty() {
+            created = created.add_rule(PathBeneath::new(opened, access))?;
+        }
+    }
+    created.restrict_self().map(drop)
+}
+
+/// What is granted of which paths.
+fn grants(confined: &Confined) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
+    let mut places: Vec<(PathBuf, Access)> = vec![("/".into(), Access::Read)];
+    let by_all = WRITTEN_BY_ALL.iter().filter_map(|path| Path::new(path).canonicalize().ok());
+    places.extend(by_all.chain([confined.temporary.clone()]).map(|path| (path, Access::Write)));
+    places.extend(confined.places());
+    let mut grants = Vec::new();
+    grant(Path::new("/"), Access::Read, &places, &mut grants);
+    grants
+}
+
+/// Grants of a directory or file what holds there, and of what is in it what holds there otherwise.
+fn grant(
+    path: &Path,
+    inherited: Access,
+    places: &[(PathBuf, Access)],
+    grants: &mut Vec<(PathBuf, BitFlags<AccessFs>)>,
+) {
+    let own = places.iter().rfind(|(place, _)| place == path).map_or(inherited, |(_, access)| *access);
+    let within: Vec<_> = places.iter().filter(|(place, _)| place != path && place.starts_with(path)).collect();
+    if within.iter().all(|(_, access)| *access <= own) {
+        grants.push((path.to_owned(), rights(own)));
+        let looser = within.into_iter().filter(|(_, access)| *access < own);
+        grants.extend(looser.map(|(place, access)| (place.clone(), rights(*access))));
+        return;
+    }
+    if own != Access::Hidden {
+        grants.push((path.to_owned(), AccessFs::ReadDir.into()));
+    }
+    // A link grants nothing: what it leads to has a path of its own.
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+    for entry in entries {
+        grant(&entry.path(), own, places, grants);
+    }
+}
+
+fn rights(access: Access) -> BitFlags<AccessFs> {
+    match access {
+        Access::Write => <AccessFs as landlock::Access>::from_all(NEWEST),
+        Access::Read => AccessFs::from_read(NEWEST),
+        Access::Hidden => BitFlags::EMPTY,
+    }
+}

@@ -1,0 +1,186 @@
+//! The sandbox of a program: which places it sees, which it may write, and how that is enforced.
+//!
+//! | | bubblewrap | Landlock | none |
+//! |---|---|---|---|
+//! | write only what is granted | yes | yes | no |
+//! | hidden places | not there | there, cannot be opened | no |
+//! | temporary directory | private `/tmp` and `/var/tmp` | private `TMPDIR` | shared |
+//! | processes | own PID namespace: nothing outside is seen, nothing survives | as without | as without |
+//! | unix sockets in hidden places, `/run` and `/tmp` | out of reach | in reach | in reach |
+//! | `network = "off"` | no interface but an own loopback | no TCP; UDP stays (kernel 6.7 or later) | no |
+//! | `network = "loopback"` | an own loopback | not enforced | no |
+//!
+//! With bubblewrap, the first process of the PID namespace is this binary again ([`init`]): no program inside can kill it,
+//! it reports the exact ending, and with it goes everything else.
+
+mod bubblewrap;
+mod init;
+#[cfg(target_os = "linux")]
+mod landlock;
+mod probe;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+pub(super) use bubblewrap::command_of;
+#[cfg(target_os = "linux")]
+pub(super) use init::restricted_main;
+pub(super) use init::{INSIDE, RESTRICTED, Report, inside_main};
+#[cfg(target_os = "linux")]
+use landlock::restrict;
+pub use probe::{Available, available};
+
+/// How a sandbox is enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// The program `bwrap`: mount, PID and, if the network is restricted, network namespaces.
+    Bubblewrap,
+    /// Rules of the kernel for one process and its children.
+    Landlock,
+}
+
+impl Level {
+    /// Its name in reports and settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bubblewrap => "bubblewrap",
+            Self::Landlock => "landlock",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::Bubblewrap, Self::Landlock].into_iter().find(|level| level.name() == name)
+    }
+}
+
+/// What of the network a program reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Network {
+    /// All of it.
+    #[default]
+    On,
+    /// A loopback interface of its own.
+    Loopback,
+    /// Nothing.
+    Off,
+}
+
+impl Network {
+    const NAMES: [(&'static str, Self); 3] = [("on", Self::On), ("loopback", Self::Loopback), ("off", Self::Off)];
+
+    fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, network)| *network == self).map_or("on", |(name, _)| name)
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, network)| *network)
+    }
+}
+
+/// The sandbox of one program. All paths are absolute. Where paths lie within each other, the deepest decides; everything
+/// that is not named can be read and not written. A path that is not there is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// How it is enforced.
+    pub level: Level,
+    /// What may be written.
+    pub writable: Vec<PathBuf>,
+    /// What can be read and not written, within what is hidden or writable.
+    pub readable: Vec<PathBuf>,
+    /// What is not to be seen.
+    pub hidden: Vec<PathBuf>,
+    /// What of the network is reached.
+    pub network: Network,
+}
+
+impl Sandbox {
+    /// What of its network setting is not enforced here, for people.
+    pub fn not_enforced(&self) -> Option<&'static str> {
+        match (self.level, self.network) {
+            (Level::Bubblewrap, _) | (_, Network::On) => None,
+            (Level::Landlock, Network::Loopback) => Some("the network is not restricted: Landlock cannot do that"),
+            (Level::Landlock, Network::Off) => match available().landlock {
+                Ok(probe::LANDLOCK_WITH_NETWORK..) => Some("only TCP is off: Landlock does not restrict UDP"),
+                _ => Some("the network is not restricted: this kernel's Landlock cannot do that"),
+            },
+        }
+    }
+}
+
+/// What a program may do with a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Access {
+    /// Write and read.
+    Write,
+    Read,
+    Hidden,
+}
+
+/// A sandbox and the directory that its program has for temporary files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Confined {
+    pub(super) sandbox: Sandbox,
+    pub(super) temporary: PathBuf,
+    /// The program `bwrap`, where that is the level.
+    pub(super) bwrap: PathBuf,
+}
+
+impl Confined {
+    /// The value of `TMPDIR` inside.
+    pub(super) fn temporary_inside(&self) -> &Path {
+        match self.sandbox.level {
+            Level::Bubblewrap => Path::new("/tmp"),
+            Level::Landlock => &self.temporary,
+        }
+    }
+
+    /// As arguments of a supervisor.
+    pub(super) fn to_args(&self) -> Vec<OsString> {
+        let sandbox = &self.sandbox;
+        let mut args: Vec<OsString> = vec!["--sandbox".into(), sandbox.level.name().into()];
+        args.extend(["--network".into(), sandbox.network.name().into()]);
+        args.extend(["--temporary".into(), self.temporary.clone().into(), "--bwrap".into(), self.bwrap.clone().into()]);
+        let places = [("--write", &sandbox.writable), ("--read", &sandbox.readable), ("--hide", &sandbox.hidden)];
+        for (option, paths) in places {
+            args.extend(paths.iter().flat_map(|path| [option.into(), path.clone().into()]));
+        }
+        args
+    }
+
+    /// Takes one option of those that [`Confined::to_args`] writes; `None`: it is not one of them, or wrong.
+    pub(super) fn take(confined: &mut Option<Self>, option: &str, value: OsString) -> Option<()> {
+        if option == "--sandbox" {
+            let level = Level::from_name(value.to_str()?)?;
+            let (writable, readable, hidden) = Default::default();
+            let sandbox = Sandbox { level, writable, readable, hidden, network: Network::On };
+            *confined = Some(Self { sandbox, temporary: PathBuf::new(), bwrap: PathBuf::new() });
+            return Some(());
+        }
+        let Self { sandbox, temporary, bwrap } = confined.as_mut()?;
+        match option {
+            "--network" => sandbox.network = Network::from_name(value.to_str()?)?,
+            "--temporary" => *temporary = value.into(),
+            "--bwrap" => *bwrap = value.into(),
+            "--write" => sandbox.writable.push(value.into()),
+            "--read" => sandbox.readable.push(value.into()),
+            "--hide" => sandbox.hidden.push(value.into()),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Every place that is there, without links, the outer before the inner; at one path the strictest access is last.
+    fn places(&self) -> Vec<(PathBuf, Access)> {
+        let sandbox = &self.sandbox;
+        let of = |paths: &[PathBuf], access: Access| {
+            let real = paths.iter().filter_map(|path| path.canonicalize().ok());
+            real.map(move |path| (path, access)).collect::<Vec<_>>()
+        };
+        let mut places = of(&sandbox.writable, Access::Write);
+        places.extend(of(&sandbox.readable, Access::Read));
+        places.extend(of(&sandbox.hidden, Access::Hidden));
+        places.sort_by_key(|(path, access)| (path.components().count(), *access));
+        places.dedup();
+        places
+    }
+}

@@ -1,0 +1,123 @@
+//! Agents that reach for what is not theirs: kept out, refused, and told of.
+
+use std::time::{Duration, Instant};
+
+use longhaul_activities::process::available;
+use longhaul_tests::project::plain;
+use serde_json::Value;
+
+use crate::world::World;
+
+/// A project whose agent does its work, and this script before it; `$PLACE` is the folder of the test.
+fn with_agent(script: &str, settings: &str) -> World {
+    let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, "");
+    let settings = world.project.read("longhaul.toml").replace("[agent]\n", &format!("[agent]\n{settings}"));
+    world.project.write("longhaul.toml", &settings);
+    let agent = world.project.read("agent.sh");
+    let body = agent.strip_prefix("#!/bin/sh\n").unwrap();
+    let (place, program) = (world.project.place().display().to_string(), env!("CARGO_BIN_EXE_longhaul-under-test"));
+    let head = format!("#!/bin/sh\nPLACE='{place}'\nLONGHAUL='{program}'\n{script}\n");
+    world.project.write("agent.sh", &(head + body));
+    world.project.commit("An agent that does more than it should");
+    world
+}
+
+fn read(world: &World, file: &str) -> String {
+    std::fs::read_to_string(world.project.place().join(file)).unwrap_or_default()
+}
+
+#[test]
+fn an_agent_reaches_neither_the_checkout_nor_the_data_directory() {
+    if available().best().is_none() {
+        eprintln!("not tried: {}", available().lacks());
+        return;
+    }
+    let world = with_agent(
+        "echo cheat >>\"$PLACE/p/feature_list.json\"; echo cheat >\"$PLACE/p/new\"; rm -f \"$PLACE/p/README.md\"
+         ls \"$PLACE/home/lock\" && cat \"$PLACE/home/lock\" >\"$PLACE/journal/../stolen\"
+         echo cheat >\"$PLACE/home/new\"",
+        "",
+    );
+    world.run().exits(0);
+    assert!(!world.project.read("feature_list.json").contains("cheat"));
+    assert_eq!(world.project.read("new"), "");
+    assert_ne!(world.project.read("README.md"), "");
+    assert_eq!(read(&world, "stolen"), "");
+    assert!(!world.project.home().join("new").exists());
+    world.call("doctor .").says("sandbox");
+    let level = available().best().unwrap().name();
+    assert!(world.json("status .")["sandbox"].as_str().unwrap().starts_with(level));
+}
+
+#[test]
+fn a_required_sandbox_that_is_not_there_is_an_error_of_this_machine() {
+    let world = with_agent("", "sandbox = \"required\"\n");
+    if available().best().is_some() {
+        world.run().exits(0);
+    } else {
+        world.run().exits(4).says("this machine offers none");
+    }
+}
+
+#[test]
+fn a_session_cannot_steer() {
+    let script = "for verb in pause cancel terminate; do
+            env -i PATH=\"$PATH\" \"$LONGHAUL\" --data-dir \"$PLACE/home\" $verb \"$PLACE/p\" >>\"$PLACE/said\" 2>&1
+            echo \"$verb: $?\" >>\"$PLACE/codes\"
+         done
+         \"$LONGHAUL\" --data-dir \"$PLACE/home\" backup -O \"$PLACE/backup\" >>\"$PLACE/said\" 2>&1
+         \"$LONGHAUL\" --data-dir \"$PLACE/home\" status \"$PLACE/p\" >\"$PLACE/status\" 2>&1; echo \"status: $?\" >>\"$PLACE/codes\"";
+    let world = with_agent(script, "sandbox = \"off\"\n");
+    world.project.hold("parser");
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    let status: Value = world.json("status .");
+    let refused: Vec<&str> = status["refused"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    assert_eq!(refused.len(), 4, "{refused:?}");
+    assert!(refused[0].contains(" pause, asked for from within ") && refused[3].contains(" backup, "), "{refused:?}");
+    world.call("status .").says("refused: ");
+    world.project.let_go("parser");
+    run.exits(0);
+    assert_eq!(read(&world, "codes"), "pause: 2\ncancel: 2\nterminate: 2\nstatus: 0\n");
+    assert!(read(&world, "said").contains("agents and checks cannot steer runs"), "{}", read(&world, "said"));
+    assert!(!world.project.place().join("backup").exists());
+}
+
+#[test]
+fn a_pipe_in_the_place_of_the_list_is_an_error_at_once() {
+    let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, "");
+    let list = world.project.root().join("feature_list.json");
+    std::fs::remove_file(&list).unwrap();
+    nix::unistd::mkfifo(&list, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let begun = Instant::now();
+    for command in ["run", "status"] {
+        world.longhaul.call(&[command, &world.root]).exits(2).says("is a named pipe and not a file");
+    }
+    world.call("feature list").exits(2).says("is a named pipe and not a file");
+    assert!(begun.elapsed() < Duration::from_mins(2), "nothing waits for somebody to write into it");
+}
+
+#[test]
+fn an_owner_does_not_hang_on_a_pipe() {
+    let world = World::with_settings(&[plain("parser", &[], 2)], 0.0, "");
+    world.project.hold("parser");
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    for file in ["feature_list.json", "longhaul.toml", "claude-progress.txt"] {
+        let path = world.project.root().join(file);
+        let _ = std::fs::remove_file(&path);
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    world.longhaul.call(&["list"]).exits(0);
+    world.longhaul.call(&["pause", &world.root]).exits(0);
+    run.terminate();
+    run.exits(3);
+}
+
+#[test]
+fn an_agent_that_may_not_write_is_told_of() {
+    let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, "[limits]\nfailed_gates = 2\n");
+    world.project.write("agent.sh", "#!/bin/sh\nexit 0\n");
+    world.project.commit("An agent without leave");
+    world.run().says("no file changed so far: may the agent write?");
+}
