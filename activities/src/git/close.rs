@@ -4,7 +4,7 @@ use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::CloseInput;
 
-use super::names::{branch, feature_ref, fetched_ref, gates_tree, head_ref, rescue_ref};
+use super::names::{branch, feature_ref, fetched_refs, gates_tree, head_ref, rescue_ref};
 use super::open::Kept;
 use super::refs::Repository;
 
@@ -27,9 +27,10 @@ impl Repository {
         }
         tree.remove()?;
         self.tree(&gates_tree(feature.as_str())).remove()?;
-        let fetched = fetched_ref(&tree.name());
-        if let Some(commit) = self.commit_of(&fetched).await? {
-            self.delete_ref(&fetched, &commit).await?;
+        for fetched in fetched_refs(&tree.name()) {
+            if let Some(commit) = self.commit_of(&fetched).await? {
+                self.delete_ref(&fetched, &commit).await?;
+            }
         }
         match &tip {
             Some(tip) => self.delete_branch(&branch, tip).await,

@@ -29,16 +29,16 @@ impl Repository {
         told: &mut Vec<Tampering>,
     ) -> Result<String, Failure> {
         let reference = head_ref(belongs.kept.branch);
-        let head = self.head_of(tree).await?;
-        let tip = self.branch_commit(belongs.kept.branch).await?;
+        let (head, tip) = self.take_private(tree, belongs.kept).await?;
         match (tip, head.commit) {
             (Some(tip), Some(commit)) => {
-                let is_on_branch = head.on.as_deref() == Some(reference.as_str());
-                if !is_on_branch && !self.is_ancestor(&tip, &commit).await? {
-                    return self.bring_back(tree, belongs, [&tip, &commit], head.on.as_deref(), told).await;
+                if self.is_ancestor(&tip, &commit).await? {
+                    if tip != commit {
+                        self.move_ref(&reference, Some(&tip), &commit).await?;
+                    }
+                    return Ok(commit);
                 }
-                self.take_branch(belongs.kept, &commit).await?;
-                Ok(commit)
+                self.bring_back(tree, belongs, [&tip, &commit], head.on.as_deref(), told).await
             }
             (None, Some(commit)) => {
                 self.move_ref(&reference, None, &commit).await?;

@@ -19,9 +19,9 @@ pub(super) fn gates_tree(feature: &str) -> String {
     format!(".gates-{feature}")
 }
 
-/// The ref that holds the commits which were fetched from the private repository of a work tree.
-pub(super) fn fetched_ref(tree: &str) -> String {
-    format!("refs/longhaul/fetched/{}", ref_part(tree))
+/// The refs that hold the commits which were fetched from the private repository of a work tree: of its branch and of HEAD.
+pub(super) fn fetched_refs(tree: &str) -> [String; 2] {
+    ["branch", "head"].map(|end| format!("refs/longhaul/fetched/{}/{end}", ref_part(tree)))
 }
 
 /// A full ref name of a branch.

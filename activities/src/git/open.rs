@@ -6,7 +6,7 @@ use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::{OpenInput, Worktree};
 
 use super::names::{NEXT, branch, feature_ref, head_ref, rescue_ref};
-use super::private::Stand;
+use super::private::{Head, Stand};
 use super::refs::Repository;
 use super::snapshot::Snapshot;
 use super::tip::Lead;
@@ -103,19 +103,14 @@ impl Repository {
         if condition == Condition::Missing && !has_files(&tree.path) {
             return Ok(false);
         }
-        let reference = head_ref(kept.branch);
-        let head = self.head_of(tree).await?;
-        let is_on_branch = head.on.as_deref() == Some(reference.as_str());
-        if is_on_branch && let Some(commit) = &head.commit {
-            self.take_branch(kept, commit).await?;
-        }
-        let tip = self.branch_commit(kept.branch).await?;
+        let (head, tip) = self.take_private(tree, kept).await?;
+        let is_on_branch = head.on.as_deref() == Some(&*head_ref(kept.branch));
         let Some(base) = head.commit.clone().or_else(|| tip.clone()) else { return Ok(false) };
         // The index of a suspect tree cannot be trusted, and that of one that was never checked out is not there: what is
         // missing then was not deleted.
-        let is_indexed = condition == Condition::Sound && tree.index().exists();
-        let index = if is_indexed { tree.index() } else { tree.index().with_extension("none") };
-        let state = Snapshot::take(self, &tree.path, &index, &base).await?.tree().await?;
+        let index = if condition == Condition::Sound { tree.index() } else { tree.index().with_extension("none") };
+        let snapshot = Snapshot::take(self, &tree.path, &index, &base).await?;
+        let (is_indexed, state) = (snapshot.had_index, snapshot.tree().await?);
         let changes = self.changes(&base, &state).await?;
         let is_loss = |change: &Change| !is_indexed && !change.after.is_there();
         let has_changes = !tree.is_half_reset() && !changes.iter().all(is_loss);
@@ -132,8 +127,20 @@ impl Repository {
         Ok(is_clean && !tree.is_half_reset() && !tree.has_unfinished())
     }
 
+    /// Takes over where a program moved the branch of a tree; where HEAD is then, and the branch.
+    pub(super) async fn take_private(&self, tree: &Tree, kept: Kept<'_>) -> Result<(Head, Option<String>), Failure> {
+        if let Some(commit) = self.private_branch(tree, kept.branch).await? {
+            self.take_branch(kept, &commit).await?;
+        }
+        let tip = self.branch_commit(kept.branch).await?;
+        let head = self.head_of(tree).await?;
+        let is_on_branch = head.on.as_deref() == Some(&*head_ref(kept.branch));
+        // The branch in the private repository may be behind the project's after a crash.
+        Ok((if is_on_branch { Head { commit: tip.clone(), ..head } } else { head }, tip))
+    }
+
     /// Moves the branch of a feature to where an agent left it in its private repository.
-    pub(super) async fn take_branch(&self, kept: Kept<'_>, commit: &str) -> Result<(), Failure> {
+    async fn take_branch(&self, kept: Kept<'_>, commit: &str) -> Result<(), Failure> {
         let tip = self.branch_commit(kept.branch).await?;
         if tip.as_deref() == Some(commit) {
             return Ok(());

@@ -10,7 +10,7 @@ use longhaul_engine::Failure;
 
 use super::command::Git;
 use super::files;
-use super::names::{fetched_ref, head_ref};
+use super::names::{fetched_refs, head_ref};
 use super::refs::Repository;
 use super::tree::Tree;
 
@@ -54,24 +54,34 @@ impl Tree {
 
     /// Where HEAD is, without regard to where its commit is. Reads files only, in the common case.
     async fn private_head(&self) -> Result<Head, Failure> {
-        let dir = self.private_dir();
-        if !dir.is_dir() || dir.is_symlink() {
+        let Some(head) = self.private_dir_if_there().map_or(Ok(None), |dir| read_ref(&dir.join("HEAD")))? else {
             return Ok(Head::default());
-        }
-        let Some(head) = read_ref(&dir.join("HEAD"))? else { return Ok(Head::default()) };
+        };
         let Some(on) = head.strip_prefix("ref: ").map(str::trim) else {
             return Ok(Head { on: None, commit: Some(head) });
         };
-        let is_plain = on.starts_with("refs/") && !on.contains("..");
-        let commit = match read_ref(&dir.join(on)) {
-            Ok(Some(commit)) if is_plain && !commit.starts_with("ref:") => Some(commit),
+        let commit = self.private_ref(on).await?;
+        Ok(Head { on: Some(on.to_owned()), commit })
+    }
+
+    /// The commit of a ref in the private repository.
+    async fn private_ref(&self, name: &str) -> Result<Option<String>, Failure> {
+        let Some(dir) = self.private_dir_if_there() else { return Ok(None) };
+        let is_plain = name.starts_with("refs/") && !name.contains("..");
+        match read_ref(&dir.join(name)) {
+            Ok(Some(commit)) if is_plain && !commit.starts_with("ref:") => Ok(Some(commit)),
             _ => {
                 let git = Git::at(&self.path).env("GIT_DIR", &dir);
-                let answer = git.args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).finish().await?;
-                (answer.code() == Some(0)).then(|| answer.text())
+                let answer =
+                    git.args(["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]).finish().await?;
+                Ok((answer.code() == Some(0)).then(|| answer.text()))
             }
-        };
-        Ok(Head { on: Some(on.to_owned()), commit })
+        }
+    }
+
+    fn private_dir_if_there(&self) -> Option<PathBuf> {
+        let dir = self.private_dir();
+        (dir.is_dir() && !dir.is_symlink()).then_some(dir)
     }
 }
 
@@ -82,26 +92,45 @@ fn read_ref(file: &Path) -> Result<Option<String>, Failure> {
 }
 
 impl Repository {
-    /// Where a program left HEAD of a tree; its commits are fetched. Commits that cannot be read are reported and left
-    /// out: after a power cut, the private repository may be damaged.
+    /// Where a program left HEAD of a tree; its commits are fetched.
     pub(super) async fn head_of(&self, tree: &Tree) -> Result<Head, Failure> {
         let head = tree.private_head().await?;
-        let Some(commit) = &head.commit else { return Ok(head) };
-        if self.plumbing.git().args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).finish().await?.code()
-            == Some(0)
-        {
-            return Ok(head);
+        let commit = match &head.commit {
+            Some(commit) => self.fetched(tree, "HEAD", commit).await?,
+            None => None,
+        };
+        Ok(Head { commit, ..head })
+    }
+
+    /// Where a program moved a branch of a tree to; its commits are fetched. `None`: it is where Longhaul put it, which may
+    /// be behind the project's branch after a crash.
+    pub(super) async fn private_branch(&self, tree: &Tree, branch: &str) -> Result<Option<String>, Failure> {
+        let name = head_ref(branch);
+        let known = tree.branch_at()?;
+        match tree.private_ref(&name).await? {
+            Some(commit) if known.as_ref() != Some(&commit) => self.fetched(tree, &name, &commit).await,
+            _ => Ok(None),
         }
-        let fetched = fetched_ref(&tree.name());
+    }
+
+    /// A commit of a private repository, in the project's objects. One that cannot be read is reported and left out: after
+    /// a power cut, the private repository may be damaged.
+    async fn fetched(&self, tree: &Tree, name: &str, commit: &str) -> Result<Option<String>, Failure> {
+        let known = self.plumbing.git().args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).finish().await?;
+        if known.code() == Some(0) {
+            return Ok(Some(commit.to_owned()));
+        }
+        let [of_branch, of_head] = fetched_refs(&tree.name());
+        let fetched = if name == "HEAD" { of_head } else { of_branch };
         let args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--force"];
         let git = self.git().setting("protocol.file.allow=always").args(args).arg(tree.private_dir());
-        let finished = git.arg(format!("+HEAD:{fetched}")).finish().await?;
+        let finished = git.arg(format!("+{name}:{fetched}")).finish().await?;
         if finished.code() != Some(0) {
             tracing::warn!(tree = %tree.path.display(), "commits cannot be fetched: {}", finished.error_text());
-            return Ok(Head { commit: None, ..head });
+            return Ok(None);
         }
-        // HEAD may have moved since it was read.
-        Ok(Head { commit: self.commit_of(&fetched).await?, ..head })
+        // It may have moved since it was read.
+        self.commit_of(&fetched).await
     }
 
     /// Brings a tree to a commit, with a private repository that stands there; makes the tree if it is missing or suspect.
@@ -157,6 +186,8 @@ impl Repository {
         match stand {
             Stand::Branch(branch) => {
                 write_ref(&dir.join(head_ref(branch)), &line)?;
+                // After the ref: a crash in between leaves a ref that looks moved, to where the project's branch is.
+                tree.set_branch_at(commit)?;
                 files::write(&dir.join("HEAD"), format!("ref: {}\n", head_ref(branch)).as_bytes())?;
             }
             Stand::Commit => files::write(&dir.join("HEAD"), line.as_bytes())?,

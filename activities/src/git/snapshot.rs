@@ -17,16 +17,20 @@ pub(super) struct Snapshot {
     dir: TempDir,
     plumbing: Plumbing,
     work_tree: PathBuf,
+    /// Whether the index of the tree could be read.
+    pub(super) had_index: bool,
 }
 
 impl Snapshot {
     /// Takes everything in a work tree that is not ignored. `index` is Longhaul's own of the tree, if it has one; `commit`
     /// is used where that cannot be read.
     pub(super) async fn take(repo: &Repository, work_tree: &Path, index: &Path, commit: &str) -> Result<Self, Failure> {
-        let snapshot = Self { dir: temporary_dir()?, plumbing: repo.plumbing.clone(), work_tree: work_tree.to_owned() };
+        let (dir, plumbing, work_tree) = (temporary_dir()?, repo.plumbing.clone(), work_tree.to_owned());
+        let mut snapshot = Self { dir, plumbing, work_tree, had_index: true };
         let is_copied = files::copy_with_time(index, &snapshot.file())?;
         if !is_copied || snapshot.add_nested().await.is_err() {
             // There was no index, or a broken one.
+            snapshot.had_index = false;
             files::remove(&snapshot.file())?;
             snapshot.git().args(["read-tree", commit]).run().await?;
             snapshot.add_nested().await?;
@@ -36,7 +40,7 @@ impl Snapshot {
         match added.code() {
             Some(0) => {}
             Some(1) => {
-                tracing::warn!(dir = %work_tree.display(), error = added.error_text(), "some files were left out");
+                tracing::warn!(dir = %snapshot.work_tree.display(), error = added.error_text(), "some files were left out");
             }
             _ => return Err(added.failure()),
         }

@@ -20,6 +20,8 @@ const IN_USE: &str = "in-use";
 const RESETTING: &str = "resetting";
 /// The commit that the tree was last brought to.
 const AT: &str = "at";
+/// The commit at which Longhaul last put the branch in the private repository.
+const BRANCH: &str = "branch";
 /// The commit at which the project's set-up last succeeded in the tree.
 const SET_UP: &str = "set-up";
 /// A set-up has begun and not ended.
@@ -114,6 +116,16 @@ impl Tree {
     /// The commit that the tree was last brought to.
     pub(super) fn at(&self) -> Result<Option<String>, Failure> {
         Ok(files::read(&self.records.join(AT))?.map(|bytes| files::shown(&bytes)))
+    }
+
+    /// Records where Longhaul put the branch in the private repository.
+    pub(super) fn set_branch_at(&self, commit: &str) -> Result<(), Failure> {
+        files::write(&self.records.join(BRANCH), commit.as_bytes())
+    }
+
+    /// Where Longhaul last put the branch in the private repository.
+    pub(super) fn branch_at(&self) -> Result<Option<String>, Failure> {
+        Ok(files::read(&self.records.join(BRANCH))?.map(|bytes| files::shown(&bytes)))
     }
 
     /// Whether a reset was interrupted. What it was to overwrite had been kept, and what is there is of no value.

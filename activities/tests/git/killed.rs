@@ -27,6 +27,24 @@ async fn opening() {
 }
 
 #[tokio::test]
+async fn a_private_branch_that_was_left_behind_takes_nothing_back() {
+    let world = World::new();
+    world.open("login").await;
+    let tree = world.tree("login");
+    write(&tree, "work.txt", "work\n");
+    let private = tree.join(".git/refs/heads/longhaul/login");
+    let before = std::fs::read(&private).unwrap();
+    let sealed = world.seal("login").await;
+    // Killed after the project's branch moved, before the private one did.
+    std::fs::write(&private, &before).unwrap();
+    let records = world.data().join("git/shop-1a2b3c/trees/login");
+    std::fs::write(records.join("branch"), before.trim_ascii_end()).unwrap();
+    assert_eq!(world.seal("login").await.commit, sealed.commit);
+    assert_eq!(world.open("login").await.head, sealed.commit);
+    assert_eq!(world.at("longhaul/login"), sealed.commit);
+}
+
+#[tokio::test]
 async fn sealing() {
     let world = World::new();
     world.open("login").await;
