@@ -142,7 +142,7 @@ impl Repository {
         target: Option<&str>,
         commit: &str,
     ) -> Result<(), Failure> {
-        self.usable(tree)?;
+        tree.make_usable()?;
         // Twice forced where no agent works: a repository that a check made goes too.
         let clean = if matches!(stand, Stand::Commit) { "-ffd" } else { "-fd" };
         tree.reset_to(commit, clean).await?;

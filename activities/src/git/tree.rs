@@ -162,6 +162,16 @@ impl Tree {
         self.git().args(["clean", "-ffdxq"]).run().await.map(drop)
     }
 
+    /// Makes the tree usable: made again, without files, if it cannot be built upon. What is in it must have been kept
+    /// before.
+    pub(super) fn make_usable(&self) -> Result<(), Failure> {
+        if self.condition()? != Condition::Sound {
+            self.remove()?;
+            self.make()?;
+        }
+        self.begin_use()
+    }
+
     /// Makes its directory and its records.
     fn make(&self) -> Result<(), Failure> {
         for dir in [&self.path, &self.records] {
@@ -186,16 +196,6 @@ impl Repository {
             plumbing: self.plumbing.clone(),
             process: Arc::clone(&self.process),
         }
-    }
-
-    /// A tree that is there and can be written to, made again if it cannot be built upon. What is in it must have been
-    /// kept before.
-    pub(super) fn usable(&self, tree: &Tree) -> Result<(), Failure> {
-        if tree.condition()? != Condition::Sound {
-            tree.remove()?;
-            tree.make()?;
-        }
-        tree.begin_use()
     }
 
     /// All trees of which there are records.

@@ -18,8 +18,8 @@ use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::contracts::{
     CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Follow, FollowInput, Land, LandInput,
     Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree,
-    ProjectRef, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput, SessionReport,
-    SetupInput, SetupReport, TipInput, TipTree, Worktree,
+    ProjectRef, RefreshInput, RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed,
+    SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, TipInput, TipTree, Worktree,
 };
 use longhaul_workflows::project::{FeatureView, ProjectInput, ProjectView, ProjectWorkflow, signal};
 use longhaul_workflows::settings::{Limits, Settings};
@@ -278,7 +278,21 @@ impl World {
                     let target = state.target.clone();
                     let head = state.branches.entry(input.feature.to_string()).or_insert(target).clone();
                     let path = format!("/w/{}", input.feature);
-                    Ok(Worktree { path, branch: String::new(), head, rescued: None, has_work: false })
+                    let has_work = !state.words(&head).is_subset(&state.words(&state.target));
+                    Ok(Worktree { path, branch: String::new(), head, rescued: None, has_work })
+                },
+            ))
+            .with::<RefreshWorktree>(self.does::<RefreshWorktree, _, _>(
+                |input: &RefreshInput| input.feature.to_string(),
+                |state, input, _| {
+                    let (feature, tip) = (input.feature.to_string(), state.target.clone());
+                    let mut commit = state.branches.get(&feature).cloned().unwrap_or_else(|| tip.clone());
+                    let words = &state.words(&commit) | &state.words(&tip);
+                    if words != state.words(&commit) {
+                        commit = state.commit(words);
+                        state.branches.insert(feature.clone(), commit.clone());
+                    }
+                    Ok(Refreshed { commit, tip, files: vec![format!("{feature}.txt")], conflict: None })
                 },
             ))
             .with::<RunSetup>(self.does::<RunSetup, _, _>(

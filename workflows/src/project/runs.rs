@@ -92,36 +92,36 @@ impl Memory {
     /// Takes the outcome of a run. Runs that are not the current one of a feature decide nothing.
     pub(super) fn take_outcome(&mut self, run: &RunId, outcome: Outcome) {
         if let Some(feature) = self.feature_of(run) {
-            self.take_outcome_of(feature.clone(), outcome);
+            self.take_outcome_of(&feature, outcome);
             self.admissions.leave(&feature);
             self.end_admission(&feature);
         }
     }
 
-    fn take_outcome_of(&mut self, feature: FeatureId, outcome: Outcome) {
-        let was_ending = self.is_ending(&feature);
-        self.current.remove(&feature);
-        self.queue.leave(&feature);
+    fn take_outcome_of(&mut self, feature: &FeatureId, outcome: Outcome) {
+        let was_ending = self.is_ending(feature);
+        self.current.remove(feature);
+        self.queue.leave(feature);
         self.changed.insert(feature.clone());
         let result = match outcome {
             Outcome::Completed(output) => output.read::<FeatureOutcome>().map_err(|error| error.to_string()),
             Outcome::Failed(failure) => Err(failure.message),
-            Outcome::Cancelled if was_ending => return self.put_back_if_in_progress(&feature),
+            Outcome::Cancelled if was_ending => return self.put_back_if_in_progress(feature),
             Outcome::Cancelled => Err(CANCELLED.into()),
         };
         match result {
             // It had landed before it was asked to end: the target branch is right.
             Ok(FeatureOutcome::Passed { commit, waits_on_next, progress, files, checks, claim }) => {
                 self.waits_on_next = waits_on_next;
-                self.note_sessions(&feature, progress.sessions);
-                self.pass(&feature, Pass { commit, files, checks, by_claim: claim });
+                self.note_sessions(feature, progress.sessions);
+                self.pass(feature, Pass { commit, files, checks, by_claim: claim });
             }
             Ok(FeatureOutcome::Blocked { reason, progress }) => {
-                self.note_sessions(&feature, progress.sessions);
-                self.record(&feature).judged |= progress.failed_gates + progress.conflicts > 0;
-                self.block_if_in_progress(&feature, reason);
+                self.note_sessions(feature, progress.sessions);
+                self.record(feature).judged |= progress.failed_gates + progress.conflicts > 0;
+                self.block_if_in_progress(feature, reason);
             }
-            Err(reason) => self.block_if_in_progress(&feature, reason),
+            Err(reason) => self.block_if_in_progress(feature, reason),
         }
     }
 

@@ -86,8 +86,19 @@ async fn write(data_dir: &Path, access: Access, scope: Scope, out: Out<'_>) -> R
     let shown = file.display();
     refuse_to_write_over(file, out.force)?;
     let compress = file.extension().is_some_and(|extension| extension == "zst");
-    let full = std::path::absolute(file).with_context(|| format!("cannot write {shown}"))?;
-    let written = Written::by(access, Errand::Export { scope, file: full, compress, backup }).await?;
+    let unwritable = || format!("cannot write {shown}");
+    let written = if is_stream(file) {
+        // A file takes the place of an old one by its name; a device or a pipe must stay what it is.
+        let scratch = Scratch::in_dir(data_dir);
+        let errand = Errand::Export { scope, file: scratch.path().to_owned(), compress, backup };
+        let written = Written::by(access, errand).await?;
+        let mut stream = File::options().write(true).open(file).with_context(unwritable)?;
+        std::io::copy(&mut File::open(scratch.path())?, &mut stream).with_context(unwritable)?;
+        written
+    } else {
+        let full = std::path::absolute(file).with_context(unwritable)?;
+        Written::by(access, Errand::Export { scope, file: full, compress, backup }).await?
+    };
     let exit = written.say(&shown.to_string());
     match out.output {
         Output::Json => document::print(written.document(file, backup))?,
@@ -95,6 +106,11 @@ async fn write(data_dir: &Path, access: Access, scope: Scope, out: Out<'_>) -> R
         Output::Table => {}
     }
     Ok(exit)
+}
+
+/// Whether something is there that is neither a file nor a directory: a device, a pipe.
+fn is_stream(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// What came of it.

@@ -35,6 +35,14 @@ pub(super) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, S
     if edited.feature.id != brief.feature.id {
         return Err("`feature.id` stays what it is: it names the branch, the run and its work tree".into());
     }
+    if edited.feature.checks != brief.feature.checks || edited.settings.gates != brief.settings.gates {
+        // `passes` must not stand beside checks that never passed.
+        return Err(
+            "the checks of the list and the gates of longhaul.toml decide: edit them there; a run that works on the \
+                    feature takes the edit over"
+                .into(),
+        );
+    }
     Ok(edited)
 }
 
@@ -129,12 +137,13 @@ mod tests {
         check("feature.description", "Build it again.", Ok("Build it again."));
         check("settings.limits.failed_gate", "9", Err("unknown field"));
         check("settings.limits.failed_gates", "many", Err("cannot be \"many\""));
+        check("feature.checks", "make test", Err("the checks of the list"));
+        check("settings.gate", "make test", Err("the checks of the list"));
         check(
-            "feature.checks",
+            "settings.baseline",
             r#"["true", {"name": "lint", "run": "make lint"}]"#,
             Ok(r#""name":"check","run":"true"#),
         );
-        check("feature.checks", "make test", Ok(r#""run":"make test"#));
         check("feature.checks", "[1]", Err("checks are a list of commands"));
         check("feature.descriptoin", "x", Err("there is no"));
         check("feature.id", "other", Err("stays what it is"));
