@@ -20,8 +20,24 @@ impl Plain {
         if !self.project.is_empty() {
             text = text.replace(&self.project, "<project>");
         }
-        joined(&text).lines().map(|line| spaced(&counted(&tokens(&measured(line)))) + "\n").collect()
+        joined(&text)
+            .lines()
+            .map(without_level)
+            .map(|line| spaced(&counted(&tokens(&measured(&line)))) + "\n")
+            .collect()
     }
+}
+
+/// A line without the sandbox that this machine offers.
+fn without_level(line: &str) -> String {
+    for mark in ["sandbox: ", "\"sandbox\": \""] {
+        if let Some(level) = line.trim_start().strip_prefix(mark) {
+            let end = if level.ends_with("\",") { "\"," } else { "" };
+            let indent = &line[..line.len() - line.trim_start().len()];
+            return format!("{indent}{mark}<level>{end}");
+        }
+    }
+    line.to_owned()
 }
 
 /// A hash that was broken to the width of a narrow page, in one line again.

@@ -203,8 +203,13 @@ impl Project {
 
     /// Waits until the agent has committed something for a feature in its work tree.
     pub fn until_at_work(&self, feature: &str) {
+        self.until_at_work_in(&self.home(), feature);
+    }
+
+    /// The same with another data directory.
+    pub fn until_at_work_in(&self, home: &Path, feature: &str) {
         until(&format!("the agent works on {feature}"), || {
-            let projects = fs::read_dir(self.home().join("worktrees")).into_iter().flatten().flatten();
+            let projects = fs::read_dir(home.join("worktrees")).into_iter().flatten().flatten();
             let mut trees = projects.map(|project| project.path().join(feature));
             trees.any(|tree| {
                 // Not the repository around it, if there is one.

@@ -100,7 +100,9 @@ fn what_our_own_git_left_in_the_checkout_is_put_right_by_the_next_run() {
     let saved = world.longhaul.home().join("saved").join(id);
     fs::create_dir_all(&saved).unwrap();
     let home = |file: &str| serde_json::json!({ "checkout": root, "file": file }).to_string();
-    fs::write(saved.join("at-work-0123456789abcdef"), home("main")).unwrap();
+    let head = world.project.git(&["rev-parse", "HEAD"]);
+    let interrupted = serde_json::json!({ "checkout": root, "branch": "main", "from": head, "to": head }).to_string();
+    fs::write(saved.join("at-work-0123456789abcdef"), interrupted).unwrap();
     fs::write(saved.join("file-0123456789abcdef"), format!("{}\n{list}", home("feature_list.json"))).unwrap();
     fs::remove_file(root.join("feature_list.json")).unwrap();
     lock(&world, "index.lock", Duration::ZERO);

@@ -23,7 +23,7 @@ impl SmallDisk {
         fs::create_dir_all(place).unwrap();
         fs::rename(place, &aside).unwrap();
         fs::create_dir(place).unwrap();
-        let option = format!("size={size}");
+        let option = format!("size={size},mode=700");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &option, "tmpfs"]).arg(place).output();
         if !mounted.is_ok_and(|mounted| mounted.status.success()) {
             eprintln!("skipped: a file system can be mounted by the superuser only");

@@ -48,7 +48,7 @@ fn a_long_path_leaves_the_socket_in_the_data_directory() {
     project.hold("parser");
     let root = project.root().to_string_lossy().into_owned();
     let mut run = longhaul.begin(&["run", &root], &project.place().join("said"));
-    project.until_at_work("parser");
+    project.until_at_work_in(&home, "parser");
     assert!(home.join("owner.sock").exists());
     longhaul.call(&["status", &root]).exits(0).says("in progress");
     longhaul.call(&["doctor", &root]).exits(0).says("runs this log");

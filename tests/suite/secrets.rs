@@ -42,7 +42,10 @@ impl World {
         let place = self.project.place();
         let journal = place.join("journal");
         let env = format!("env = {{ LONGHAUL_TEST_JOURNAL = '{}', {variable} }}", journal.display());
-        self.project.write("longhaul.toml", &format!("[agent]\ncommand = [\"./keyed.sh\"]\n{env}\n"));
+        self.project.write(
+            "longhaul.toml",
+            &format!("[agent]\ncommand = [\"./keyed.sh\"]\nwrite = ['{}']\n{env}\n", place.display()),
+        );
         fs::write(place.join("expected"), expected).unwrap();
         self.project.commit("Set the agent up");
     }
@@ -128,9 +131,14 @@ fn a_value_comes_from_a_file_or_from_the_environment() {
 
     world.project.write_list(&[plain("parser", &[], 1), plain("table", &[], 1)]);
     world.set("API_KEY = { env = 'OURS' }", OTHER_SECRET);
-    world.longhaul.call(&["run", &world.root]).exits(1).says("`API_KEY` is to be that of `OURS`");
+    let mut waiting = world.longhaul.begin(&["run", &world.root], &world.project.place().join("said"));
+    until("the agent is said to lack its key", || {
+        let why = world.longhaul.call(&["why", "table", "--dir", &world.root]);
+        why.out.contains("`API_KEY` is to be that of `OURS`")
+    });
+    waiting.terminate();
+    waiting.exits(3);
     world.longhaul = world.longhaul.clone().with("OURS", OTHER_SECRET);
-    world.longhaul.call(&["resume", "table", "--dir", &world.root]).exits(0);
     world.longhaul.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
     for secret in [SECRET, OTHER_SECRET] {
         assert_eq!(world.holders(secret), Vec::<PathBuf>::new());
@@ -169,7 +177,10 @@ fn a_batch_names_sources_and_no_values() {
     let journal = world.text("journal");
     world.project.write(
         "longhaul.toml",
-        &format!("[agent]\ncommand = [\"./keyed.sh\"]\nenv = {{ LONGHAUL_TEST_JOURNAL = '{journal}' }}\n"),
+        &format!(
+            "[agent]\ncommand = [\"./keyed.sh\"]\nwrite = ['{}']\nenv = {{ LONGHAUL_TEST_JOURNAL = '{journal}' }}\n",
+            world.project.place().display()
+        ),
     );
     world.project.commit("Leave the key to the batch");
     let file = world.text("batch.toml");

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_engine::{Event, EventKind, EventStore, Payload, RunId, Status, StoreError};
+use longhaul_engine::{Event, EventKind, EventStore, MessageBody, Payload, RunId, Status, StoreError};
 use longhaul_workflows::project::{Held, signal};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -28,14 +28,17 @@ async fn keep_informed(desk: &Desk, project: &RunId) -> Result<(), StoreError> {
     let mut recorded = engine.recorded();
     let published = desk.store.published(project).await?;
     let known = published.get(Held::KEY).and_then(|held| held.read::<Held>().ok()).unwrap_or_default();
-    let mut told = known.runs;
+    // An unread report of an earlier process is acted on later, so it must not be the last one.
+    let is_held_report = |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == signal::HELD);
+    let is_reported = desk.store.mailbox(project).await?.iter().any(|message| is_held_report(&message.body));
+    let mut told = (!is_reported).then_some(known.runs);
     let mut held = all_held(&*desk.store, project).await?;
     loop {
         let stuck = engine.stuck().into_keys().filter(|run| run != project && is_at_or_below(run, project.as_str()));
         let now: BTreeSet<RunId> = held.iter().cloned().chain(stuck).collect();
-        if now != told {
+        if told.as_ref() != Some(&now) {
             engine.signal(project, signal::HELD, Payload::of(&Held { runs: now.clone() })).await?;
-            told = now;
+            told = Some(now);
         }
         let event = tokio::select! {
             event = recorded.recv() => event,

@@ -110,7 +110,7 @@ fn a_project_stays_halted_when_the_rollback_changes_its_list() {
     let run = world.begin(&["run", &world.root, &other.root().to_string_lossy()]);
     until("the shell has landed", || world.line("shell")["passes"] == true);
     until("the list says so", || world.project.git(&["status", "--porcelain"]).is_empty());
-    other.until_at_work("wait");
+    other.until_at_work_in(world.longhaul.home(), "wait");
     rollback(&world, "parser").exits(0).says("table");
     assert!(!world.project.read("feature_list.json").contains("shell"), "the list of then has no shell");
     let status = || world.longhaul.status(world.root.as_ref());
