@@ -75,8 +75,8 @@ mod tests {
         // No system gives a process this id.
         let ended = i32::MAX;
         let dead = [
-            home.path().join(format!("{SCRATCH}{}-1.tmp", ended)),
-            home.path().join(format!("{SCRATCH}{}-1.tmp.2.part", ended)),
+            home.path().join(format!("{SCRATCH}{ended}-1.tmp")),
+            home.path().join(format!("{SCRATCH}{ended}-1.tmp.2.part")),
             session.join(".tmpAbCdEf"),
         ];
         let used = [

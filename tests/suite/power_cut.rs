@@ -84,7 +84,9 @@ fn cut_through(layout: &[(&str, &[&str])], dice: &mut Dice, wanted: u32) -> u32 
         disks.extend(layout.iter().map(|(name, directories)| Disk::new(place, name, directories)));
     });
     // What the user did is on the disk.
-    disks.iter().for_each(|disk| disk.write_some_back(|| true));
+    for disk in &disks {
+        disk.write_some_back(|| true);
+    }
     let longhaul = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), project.home());
     let said = project.place().join("said");
     let mut cuts: u32 = 0;
@@ -96,11 +98,15 @@ fn cut_through(layout: &[(&str, &[&str])], dice: &mut Dice, wanted: u32) -> u32 
             break;
         }
         if dice.roll(3) == 0 {
-            disks.iter().for_each(|disk| disk.write_some_back(|| dice.roll(2) == 0));
+            for disk in &disks {
+                disk.write_some_back(|| dice.roll(2) == 0);
+            }
         }
         life.kill();
         stop_everything(&longhaul);
-        disks.iter().for_each(Disk::cut);
+        for disk in &disks {
+            disk.cut();
+        }
         cuts += 1;
         assert!(cuts < wanted + 200, "the project does not come to its end:\n{}", life.said());
         check_repository(&project, cuts);

@@ -43,12 +43,10 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     for project in entries(&data_dir.join("worktrees")) {
         for tree in entries(&project) {
-            let name_of_tree = name(&tree);
-            let feature = name_of_tree.strip_prefix(".gates-").unwrap_or(&name_of_tree);
-            // That of merged results, whose name no feature can have, is the project's own.
-            let is_of_project = feature.starts_with('.');
-            let owner = if is_of_project { name(&project) } else { format!("{}/{feature}", name(&project)) };
-            found.push((owner, tree));
+            // Those of gates and merged results, whose names no feature can have: no one works there.
+            if !name(&tree).starts_with('.') {
+                found.push((format!("{}/{}", name(&project), name(&tree)), tree));
+            }
         }
     }
     found.sort_unstable();
