@@ -74,6 +74,8 @@ pub(crate) fn finish(directory: &Path) -> Result<(), StoreError> {
 /// The last step. What was recorded of the end of the log before is not true of this one.
 fn put_in_place(directory: &Path) -> Result<(), StoreError> {
     witness::remove(directory)?;
+    // A power cut that kept the rename and not the removal would leave the end of the old log with the new one.
+    files::sync_directory(directory)?;
     let log = directory.join("log");
     std::fs::rename(directory.join(NEXT), &log).map_err(|error| io("naming", &log, &error))?;
     files::sync_directory(directory)
