@@ -1,5 +1,6 @@
 //! Sessions are paid: none is begun that cannot succeed.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::PathBuf;
 
@@ -138,13 +139,16 @@ fn restarted_features_keep_to_the_limit_of_the_project() {
         paid.world.longhaul.call(&["restart", &format!("{project}/{id}/1")]).exits(0);
     }
     let mut run = paid.world.begin();
+    let waiting = RefCell::new(Vec::new());
     until("two are at work and four wait", || {
         let status = paid.world.longhaul.status(&paid.world.project.root());
         let waits =
             |line: &&Value| line["reason"].as_str().is_some_and(|reason| reason.starts_with("waits for a place"));
-        status["features"].as_array().unwrap().iter().filter(waits).count() == 4 && paid.sessions().len() >= 6 + 2
+        let lines = status["features"].as_array().unwrap().iter().filter(waits);
+        *waiting.borrow_mut() = lines.map(|line| line["id"].as_str().unwrap().to_owned()).collect();
+        waiting.borrow().len() == 4 && paid.sessions().len() >= 6 + 2
     });
-    paid.world.call("why f").exits(0).says("It waits for a place");
+    paid.world.call(&format!("why {}", waiting.borrow()[0])).exits(0).says("It waits for a place");
     assert_eq!(paid.sessions().len(), 6 + 2);
     fs::remove_file(paid.place("hold-all")).unwrap();
     run.exits(0);
