@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use longhaul_engine::{Failure, FailureKind};
+use longhaul_server::settled::Verdict;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +63,32 @@ impl std::fmt::Display for Complaint {
 }
 
 impl std::error::Error for Complaint {}
+
+/// The exit code that an error asks for.
+pub(crate) fn of(error: &anyhow::Error) -> Exit {
+    let known = |cause: &(dyn std::error::Error + 'static)| {
+        let usage = || matches!(cause.downcast_ref(), Some(longhaul_server::Error::Usage(_))).then_some(Exit::Usage);
+        cause.downcast_ref::<Complaint>().map(|complaint| complaint.exit).or_else(usage)
+    };
+    error.chain().find_map(known).unwrap_or(Exit::Operational)
+}
+
+/// Whether an error names its exit code: trying again gives the same.
+pub(crate) fn is_complaint(error: &anyhow::Error) -> bool {
+    error.is::<Complaint>() || matches!(error.downcast_ref(), Some(longhaul_server::Error::Usage(_)))
+}
+
+impl From<Verdict> for Exit {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Passed => Self::Ok,
+            Verdict::Blocked => Self::Finding,
+            Verdict::Suspended => Self::Suspended,
+            Verdict::Misconfigured => Self::Usage,
+            Verdict::Failed => Self::Operational,
+        }
+    }
+}
 
 /// An error of whoever gave the command: exit code 2.
 pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {

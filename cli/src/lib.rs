@@ -5,15 +5,7 @@ mod command;
 mod demo;
 mod document;
 mod exit;
-mod heard;
-mod leftovers;
-mod look;
-mod owner;
-mod pending;
 mod place;
-mod pruned;
-mod settled;
-mod status;
 mod term;
 
 use std::ffi::OsString;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use tracing_subscriber::EnvFilter;
 
-use crate::exit::{Complaint, Exit};
+use crate::exit::{self, Exit};
 
 pub(crate) use clean::{Cleaner, clean};
 
@@ -30,7 +30,7 @@ pub(crate) fn start_log(verbose: u8) {
         _ => "trace",
     };
     let default = format!(
-        "warn,longhaul_engine={level},longhaul_storage={level},longhaul_activities={level},longhaul_cli={level}"
+        "warn,longhaul_engine={level},longhaul_storage={level},longhaul_activities={level},longhaul_server={level},longhaul_cli={level}"
     );
     let filter = EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -41,6 +41,11 @@ pub(crate) fn start_log(verbose: u8) {
 pub(crate) fn say(line: impl std::fmt::Display) {
     // Whoever listened may be gone; that is no reason to fail.
     let _ = writeln!(std::io::stderr(), "{}", clean(&line.to_string()));
+}
+
+/// Shows what a person waits for.
+pub(crate) fn notice(line: &str) {
+    say(line);
 }
 
 /// Why nothing more can be written to standard output.
@@ -95,6 +100,5 @@ pub(crate) fn help(text: &clap::Error) -> ExitCode {
 /// Says what went wrong, and gives its exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     say(format!("longhaul: {error:#}"));
-    let complaint = error.chain().find_map(|cause| cause.downcast_ref::<Complaint>());
-    complaint.map_or(Exit::Operational, |complaint| complaint.exit).into()
+    exit::of(error).into()
 }

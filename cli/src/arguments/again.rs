@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::owner::From;
+use longhaul_server::From;
 
 use super::{Asked, Output, Within};
 

@@ -8,7 +8,7 @@ use clap::{Subcommand, ValueEnum};
 
 use super::{OneRun, Output, Within};
 use crate::command::schema;
-use crate::look::{KINDS, STATES};
+use longhaul_server::views::{KINDS, STATES};
 
 /// The commands that look and change nothing.
 #[derive(Debug, Subcommand)]
@@ -162,7 +162,7 @@ pub(crate) enum Form {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Schema {
     /// The document
-    #[arg(value_parser = PossibleValuesParser::new(schema::NAMES.iter().copied()))]
+    #[arg(value_parser = PossibleValuesParser::new(schema::names()))]
     pub(crate) name: Option<String>,
 }
 

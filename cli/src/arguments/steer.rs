@@ -1,6 +1,6 @@
 //! What can be written behind the verbs that tell runs something.
 
-use crate::owner::Filter;
+use longhaul_server::Filter;
 
 use super::{Asked, Output, Within};
 

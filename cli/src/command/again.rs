@@ -7,16 +7,15 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use longhaul_engine::Request;
-use longhaul_engine::StoreError;
 
 use super::named;
 use super::page::{self, Page};
 use crate::arguments::{Checkpoint, Checkpoints, Fork, Output, Restart, Rollback};
 use crate::document;
 use crate::exit::Exit;
-use crate::owner::{self, Access, Again, Answer, Ask, From, Limits, Report, Row, Server};
 use crate::place::Project;
 use crate::term;
+use longhaul_server::{self, Again, Answer, Ask, Client, From, Limits, Listener, Report, Row};
 
 pub(super) use documents::{CheckpointDocument, CheckpointsDocument, ForkDocument, RollbackDocument};
 
@@ -42,19 +41,19 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
     let request = arguments.asked.request();
     let again = Again::Rollback { project, to: arguments.to, request: request.clone() };
     let desk = loop {
-        if let access @ Access::Remote(_) = super::reach(data_dir).await? {
+        if let access @ Client::Remote(_) = super::reach(data_dir).await? {
             return ask(&access, again, &request, arguments.output).await;
         }
         // Nobody runs the log: we do, for as long as its project needs to go back. It is halted, so no agent is started.
-        match owner::open(data_dir, Limits { agents: 1, checks: 1 }).await {
+        match longhaul_server::open(data_dir, Limits { agents: 1, checks: 1 }).await {
             Ok(desk) => break desk,
             // Somebody was faster, and is to be asked.
-            Err(error) if error.downcast_ref::<StoreError>().is_some_and(owner::is_owned) => {}
-            Err(error) => return Err(error),
+            Err(error) if error.is_owned() => {}
+            Err(error) => return Err(error.into()),
         }
     };
-    let _server = Server::start(data_dir, Arc::clone(&desk))?;
-    let exit = ask(&Access::Local(Arc::clone(&desk)), again, &request, arguments.output).await;
+    let _server = Listener::start(data_dir, Arc::clone(&desk))?;
+    let exit = ask(&Client::Local(Arc::clone(&desk)), again, &request, arguments.output).await;
     desk.stop().await;
     exit
 }
@@ -98,7 +97,7 @@ fn table(rows: &[Row]) -> String {
 }
 
 /// Asks, and says what came of it.
-async fn ask(access: &Access, again: Again, request: &Request, output: Output) -> Result<Exit> {
+async fn ask(access: &Client, again: Again, request: &Request, output: Output) -> Result<Exit> {
     let Request { by, why } = request;
     match super::ask(access, Ask::Again { again }).await? {
         Answer::Again { report: Report::Forked { run, origin, asked, position, commit } } => {

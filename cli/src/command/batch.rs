@@ -15,8 +15,8 @@ use longhaul_workflows::batch::Plan;
 use crate::arguments::{Batch, Output};
 use crate::document;
 use crate::exit::{Exit, usage};
-use crate::owner::{Access, Answer, Ask};
 use crate::term;
+use longhaul_server::{Answer, Ask, Client};
 
 use super::page::counted;
 use progress::Changes;
@@ -55,7 +55,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
 }
 
 /// Submits; the id of the submission.
-async fn submit(access: &Access, asked: &Asked) -> Result<String> {
+async fn submit(access: &Client, asked: &Asked) -> Result<String> {
     let question = Ask::Submit { batch: asked.id.clone(), plan: asked.plan.clone() };
     let Answer::Submitted { submission, known } = super::ask(access, question).await? else {
         return Err(super::unasked());

@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use crate::arguments::{self, Asked, FeatureAdd, FeatureBlock, FeatureCommand, FeatureName, FeatureUnblock, Output};
 use crate::document;
 use crate::exit::{Exit, failed, usage};
-use crate::owner::{Access, Ask};
 use crate::place::Project;
-use crate::status::{ShownPhase, StatusDocument};
 use crate::term;
+use longhaul_server::status::{ShownPhase, StatusDocument};
+use longhaul_server::{Ask, Client};
 
 use super::page::{self, safe};
 use super::status;
@@ -214,7 +214,7 @@ fn known<'a>(id: &str, features: &'a [Feature]) -> Result<&'a Feature> {
 
 async fn signal_project(data_dir: &Path, project: &Project, name: &str, payload: Value, asked: &Asked) -> Result<()> {
     let never = || usage(format!("project {} has never run: edit its list instead", project.id));
-    let access = Access::reach(data_dir).await?.ok_or_else(never)?;
+    let access = Client::reach(data_dir, term::notice).await?.ok_or_else(never)?;
     let request = asked.request();
     super::ask(&access, Ask::Signal { run: project.id.clone(), name: name.into(), payload, request }).await.map(drop)
 }

@@ -24,8 +24,9 @@ use anyhow::Result;
 use crate::arguments::look::Look;
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, usage};
-use crate::owner::{Access, Answer, Ask, Order};
 use crate::place;
+use crate::term;
+use longhaul_server::{Answer, Ask, Client, Order};
 
 /// Runs a command.
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
@@ -72,8 +73,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 /// The log; a complaint if there is none.
-async fn reach(data_dir: &Path) -> Result<Access> {
-    Access::reach(data_dir).await?.ok_or_else(|| no_log(data_dir))
+async fn reach(data_dir: &Path) -> Result<Client> {
+    Client::reach(data_dir, term::notice).await?.ok_or_else(|| no_log(data_dir))
 }
 
 fn no_log(data_dir: &Path) -> anyhow::Error {
@@ -98,7 +99,7 @@ fn unasked() -> anyhow::Error {
 }
 
 /// Asks, and makes an error of every answer that is a no.
-async fn ask(access: &Access, question: Ask) -> Result<Answer> {
+async fn ask(access: &Client, question: Ask) -> Result<Answer> {
     match access.ask(question).await? {
         Answer::Unknown { run } => Err(usage(format!("the log knows no project or run `{run}`"))),
         Answer::Refused { reason } => Err(usage(reason)),

@@ -6,9 +6,9 @@ use anyhow::Result;
 use longhaul_engine::RunId;
 
 use crate::exit::usage;
-use crate::look::{Document, Name, Nameless, Question, Unknown};
-use crate::owner::{Access, Answer, Ask};
 use crate::place::{self, Project};
+use longhaul_server::views::{Document, Name, Nameless, Question, Unknown};
+use longhaul_server::{Answer, Ask, Client};
 
 /// A run or a feature as a person names it. Outside of a project only runs can be named.
 pub(super) async fn name(text: &str, dir: &Path) -> Result<Name> {
@@ -18,12 +18,12 @@ pub(super) async fn name(text: &str, dir: &Path) -> Result<Name> {
 }
 
 /// The run that is meant; of a feature the last one.
-pub(super) async fn run(access: &Access, text: &str, dir: &Path) -> Result<RunId> {
+pub(super) async fn run(access: &Client, text: &str, dir: &Path) -> Result<RunId> {
     find(access, Question::Named(name(text, dir).await?)).await?.map_err(|unknown| refusal(&unknown))
 }
 
 /// The run that is meant, or, by its directory, a project. A feature goes before a directory that is called like it.
-pub(super) async fn run_or_dir(access: &Access, text: &str, dir: &Path) -> Result<Result<RunId, Unknown>> {
+pub(super) async fn run_or_dir(access: &Client, text: &str, dir: &Path) -> Result<Result<RunId, Unknown>> {
     let path = Path::new(text);
     let is_dir = path.is_dir();
     if !is_dir || (!text.contains('/') && !matches!(text, "." | "..")) {
@@ -37,14 +37,14 @@ pub(super) async fn run_or_dir(access: &Access, text: &str, dir: &Path) -> Resul
 }
 
 /// A project, by its directory, its id, or the beginning of that.
-pub(super) async fn project(access: &Access, text: &str) -> Result<RunId> {
+pub(super) async fn project(access: &Client, text: &str) -> Result<RunId> {
     if Path::new(text).is_dir() {
         return Ok(Project::at(Path::new(text)).await?.id);
     }
     find(access, Question::Project(text.to_owned())).await?.map_err(|unknown| refusal(&unknown))
 }
 
-async fn find(access: &Access, question: Question) -> Result<Result<RunId, Unknown>> {
+async fn find(access: &Client, question: Question) -> Result<Result<RunId, Unknown>> {
     match super::ask(access, Ask::Look { what: question }).await? {
         Answer::Looked { document } => match *document {
             Document::Named(run) => Ok(Ok(run)),

@@ -8,8 +8,8 @@ use super::steer::ToldDocument;
 use crate::arguments::{Output, Reconcile};
 use crate::document;
 use crate::exit::{Exit, usage};
-use crate::owner::{Answer, Ask};
 use crate::term;
+use longhaul_server::{Answer, Ask};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Reconcile) -> Result<Exit> {
     let result = arguments.result.as_deref().map(serde_json::from_str).transpose();

@@ -8,19 +8,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use longhaul_engine::StoreError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{Output, Run};
 use crate::document::{self, Titled};
-use crate::exit::{Complaint, Exit, failed, operational, usage};
-use crate::owner::{self, Access, Desk, Limits, Server, Standing};
+use crate::exit::{self, Exit, failed, operational, usage};
 use crate::place::Project;
-use crate::settled;
-use crate::status::StatusDocument;
 use crate::term;
+use longhaul_server::settled;
+use longhaul_server::status::StatusDocument;
+use longhaul_server::{self, Client, Limits, Listener, LockState, Service};
 
 pub(super) use progress::Progress;
 pub(super) use watch::Others;
@@ -36,8 +35,7 @@ pub(super) struct RunDocument<'a> {
 pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
     put_back(data_dir, &arguments.dirs).await;
     let (projects, refused) = projects(&arguments.dirs).await;
-    let exit_of = |error: &anyhow::Error| error.downcast_ref::<Complaint>().map_or(Exit::Operational, |told| told.exit);
-    let mut exits: Vec<Exit> = refused.iter().map(exit_of).collect();
+    let mut exits: Vec<Exit> = refused.iter().map(exit::of).collect();
     for refusal in &refused {
         term::say(format!("longhaul: {refusal:#}"));
     }
@@ -49,7 +47,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
         term::say("stopped; nothing is lost: the same command goes on where this one was");
         return Ok(Exit::Suspended);
     };
-    exits.extend(documents.iter().map(settled::exit));
+    exits.extend(documents.iter().map(|document| Exit::from(settled::verdict(document))));
     for document in &documents {
         if let Some(cause) = document.machine_wait() {
             let (project, waited) = (&document.project, settled::machine_wait().as_secs());
@@ -64,8 +62,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
 /// What a Longhaul that was killed had aside in a checkout is put back before anybody looks for it there.
 pub(super) async fn put_back(data_dir: &Path, dirs: &[PathBuf]) {
     // Held until all of it is done: nobody else begins meanwhile.
-    let standing = Standing::of(data_dir).await;
-    if !matches!(standing, Ok(Standing::AtRest { .. })) {
+    let standing = LockState::of(data_dir).await;
+    if !matches!(standing, Ok(LockState::AtRest { .. })) {
         return;
     }
     let git = longhaul_activities::git::GitHandlers::new(data_dir);
@@ -162,22 +160,22 @@ pub(super) fn limits(agents: u32, checks: Option<u32>) -> Limits {
 }
 
 /// Opens the log; `None` if another process owns it.
-pub(super) async fn become_owner(data_dir: &Path, limits: Limits) -> Result<Option<Arc<Desk>>> {
-    match owner::open(data_dir, limits).await {
+pub(super) async fn become_owner(data_dir: &Path, limits: Limits) -> Result<Option<Arc<Service>>> {
+    match longhaul_server::open(data_dir, limits).await {
         Ok(desk) => Ok(Some(desk)),
-        Err(error) if error.downcast_ref::<StoreError>().is_some_and(owner::is_owned) => Ok(None),
-        Err(error) => Err(error),
+        Err(error) if error.is_owned() => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
 async fn as_owner(
     data_dir: &Path,
-    desk: Arc<Desk>,
+    desk: Arc<Service>,
     projects: &[Project],
     take_over: bool,
 ) -> Result<Option<Vec<StatusDocument>>> {
-    let server = Server::start(data_dir, Arc::clone(&desk))?;
-    let access = Access::Local(Arc::clone(&desk));
+    let server = Listener::start(data_dir, Arc::clone(&desk))?;
+    let access = Client::Local(Arc::clone(&desk));
     let work = async {
         let watched = begin(&access, projects, take_over).await?;
         watch(&access, watched, Some(&desk)).await
@@ -200,7 +198,7 @@ async fn as_guest(
     projects: &[Project],
     take_over: bool,
 ) -> Result<Option<Option<Vec<StatusDocument>>>> {
-    let Some(access) = Access::reach_owner(data_dir).await? else { return Ok(None) };
+    let Some(access) = Client::reach_owner(data_dir, term::notice).await? else { return Ok(None) };
     let work = async {
         let watched = begin(&access, projects, take_over).await?;
         term::say("another Longhaul runs this log: joined it");
@@ -209,7 +207,7 @@ async fn as_guest(
     tokio::select! {
         documents = work => match documents {
             Ok(documents) => Ok(Some(Some(documents))),
-            Err(error) if error.is::<crate::exit::Complaint>() => Err(error),
+            Err(error) if exit::is_complaint(&error) => Err(error),
             // The owner goes away: the work is for us then.
             Err(_) => {
                 tokio::time::sleep(LOOK).await;
@@ -240,7 +238,7 @@ fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
 }
 
 /// Stops because somebody wants that; who wants it once more has no time for the grace that agents are given.
-pub(super) async fn stop_on_request(data_dir: &Path, desk: &Desk) {
+pub(super) async fn stop_on_request(data_dir: &Path, desk: &Service) {
     // Before it is offered: who takes it up at once is heard.
     let mut interrupts = Interrupts::listen();
     term::say("stopping: agents that are at work are ended; once more, and they are killed");

@@ -9,11 +9,11 @@ use super::page::{self, Page};
 use crate::arguments::{Output, Show};
 use crate::document;
 use crate::exit::{Exit, failed};
-use crate::look::report::brief;
-use crate::owner::{Access, Answer, Ask};
 use crate::place::Project;
-use crate::status::{self, FeatureLine, PausedSessions, ShownPhase, StatusDocument};
 use crate::term;
+use longhaul_server::status::{self, FeatureLine, PausedSessions, ShownPhase, StatusDocument};
+use longhaul_server::views::report::brief;
+use longhaul_server::{Answer, Ask, Client};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     let project = Project::at(&arguments.dir).await?;
@@ -37,7 +37,7 @@ fn sandbox(project: &Project) -> Option<String> {
 
 /// Where a project stands: by the log, or, if no log knows it, by its files.
 pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<StatusDocument> {
-    if let Some(access) = Access::reach(data_dir).await? {
+    if let Some(access) = Client::reach(data_dir, term::notice).await? {
         match access.ask(Ask::Status { project: project.id.clone(), for_people: true }).await? {
             Answer::Status { mut status } if !status.root.is_empty() => {
                 // A list that was edited since the project last ran counts as it is now.

@@ -10,7 +10,7 @@ use longhaul_engine::{Request, RunId};
 
 use crate::arguments::{self, Signal, Steer, Tell, Text};
 use crate::exit::{Exit, usage};
-use crate::owner::{Access, Answer, Ask, Order};
+use longhaul_server::{Answer, Ask, Client, Order};
 
 pub(super) use report::ToldDocument;
 use report::{Line, Outcome};
@@ -87,7 +87,7 @@ async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> 
 }
 
 async fn tell_one(
-    access: &Access,
+    access: &Client,
     Target { asked, run }: Target,
     dry_run: bool,
     order: &Order,

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::owner::Row;
+use longhaul_server::Row;
 
 /// A new run that goes on from a step of another one.
 #[derive(Debug, Serialize, JsonSchema)]

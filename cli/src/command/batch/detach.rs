@@ -11,8 +11,8 @@ use longhaul_activities::process::start_in_background;
 use crate::arguments::Batch;
 use crate::command::run::limits as limits_of;
 use crate::exit::Exit;
-use crate::owner::{Access, Gone};
 use crate::term;
+use longhaul_server::{Client, Gone};
 
 use super::{Asked, submit, wait};
 
@@ -20,7 +20,7 @@ use super::{Asked, submit, wait};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Result<Exit> {
-    if let Some(access) = Access::reach_owner(data_dir).await? {
+    if let Some(access) = Client::reach_owner(data_dir, term::notice).await? {
         match submit(&access, asked).await {
             Ok(_) => {
                 term::say("the Longhaul that runs this log carries it on");
@@ -50,7 +50,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
     let mut process = start_in_background(&args, &log).context("cannot start a process in the background")?;
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
-        if let Some(access) = Access::at_owner(data_dir).await
+        if let Some(access) = Client::at_owner(data_dir, term::notice).await
             && wait::standing(&access, &asked.id).await.is_ok()
         {
             let (id, log) = (&asked.id, path.display());

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use longhaul_workflows::backlog::FeatureStatus;
 
-use crate::status::FeatureLine;
+use longhaul_server::status::FeatureLine;
 
 use super::report::{ProjectReport, Report};
 

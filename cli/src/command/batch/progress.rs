@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::arguments::Shown;
 use crate::command::run::Progress;
 use crate::document;
-use crate::status::{FeatureLine, StatusDocument};
+use longhaul_server::status::{FeatureLine, StatusDocument};
 
 /// Something in a batch is in another state.
 #[derive(Debug, Serialize, JsonSchema)]

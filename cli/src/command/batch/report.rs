@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::command::page::{self, Page, counted};
 use crate::command::status::first_line;
 use crate::exit::Exit;
-use crate::status::{Counts, FeatureLine, StatusDocument};
+use longhaul_server::status::{Counts, FeatureLine, StatusDocument};
 
 use super::wait::Done;
 

@@ -11,10 +11,10 @@ use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::settings::Settings;
 
 use crate::command::{ask, run, unasked};
-use crate::exit::Complaint;
-use crate::owner::{Access, Answer, Ask, BatchStanding, Desk, Limits, Server};
-use crate::status::{self, StatusDocument};
+use crate::exit;
 use crate::term;
+use longhaul_server::status::{self, StatusDocument};
+use longhaul_server::{Answer, Ask, BatchStanding, Client, Limits, Listener, Service};
 
 use super::{Asked, Changes, submit};
 
@@ -40,7 +40,7 @@ pub(super) async fn until_done(
         if let Some(desk) = run::become_owner(data_dir, limits).await? {
             return as_owner(data_dir, desk, asked, changes).await;
         }
-        let Some(access) = Access::reach_owner(data_dir).await? else { continue };
+        let Some(access) = Client::reach_owner(data_dir, term::notice).await? else { continue };
         let work = async {
             let submission = submit(&access, asked).await?;
             term::say("another Longhaul runs this log: it carries the batch on");
@@ -49,7 +49,7 @@ pub(super) async fn until_done(
         tokio::select! {
             done = work => match done {
                 Ok(done) => return Ok(Some(done)),
-                Err(error) if error.is::<Complaint>() => return Err(error),
+                Err(error) if exit::is_complaint(&error) => return Err(error),
                 // The owner goes away: the work is for us then.
                 Err(_) => tokio::time::sleep(LOOK).await,
             },
@@ -61,9 +61,9 @@ pub(super) async fn until_done(
     }
 }
 
-async fn as_owner(data_dir: &Path, desk: Arc<Desk>, asked: &Asked, changes: &mut Changes) -> Result<Option<Done>> {
-    let server = Server::start(data_dir, Arc::clone(&desk))?;
-    let access = Access::Local(Arc::clone(&desk));
+async fn as_owner(data_dir: &Path, desk: Arc<Service>, asked: &Asked, changes: &mut Changes) -> Result<Option<Done>> {
+    let server = Listener::start(data_dir, Arc::clone(&desk))?;
+    let access = Client::Local(Arc::clone(&desk));
     let work = async {
         let submission = submit(&access, asked).await?;
         let mut others = run::Others::of(&desk, &access);
@@ -90,7 +90,7 @@ async fn as_owner(data_dir: &Path, desk: Arc<Desk>, asked: &Asked, changes: &mut
     done
 }
 
-async fn watch(access: &Access, asked: &Asked, submission: &str, changes: &mut Changes) -> Result<Done> {
+async fn watch(access: &Client, asked: &Asked, submission: &str, changes: &mut Changes) -> Result<Done> {
     loop {
         let standing = standing(access, &asked.id).await?;
         for entry in &standing.view.plan.projects {
@@ -118,7 +118,7 @@ async fn watch(access: &Access, asked: &Asked, submission: &str, changes: &mut C
     }
 }
 
-pub(super) async fn standing(access: &Access, batch: &str) -> Result<BatchStanding> {
+pub(super) async fn standing(access: &Client, batch: &str) -> Result<BatchStanding> {
     match ask(access, Ask::Batch { batch: batch.to_owned() }).await? {
         Answer::Batch { batch } => Ok(*batch),
         _ => Err(unasked()),
@@ -130,7 +130,7 @@ fn run_of(entry: &Entry) -> Option<RunId> {
 }
 
 /// Where a project stands: by the log, or, if it has not begun, by its files.
-async fn document(access: &Access, entry: &Entry) -> Result<StatusDocument> {
+async fn document(access: &Client, entry: &Entry) -> Result<StatusDocument> {
     let Some(project) = run_of(entry) else { return Err(unasked()) };
     match access.ask(Ask::Status { project: project.clone(), for_people: false }).await? {
         Answer::Status { status } if !status.root.is_empty() => return Ok(*status),

@@ -13,14 +13,14 @@ use crate::arguments::{Check, Output};
 use crate::command::{page, reach, unasked};
 use crate::document;
 use crate::exit::Exit;
-use crate::owner::{Access, Carried, Errand};
 use crate::term;
+use longhaul_server::{Carried, Client, Errand};
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
     let repair = arguments.repair;
     let (report, in_use) = match reach(data_dir).await {
-        Ok(access @ Access::Remote(_)) => (checked(access, repair).await?, true),
-        Ok(Access::Local(desk)) => {
+        Ok(access @ Client::Remote(_)) => (checked(access, repair).await?, true),
+        Ok(Client::Local(desk)) => {
             // It is opened anew, and closed again if it has to be rewritten.
             drop(desk);
             (check_at_rest(data_dir, repair).await?, false)
@@ -43,7 +43,7 @@ fn is_damaged(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(StoreError::Unopenable { .. }))
 }
 
-async fn checked(access: Access, repair: bool) -> Result<CheckReport> {
+async fn checked(access: Client, repair: bool) -> Result<CheckReport> {
     match send(access, Errand::Check { repair }).await? {
         Carried::Checked(report) => Ok(report),
         _ => Err(unasked()),

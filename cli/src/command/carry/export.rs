@@ -16,8 +16,8 @@ use crate::arguments::{Backup, Export, Output};
 use crate::command::{named, reach, refuse_to_write_over, unasked};
 use crate::document;
 use crate::exit::{Exit, usage};
-use crate::owner::{Access, Carried, Errand};
 use crate::term;
+use longhaul_server::{Carried, Client, Errand};
 
 /// What was written to a file.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -70,7 +70,7 @@ pub(crate) async fn backup(data_dir: &Path, arguments: &Backup) -> Result<Exit> 
     write(data_dir, reach(data_dir).await?, Scope::All, Out { file: Some(&file), force, output, backup: true }).await
 }
 
-async fn write(data_dir: &Path, access: Access, scope: Scope, out: Out<'_>) -> Result<Exit> {
+async fn write(data_dir: &Path, access: Client, scope: Scope, out: Out<'_>) -> Result<Exit> {
     let backup = out.backup;
     let Some(file) = out.file.filter(|file| *file != Path::new("-")) else {
         if out.output == Output::Json {
@@ -122,7 +122,7 @@ struct Written {
 }
 
 impl Written {
-    async fn by(access: Access, errand: Errand) -> Result<Self> {
+    async fn by(access: Client, errand: Errand) -> Result<Self> {
         let Carried::Exported { runs, events, damaged, unreadable } = send(access, errand).await? else {
             return Err(unasked());
         };

@@ -13,8 +13,8 @@ use crate::arguments::{Import, Output};
 use crate::command::{page, unasked};
 use crate::document;
 use crate::exit::{Exit, usage};
-use crate::owner::{Access, Carried, Errand, Imported};
 use crate::term;
+use longhaul_server::{Carried, Client, Errand, Imported};
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     let from_input = arguments.file == Path::new("-");
@@ -28,7 +28,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     let dry_run = arguments.dry_run;
     // Where there is no log yet, what it would take in is tried on one that goes again.
     let nowhere = (dry_run && !data_dir.join("lock").exists()).then(Scratch::nowhere);
-    let access = Access::reach_or_create(nowhere.as_ref().map_or(data_dir, Scratch::path)).await?;
+    let access = Client::reach_or_create(nowhere.as_ref().map_or(data_dir, Scratch::path), term::notice).await?;
     let Carried::Imported(imported) = send(access, Errand::Import { file, dry_run }).await? else {
         return Err(unasked());
     };

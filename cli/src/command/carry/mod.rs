@@ -14,7 +14,7 @@ use anyhow::Result;
 use longhaul_storage::Scope;
 
 use super::named;
-use crate::owner::{Access, Answer, Ask, Carried, Errand};
+use longhaul_server::{Answer, Ask, Carried, Client, Errand};
 
 use super::page::counted;
 pub(super) use check::{CheckDocument, run as check};
@@ -27,7 +27,7 @@ pub(super) use restore::{RestoreDocument, run as restore};
 pub(super) use verdict::Report as ReplayDocument;
 
 /// Has an errand done, and lets the log go: what is shown of it may take long to be read.
-async fn send(access: Access, errand: Errand) -> Result<Carried> {
+async fn send(access: Client, errand: Errand) -> Result<Carried> {
     match super::ask(&access, Ask::Carry { what: errand }).await? {
         Answer::Carried { what } => Ok(*what),
         _ => Err(super::unasked()),
@@ -35,6 +35,6 @@ async fn send(access: Access, errand: Errand) -> Result<Carried> {
 }
 
 /// A project and all below it, by its directory, its id, or the beginning of that.
-async fn below(access: &Access, project: &str) -> Result<Scope> {
+async fn below(access: &Client, project: &str) -> Result<Scope> {
     Ok(Scope::Below(named::project(access, project).await?))
 }

@@ -13,8 +13,8 @@ use crate::arguments::{Output, Prune};
 use crate::command::{page, reach, unasked};
 use crate::document;
 use crate::exit::Exit;
-use crate::owner::{Access, Carried, Errand, PrunedRun};
 use crate::term;
+use longhaul_server::{Carried, Client, Errand, PrunedRun};
 
 /// The runs whose histories were, or would be, let go of.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub(in crate::command) struct PruneDocument {
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     let access = reach(data_dir).await?;
-    let in_use = matches!(access, Access::Remote(_));
+    let in_use = matches!(access, Client::Remote(_));
     let log = data_dir.join("log");
     let before = size(&log);
     let scope = match &arguments.project {

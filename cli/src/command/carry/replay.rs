@@ -16,12 +16,13 @@ use crate::arguments::{Output, Replay};
 use crate::command::{named, page, reach, unasked};
 use crate::document;
 use crate::exit::{Exit, usage};
-use crate::owner::{self, Access, Carried, Errand};
-use crate::{place, pruned};
+use crate::place;
+use longhaul_server::pruned;
+use longhaul_server::{self, Carried, Client, Errand};
 
 /// Files need no log, and so no data directory.
 pub(crate) async fn run(data_dir: Option<&Path>, arguments: &Replay) -> Result<Exit> {
-    let workflows = owner::workflows();
+    let workflows = longhaul_server::workflows();
     let mut lines = Vec::new();
     if arguments.all || arguments.project.is_some() {
         let data_dir = place::data_dir(data_dir)?;
@@ -127,7 +128,7 @@ fn unreadable(file: &str, error: &BundleError) -> Line {
 }
 
 /// The runs of a log, through a copy: whoever owns it may be another version of this program.
-async fn of_log(data_dir: &Path, access: Access, scope: Scope, workflows: &Workflows) -> Result<Vec<Line>> {
+async fn of_log(data_dir: &Path, access: Client, scope: Scope, workflows: &Workflows) -> Result<Vec<Line>> {
     let scratch = Scratch::in_dir(data_dir);
     let file = scratch.path().to_owned();
     let errand = Errand::Export { scope, file, compress: false, backup: false };

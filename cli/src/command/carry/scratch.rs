@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::leftovers;
+use longhaul_server::leftovers;
 
 /// A path for a file or a directory; what is there is removed at the end.
 pub(super) struct Scratch(PathBuf);

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::counted;
 use crate::exit::Exit;
-use crate::pruned;
+use longhaul_server::pruned;
 
 /// What became of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -4,7 +4,7 @@ use longhaul_workflows::backlog::Feature;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::status::FeatureLine;
+use longhaul_server::status::FeatureLine;
 
 /// The features of a project.
 #[derive(Debug, Serialize, JsonSchema)]

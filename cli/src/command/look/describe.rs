@@ -9,9 +9,9 @@ use crate::arguments::Output;
 use crate::arguments::look::Named;
 use crate::document;
 use crate::exit::Exit;
-use crate::look::report::brief;
-use crate::look::{DescribeDocument, Document, Evidence, Question, Session, Waiting};
 use crate::term;
+use longhaul_server::views::report::brief;
+use longhaul_server::views::{DescribeDocument, Document, Evidence, Question, Session, Waiting};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;

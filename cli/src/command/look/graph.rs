@@ -14,10 +14,10 @@ use crate::arguments::Output;
 use crate::arguments::look::{Form, Graph};
 use crate::document;
 use crate::exit::{Exit, usage};
-use crate::look::graph::{self, State};
-use crate::look::{Document, GraphDocument, Question};
 use crate::place::Project;
 use crate::term;
+use longhaul_server::views::graph::{self, State};
+use longhaul_server::views::{Document, GraphDocument, Question};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
     let document = document(data_dir, &Project::at(&arguments.dir).await?).await?;

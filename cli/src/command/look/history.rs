@@ -11,9 +11,9 @@ use super::page::{self, Page};
 use crate::arguments::Output;
 use crate::arguments::look::History;
 use crate::exit::Exit;
-use crate::look::history::{Happened, Query};
-use crate::look::{Document, HistoryPage, Name, Question};
 use crate::term;
+use longhaul_server::views::history::{Happened, Query};
+use longhaul_server::views::{Document, HistoryPage, Name, Question};
 
 /// How often a run that is followed is asked for more.
 const AGAIN: Duration = Duration::from_millis(300);

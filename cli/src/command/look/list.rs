@@ -10,17 +10,17 @@ use super::page::{self, Page};
 use crate::arguments::look::{List, Listed};
 use crate::document;
 use crate::exit::{Exit, usage};
-use crate::look::list::{Cursor, Query, RunLine};
-use crate::look::report::brief;
-use crate::look::{Document, ListDocument, Question};
-use crate::owner::Access;
 use crate::term;
+use longhaul_server::Client;
+use longhaul_server::views::list::{Cursor, Query, RunLine};
+use longhaul_server::views::report::brief;
+use longhaul_server::views::{Document, ListDocument, Question};
 
 pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     let output = arguments.output;
     let project = arguments.project.clone();
     let mut query = query(arguments)?;
-    let document = if let Some(access) = Access::reach(data_dir).await? {
+    let document = if let Some(access) = Client::reach(data_dir, term::notice).await? {
         if let Some(project) = project {
             query.project = Some(named::project(&access, &project).await?);
         }

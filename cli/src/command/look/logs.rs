@@ -11,9 +11,10 @@ use longhaul_activities::process::run_folder_name;
 use super::page::counted;
 use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
-use crate::look::{DescribeDocument, Document, Name, Question, Session};
+use crate::term;
 use crate::term::Cleaner;
-use crate::{pruned, term};
+use longhaul_server::pruned;
+use longhaul_server::views::{DescribeDocument, Document, Name, Question, Session};
 
 /// How much of a file is read at once.
 const PIECE: usize = 64 * 1024;
@@ -142,7 +143,7 @@ async fn describe(data_dir: &Path, name: &Name) -> Result<Box<DescribeDocument>>
 }
 
 async fn is_running(data_dir: &Path, name: &Name) -> Result<bool> {
-    let query = crate::look::history::Query { name: name.clone(), from: u64::MAX, lines: false };
+    let query = longhaul_server::views::history::Query { name: name.clone(), from: u64::MAX, lines: false };
     match super::ask_log(data_dir, Question::History(query)).await? {
         Document::History(page) => Ok(page.is_running),
         other => Err(super::unexpected(&other)),

@@ -15,11 +15,11 @@ use anyhow::Result;
 use super::named::{self, name, refusal};
 use super::page;
 use crate::arguments::look::Look;
-use crate::exit::{Complaint, Exit, usage};
-use crate::look::list::RunLine;
-use crate::look::{Document, Question};
-use crate::owner::{Access, Answer, Ask};
+use crate::exit::{self, Exit, usage};
 use crate::term;
+use longhaul_server::views::list::RunLine;
+use longhaul_server::views::{Document, Question};
+use longhaul_server::{Answer, Ask, Client};
 
 pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
     match look {
@@ -36,11 +36,11 @@ pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
 
 /// Asks the log; `None` if there is none yet.
 async fn ask(data_dir: &Path, question: Question) -> Result<Option<Document>> {
-    let Some(access) = Access::reach(data_dir).await? else { return Ok(None) };
+    let Some(access) = Client::reach(data_dir, term::notice).await? else { return Ok(None) };
     ask_at(&access, question).await.map(Some)
 }
 
-async fn ask_at(access: &Access, question: Question) -> Result<Document> {
+async fn ask_at(access: &Client, question: Question) -> Result<Document> {
     match super::ask(access, Ask::Look { what: question }).await? {
         Answer::Looked { document } => match *document {
             Document::Unknown(unknown) => Err(refusal(&unknown)),
@@ -58,7 +58,7 @@ async fn ask_log(data_dir: &Path, question: Question) -> Result<Document> {
 
 /// Whether whoever gave the command is to correct it.
 fn is_usage(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Complaint>().is_some_and(|complaint| complaint.exit == Exit::Usage)
+    exit::of(error) == Exit::Usage
 }
 
 /// An answer to something else than what was asked.

@@ -10,10 +10,10 @@ use crate::arguments::Output;
 use crate::arguments::look::Tree;
 use crate::document;
 use crate::exit::{Exit, failed, usage};
-use crate::look::tree::Branch;
-use crate::look::{Document, Name, Question};
 use crate::place::Project;
 use crate::term;
+use longhaul_server::views::tree::Branch;
+use longhaul_server::views::{Document, Name, Question};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
     let dir = arguments.target.as_deref().map_or(arguments.within.dir.as_path(), Path::new);

@@ -12,11 +12,11 @@ use crate::arguments::Output;
 use crate::arguments::look::Named;
 use crate::document;
 use crate::exit::Exit;
-use crate::look::why::{self, Reason};
-use crate::look::{Document, Question, WhyDocument, graph};
-use crate::owner::Access;
 use crate::place::Project;
 use crate::term;
+use longhaul_server::Client;
+use longhaul_server::views::why::{self, Reason};
+use longhaul_server::views::{Document, Question, WhyDocument, graph};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     let document = document(data_dir, arguments).await?;
@@ -32,7 +32,7 @@ async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
     let list = listed(arguments).await.map(|(_, features)| features);
     let question = Question::Why { name, list };
-    let (error, has_run) = match Access::reach(data_dir).await? {
+    let (error, has_run) = match Client::reach(data_dir, term::notice).await? {
         None => (crate::command::no_log(data_dir), false),
         Some(access) => match super::ask_at(&access, question).await {
             Ok(Document::Why(document)) => return Ok(document),

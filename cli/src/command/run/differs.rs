@@ -3,16 +3,16 @@
 use longhaul_activities::git;
 use longhaul_activities::project::settings;
 
-use crate::owner::{Access, Answer, Ask};
 use crate::place::Project;
-use crate::status::StatusDocument;
 use crate::term;
+use longhaul_server::status::StatusDocument;
+use longhaul_server::{Answer, Ask, Client};
 
 /// How many lost features are named.
 const SHOWN: usize = 10;
 
 /// Says it of a project that is about to be run.
-pub(super) async fn say(access: &Access, project: &Project) {
+pub(super) async fn say(access: &Client, project: &Project) {
     let ask = Ask::Status { project: project.id.clone(), for_people: false };
     if let Ok(Answer::Status { status }) = access.ask(ask).await
         && !status.root.is_empty()

@@ -8,9 +8,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::command::page::safe;
 use crate::command::status::{first_line, state};
-use crate::look::report::brief;
-use crate::status::{FeatureLine, StatusDocument};
 use crate::term;
+use longhaul_server::status::{FeatureLine, StatusDocument};
+use longhaul_server::views::report::brief;
 
 /// What was shown last of each feature of each project.
 pub(in crate::command) struct Progress {

@@ -7,16 +7,16 @@ use longhaul_engine::RunId;
 
 use super::{Progress, differs};
 use crate::command::{ask, unasked};
-use crate::owner::{Access, Answer, Ask, Desk};
 use crate::place::Project;
-use crate::settled::{Watched, is_settled};
-use crate::status::StatusDocument;
+use longhaul_server::settled::{Watched, is_settled};
+use longhaul_server::status::StatusDocument;
+use longhaul_server::{Answer, Ask, Client, Service};
 
 /// How often a project is looked at.
 pub(super) const LOOK: Duration = Duration::from_millis(200);
 
 /// Has the projects run.
-pub(super) async fn begin(access: &Access, projects: &[Project], take_over: bool) -> Result<Vec<Watched>> {
+pub(super) async fn begin(access: &Client, projects: &[Project], take_over: bool) -> Result<Vec<Watched>> {
     let mut watched = Vec::new();
     for project in projects {
         differs::say(access, project).await;
@@ -29,7 +29,11 @@ pub(super) async fn begin(access: &Access, projects: &[Project], take_over: bool
 }
 
 /// Watches projects until all have settled; as the owner, those of others who joined us as well.
-pub(super) async fn watch(access: &Access, mut ours: Vec<Watched>, desk: Option<&Desk>) -> Result<Vec<StatusDocument>> {
+pub(super) async fn watch(
+    access: &Client,
+    mut ours: Vec<Watched>,
+    desk: Option<&Service>,
+) -> Result<Vec<StatusDocument>> {
     let mut progress = Progress::new();
     let mut others = desk.map(|desk| Others::of(desk, access));
     loop {
@@ -58,12 +62,12 @@ pub(super) async fn watch(access: &Access, mut ours: Vec<Watched>, desk: Option<
     }
 }
 
-async fn status(access: &Access, project: &RunId) -> Result<StatusDocument> {
+async fn status(access: &Client, project: &RunId) -> Result<StatusDocument> {
     status_for(access, project, false).await
 }
 
 /// The same documents with what is for people; as they are, if nobody is there any more to ask for that.
-async fn for_people(access: &Access, mut documents: Vec<StatusDocument>) -> Vec<StatusDocument> {
+async fn for_people(access: &Client, mut documents: Vec<StatusDocument>) -> Vec<StatusDocument> {
     for document in &mut documents {
         if let Ok(project) = RunId::new(document.project.clone())
             && let Ok(told) = status_for(access, &project, true).await
@@ -74,7 +78,7 @@ async fn for_people(access: &Access, mut documents: Vec<StatusDocument>) -> Vec<
     documents
 }
 
-async fn status_for(access: &Access, project: &RunId, for_people: bool) -> Result<StatusDocument> {
+async fn status_for(access: &Client, project: &RunId, for_people: bool) -> Result<StatusDocument> {
     match ask(access, Ask::Status { project: project.clone(), for_people }).await? {
         Answer::Status { status } => Ok(*status),
         _ => Err(unasked()),
@@ -83,14 +87,14 @@ async fn status_for(access: &Access, project: &RunId, for_people: bool) -> Resul
 
 /// The projects of others who joined the owner of a log: they settle before it goes.
 pub(in crate::command) struct Others<'a> {
-    desk: &'a Desk,
-    access: &'a Access,
+    desk: &'a Service,
+    access: &'a Client,
     watched: Vec<Watched>,
     is_closed: bool,
 }
 
 impl<'a> Others<'a> {
-    pub(in crate::command) fn of(desk: &'a Desk, access: &'a Access) -> Self {
+    pub(in crate::command) fn of(desk: &'a Service, access: &'a Client) -> Self {
         Self { desk, access, watched: Vec::new(), is_closed: false }
     }
 

@@ -9,8 +9,8 @@ use crate::arguments::{Output, Tell};
 use crate::command::page;
 use crate::document;
 use crate::exit::Exit;
-use crate::owner::Order;
 use crate::term;
+use longhaul_server::Order;
 
 /// Who was told what.
 #[derive(Debug, Serialize, JsonSchema)]

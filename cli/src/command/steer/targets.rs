@@ -9,7 +9,7 @@ use longhaul_engine::RunId;
 use crate::arguments::Tell;
 use crate::command::{ask, named, unasked};
 use crate::exit::usage;
-use crate::owner::{self, Access, Answer, Ask, Order};
+use longhaul_server::{self, Answer, Ask, Client, Order};
 
 /// One of those that are named.
 pub(super) struct Target {
@@ -37,7 +37,7 @@ pub(super) fn written(named: &[String]) -> Result<Vec<String>> {
 }
 
 /// Those that are named, or that a filter finds.
-pub(super) async fn find(access: &Access, names: &[String], tell: &Tell, order: &Order) -> Result<Vec<Target>> {
+pub(super) async fn find(access: &Client, names: &[String], tell: &Tell, order: &Order) -> Result<Vec<Target>> {
     if !tell.filters.is_empty() {
         return filtered(access, tell, order).await;
     }
@@ -48,20 +48,20 @@ pub(super) async fn find(access: &Access, names: &[String], tell: &Tell, order: 
     Ok(targets)
 }
 
-async fn filtered(access: &Access, tell: &Tell, order: &Order) -> Result<Vec<Target>> {
+async fn filtered(access: &Client, tell: &Tell, order: &Order) -> Result<Vec<Target>> {
     let Answer::Selected { runs } = ask(access, Ask::Select { filters: tell.filters.clone() }).await? else {
         return Err(unasked());
     };
     let concerned = runs.into_iter().filter(|run| order.concerns(run)).collect();
     let meant = match order {
         Order::Signal { .. } => concerned,
-        _ => owner::without_covered(concerned),
+        _ => longhaul_server::without_covered(concerned),
     };
     Ok(meant.into_iter().map(|run| Target { asked: run.run.to_string(), run: Ok(run.run) }).collect())
 }
 
 /// What is meant: a run, a feature of the project in `dir`, or the directory of a project.
-async fn target(access: &Access, name: &str, dir: &Path) -> Result<Target> {
+async fn target(access: &Client, name: &str, dir: &Path) -> Result<Target> {
     let run = named::run_or_dir(access, name, dir).await?;
     Ok(Target { asked: name.to_owned(), run: run.map_err(|unknown| named::sentence(&unknown)) })
 }

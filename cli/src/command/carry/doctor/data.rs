@@ -7,8 +7,8 @@ use std::path::Path;
 use longhaul_activities::process;
 
 use super::Finding;
-use crate::leftovers;
-use crate::owner::Standing;
+use longhaul_server::LockState;
+use longhaul_server::leftovers;
 
 pub(super) fn directory(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let shown = data_dir.display();
@@ -48,16 +48,16 @@ fn access(data_dir: &Path, metadata: &fs::Metadata, fix: bool) -> Finding {
 
 /// Who has it open; what a dead owner left.
 pub(super) async fn owner(data_dir: &Path, fix: bool) -> Vec<Finding> {
-    match Standing::of(data_dir).await {
+    match LockState::of(data_dir).await {
         Err(error) => vec![Finding::problem("owner", format!("{error:#}"), "make the data directory yours")],
-        Ok(Standing::Nothing) => vec![Finding::ok("owner", "nothing has run yet")],
-        Ok(Standing::Owned { by, answers: true }) => vec![Finding::ok("owner", format!("process {by} runs this log"))],
-        Ok(Standing::Owned { by, answers: false }) => {
+        Ok(LockState::Nothing) => vec![Finding::ok("owner", "nothing has run yet")],
+        Ok(LockState::Owned { by, answers: true }) => vec![Finding::ok("owner", format!("process {by} runs this log"))],
+        Ok(LockState::Owned { by, answers: false }) => {
             let what = format!("process {by} has the log open and does not answer");
             vec![Finding::warning("owner", what, "wait a moment; if it stays so, end that process: nothing is lost")]
         }
         // The lock is ours until the end of this: what is found is of the dead.
-        Ok(Standing::AtRest { last, socket, .. }) => {
+        Ok(LockState::AtRest { last, socket, .. }) => {
             let mut findings =
                 vec![Finding::ok("owner", format!("nobody has the log open; the last was process {last}"))];
             if let Some(socket) = socket {

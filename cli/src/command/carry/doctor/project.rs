@@ -8,8 +8,9 @@ use longhaul_activities::process::Holder;
 
 use super::Finding;
 use crate::command::run::why_not;
-use crate::owner::{Access, Answer, Ask, Standing, is_copy};
 use crate::place::Project;
+use crate::term;
+use longhaul_server::{Answer, Ask, Client, LockState, is_copy};
 
 /// A lock that is younger may be of a git that works.
 const FRESH: Duration = Duration::from_mins(2);
@@ -45,7 +46,7 @@ async fn place(data_dir: &Path, project: &Project) -> Finding {
 
 /// Where the log says that it is; `None` if that cannot be had, which is told elsewhere.
 async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
-    let access = Access::reach(data_dir).await.ok()??;
+    let access = Client::reach(data_dir, term::notice).await.ok()??;
     match access.ask(Ask::Status { project: project.id.clone(), for_people: false }).await {
         Ok(Answer::Status { status }) if !status.root.is_empty() => Some(status.root),
         _ => None,
@@ -81,8 +82,8 @@ async fn locks(data_dir: &Path, root: &Path, fix: bool) -> Vec<Finding> {
     if locks.is_empty() {
         return vec![Finding::ok("git locks", "none was left")];
     }
-    let standing = Standing::of(data_dir).await;
-    let is_at_rest = matches!(standing, Ok(Standing::AtRest { .. } | Standing::Nothing));
+    let standing = LockState::of(data_dir).await;
+    let is_at_rest = matches!(standing, Ok(LockState::AtRest { .. } | LockState::Nothing));
     let ours = std::fs::canonicalize(data_dir).unwrap_or_else(|_| data_dir.to_owned()).join("worktrees");
     let finding = |lock: LockFile| {
         let shown = lock.path.display();

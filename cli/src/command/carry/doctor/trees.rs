@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::Finding;
 use crate::command::carry::{counted, send};
-use crate::owner::{Access, Carried, Errand};
+use crate::term;
+use longhaul_server::{Carried, Client, Errand};
 
 pub(super) async fn look(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let trees = trees(data_dir);
@@ -55,7 +56,7 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
 
 /// What cannot be read because a page of the log is damaged, and payloads that no record names.
 async fn pages(data_dir: &Path, fix: bool) -> Vec<Finding> {
-    let Ok(Some(access)) = Access::reach(data_dir).await else { return Vec::new() };
+    let Ok(Some(access)) = Client::reach(data_dir, term::notice).await else { return Vec::new() };
     let Ok(Carried::Pages { unreadable, unused, bytes }) = send(access, Errand::Pages { sweep: fix }).await else {
         return Vec::new();
     };
@@ -70,7 +71,7 @@ async fn pages(data_dir: &Path, fix: bool) -> Vec<Finding> {
 
 /// The runs that are not over, and the features that are blocked.
 async fn unfinished(data_dir: &Path) -> anyhow::Result<(BTreeSet<String>, BTreeSet<String>)> {
-    let Some(access) = Access::reach(data_dir).await? else { return Ok(Default::default()) };
+    let Some(access) = Client::reach(data_dir, term::notice).await? else { return Ok(Default::default()) };
     match send(access, Errand::Unfinished).await? {
         Carried::Unfinished { runs, blocked } => {
             Ok((runs.into_iter().map(|run| run.to_string()).collect(), blocked.into_iter().collect()))

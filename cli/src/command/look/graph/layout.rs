@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::look::GraphDocument;
-use crate::look::graph::Node;
+use longhaul_server::views::GraphDocument;
+use longhaul_server::views::graph::Node;
 
 /// How often the columns are put in order.
 const SWEEPS: usize = 8;
@@ -179,7 +179,7 @@ fn inversions(numbers: &mut [usize]) -> usize {
 mod tests {
     use super::super::tests::sample;
     use super::*;
-    use crate::look::graph::State;
+    use longhaul_server::views::graph::State;
 
     #[test]
     fn features_are_behind_all_that_they_need() {

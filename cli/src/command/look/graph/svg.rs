@@ -2,8 +2,8 @@
 
 use super::colours;
 use super::layout::{Layout, Place};
-use crate::look::GraphDocument;
-use crate::look::graph::Node;
+use longhaul_server::views::GraphDocument;
+use longhaul_server::views::graph::Node;
 
 /// The size of a box, and the room between boxes.
 const HEIGHT: usize = 40;
@@ -138,7 +138,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::super::tests::sample;
     use super::*;
-    use crate::look::graph::State;
+    use longhaul_server::views::graph::State;
 
     #[test]
     fn texts_cannot_leave_their_place() {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use super::super::page::{Page, colour};
 use super::super::tree::lines;
 use super::layout::{places, ranks};
-use crate::look::GraphDocument;
-use crate::look::graph::State;
+use longhaul_server::views::GraphDocument;
+use longhaul_server::views::graph::State;
 
 /// How deep a tree may become.
 const DEEPEST: usize = 40;
@@ -104,7 +104,7 @@ fn order(document: &GraphDocument, deepest: usize) -> Vec<Row> {
 mod tests {
     use super::super::tests::sample;
     use super::*;
-    use crate::look::graph::Node;
+    use longhaul_server::views::graph::Node;
 
     fn graph() -> GraphDocument {
         sample(&[

@@ -1,0 +1,115 @@
+//! Reaching the log: through the process that owns it, or, when none does, by opening it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use longhaul_activities::git::GitHandlers;
+use longhaul_engine::StoreError;
+use longhaul_storage::SledStore;
+
+use crate::error::{Error, Result};
+use crate::lock_wait::LockWait;
+use crate::service::{Answer, Ask, Service};
+use crate::socket::Remote;
+
+/// Shows a line to the person who waits.
+pub type Notify = fn(&str);
+
+/// Where the log of a data directory is reached.
+pub enum Client {
+    /// Another process owns it.
+    Remote(Remote),
+    /// Nobody ran it: we opened it ourselves.
+    Local(Arc<Service>),
+}
+
+impl Client {
+    /// Reaches the log; `None` if there is none yet. If another process owns it and goes away before it answers, whoever
+    /// comes next is asked.
+    pub async fn reach(data_dir: &Path, notify: Notify) -> Result<Option<Self>> {
+        Ok(Self::reach_now(data_dir, notify).await?.map(|access| match access {
+            Self::Remote(remote) => Self::Remote(remote.or_next()),
+            access @ Self::Local(_) => access,
+        }))
+    }
+
+    /// Reaches the process that runs the log, and nobody after it; `None` if none does. One that is just starting is waited
+    /// for.
+    pub async fn reach_owner(data_dir: &Path, notify: Notify) -> Result<Option<Self>> {
+        Ok(Self::reach_now(data_dir, notify).await?.filter(|access| matches!(access, Self::Remote(_))))
+    }
+
+    async fn reach_now(data_dir: &Path, notify: Notify) -> Result<Option<Self>> {
+        let mut waiting = LockWait::new(notify);
+        loop {
+            if let Some(remote) = Remote::connect(data_dir, notify).await {
+                return Ok(Some(Self::Remote(remote)));
+            }
+            let dir = data_dir.display();
+            if data_dir.exists() && !data_dir.is_dir() {
+                return Err(Error::usage(format!("{dir} is no directory: name the data directory with --data-dir")));
+            }
+            if !data_dir.join("lock").try_exists().map_err(Error::io(format!("cannot look into {dir}")))? {
+                return Ok(None);
+            }
+            match SledStore::open(data_dir) {
+                Ok(store) => {
+                    let git = GitHandlers::new(data_dir);
+                    return Ok(Some(Self::Local(Service::at_rest(Arc::new(store), git))));
+                }
+                // Its owner is just starting, or another command has it for a moment.
+                Err(StoreError::Owned { owner, .. }) => waiting.a_little(data_dir, owner).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The same, with a new log where there is none, for a command that fills it.
+    pub async fn reach_or_create(data_dir: &Path, notify: Notify) -> Result<Self> {
+        if let Some(access) = Self::reach(data_dir, notify).await? {
+            return Ok(access);
+        }
+        match SledStore::open(data_dir) {
+            Ok(store) => Ok(Self::Local(Service::at_rest(Arc::new(store), GitHandlers::new(data_dir)))),
+            Err(error @ StoreError::Owned { .. }) => Self::reach(data_dir, notify).await?.ok_or_else(|| error.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reaches the process that runs the log, if one answers now.
+    pub async fn at_owner(data_dir: &Path, notify: Notify) -> Option<Self> {
+        Remote::connect(data_dir, notify).await.map(Self::Remote)
+    }
+
+    /// Asks something of the log.
+    pub async fn ask(&self, ask: Ask) -> Result<Answer> {
+        match self {
+            Self::Local(desk) => Ok(desk.answer_here(ask).await),
+            Self::Remote(remote) => match remote.ask(&ask).await {
+                Err(gone) if remote.or_next && gone.allows(&ask) => {
+                    Self::ask_next(&remote.data_dir, &ask, remote.notify).await
+                }
+                answer => Ok(answer?),
+            },
+        }
+    }
+
+    /// Asks whoever has the log when its owner is gone.
+    async fn ask_next(data_dir: &Path, ask: &Ask, notify: Notify) -> Result<Answer> {
+        let mut waiting = LockWait::new(notify);
+        loop {
+            let Some(access) = Self::reach_now(data_dir, notify).await? else {
+                let data_dir = data_dir.display();
+                return Err(Error::operational(format!("the log in {data_dir} is not there any more")));
+            };
+            match access {
+                Self::Local(desk) => return Ok(desk.answer_here(ask.clone()).await),
+                Self::Remote(owner) => match owner.ask(ask).await {
+                    Err(gone) if gone.allows(ask) => {}
+                    answer => return Ok(answer?),
+                },
+            }
+            waiting.a_little(data_dir, "that is about to end".into()).await?;
+        }
+    }
+}

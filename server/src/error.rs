@@ -1,0 +1,56 @@
+//! The error of this crate.
+
+use std::fmt::Display;
+use std::io;
+
+use longhaul_engine::StoreError;
+
+use crate::socket::Gone;
+
+/// Why a request could not be made. What the service itself refuses is part of its response.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request or its surroundings are wrong. The message says what to correct.
+    #[error("{0}")]
+    Usage(String),
+    /// A file, a socket or git failed on this machine.
+    #[error("{0}")]
+    Operational(String),
+    /// An operation on a file or a socket failed.
+    #[error("{context}")]
+    Io {
+        /// What could not be done, and where.
+        context: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The log failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The owner of the log ended, or did not respond.
+    #[error(transparent)]
+    Gone(#[from] Gone),
+}
+
+/// The result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Whether another process owns the log.
+    pub fn is_owned(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Owned { .. }))
+    }
+
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::Usage(message.to_string())
+    }
+
+    pub(crate) fn operational(message: impl Display) -> Self {
+        Self::Operational(message.to_string())
+    }
+
+    /// Adds what could not be done to an error of the system.
+    pub(crate) fn io(context: impl Display) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { context: context.to_string(), source }
+    }
+}

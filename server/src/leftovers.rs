@@ -1,0 +1,99 @@
+//! Temporary files of killed processes in a data directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+
+/// How the name begins of a file that a command keeps for as long as it runs; its process id follows.
+pub const SCRATCH: &str = "carried-";
+
+/// How deep the files of sessions are: `sessions/<run>/<call>/`.
+const DEPTH: u32 = 3;
+
+/// The temporary files that no process uses any more. The caller holds the lock of the data directory: the files of
+/// sessions are written by its holder only.
+pub fn find(data_dir: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = entries(data_dir).filter(|path| is_scratch_of_the_dead(path)).collect();
+    half_written(&data_dir.join("sessions"), DEPTH, &mut found);
+    found
+}
+
+/// Removes them.
+pub fn remove(data_dir: &Path) {
+    for path in find(data_dir) {
+        match remove_one(&path) {
+            Ok(()) => tracing::info!("removed {}, which a killed process left", path.display()),
+            Err(error) => tracing::warn!("cannot remove {}: {error}", path.display()),
+        }
+    }
+}
+
+pub fn remove_one(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn is_scratch_of_the_dead(path: &Path) -> bool {
+    let name = name(path);
+    let Some(rest) = name.strip_prefix(SCRATCH) else { return false };
+    // The part of a file that is not complete has its name and more.
+    let process = rest.split('-').next().and_then(|process| process.parse().ok());
+    process.is_some_and(|process| matches!(kill(Pid::from_raw(process), None), Err(Errno::ESRCH)))
+}
+
+/// What `tempfile` makes before a file gets its name.
+fn half_written(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+    for path in entries(folder) {
+        let is_link = path.is_symlink();
+        if path.is_dir() && !is_link && depth > 1 {
+            half_written(&path, depth - 1, found);
+        } else if path.is_file() && !is_link && name(&path).starts_with(".tmp") {
+            found.push(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_living_processes_stay() {
+        let home = tempfile::tempdir().unwrap();
+        let session = home.path().join("sessions/p~f~1/4");
+        fs::create_dir_all(&session).unwrap();
+        // No system gives a process this id.
+        let ended = i32::MAX;
+        let dead = [
+            home.path().join(format!("{SCRATCH}{ended}-1.tmp")),
+            home.path().join(format!("{SCRATCH}{ended}-1.tmp.2.part")),
+            session.join(".tmpAbCdEf"),
+        ];
+        let used = [
+            home.path().join(format!("{SCRATCH}{}-1.tmp", std::process::id())),
+            home.path().join(format!("{SCRATCH}other")),
+            session.join("report.json"),
+            home.path().join("lock"),
+        ];
+        for path in dead.iter().chain(&used) {
+            fs::write(path, "").unwrap();
+        }
+        let mut found = find(home.path());
+        found.sort_unstable();
+        let mut expected = dead.to_vec();
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+        remove(home.path());
+        assert!(dead.iter().all(|path| !path.exists()) && used.iter().all(|path| path.exists()));
+    }
+}

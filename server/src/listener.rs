@@ -1,0 +1,106 @@
+//! Answering other commands, while this process owns the log.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::WriteHalf;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+use crate::error::{Error, Result};
+use crate::refused::refusal;
+use crate::service::{Answer, Ask, Service};
+use crate::socket::{self, Address};
+
+/// The longest question, in bytes.
+const QUESTION_MAX: u64 = 16 * 1024 * 1024;
+/// How often an empty line is written before the answer, so that whoever waits knows that it is being worked on.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
+/// How long somebody may take to read an answer.
+const READING_TAKES: Duration = Duration::from_secs(30);
+
+/// The socket of an owner; dropping it takes the socket away.
+pub struct Listener {
+    path: PathBuf,
+    task: JoinHandle<()>,
+}
+
+impl Listener {
+    /// Listens for other commands. To be called by the owner only: a socket that is there belongs to a dead one.
+    pub fn start(data_dir: &Path, desk: Arc<Service>) -> Result<Self> {
+        let path = socket::path(data_dir);
+        longhaul_storage::private_directory(data_dir)?;
+        let _ = fs::remove_file(&path);
+        let address = Address::of(data_dir).map_err(Error::io(format!("cannot listen in {}", data_dir.display())))?;
+        let listener = UnixListener::bind(address.path())
+            .map_err(Error::io(format!("cannot listen on the socket {}", path.display())))?;
+        let data_dir = data_dir.to_owned();
+        let task = tokio::spawn(async move {
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => match socket::check_peer(&stream, &data_dir) {
+                        Ok(()) => drop(tokio::spawn(converse(Arc::clone(&desk), stream))),
+                        Err(error) => tracing::warn!("a connection is refused: {error}"),
+                    },
+                    Err(error) => {
+                        tracing::warn!("cannot take a connection: {error}");
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                }
+            }
+        });
+        Ok(Self { path, task })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.task.abort();
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+async fn converse(desk: Arc<Service>, mut stream: UnixStream) {
+    let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    let (reader, writer) = stream.split();
+    let mut line = String::new();
+    if BufReader::new(reader.take(QUESTION_MAX)).read_line(&mut line).await.is_err() || line.is_empty() {
+        return;
+    }
+    let writer = Mutex::new(writer);
+    let attending = async {
+        match serde_json::from_str::<Ask>(&line) {
+            Ok(ask) if let Some(answer) = refusal(&ask, peer, desk.log.directory(), Some(&desk.refused)) => {
+                write(&writer, &answer).await;
+            }
+            Ok(ask) => desk.attend(ask, async |answer| write(&writer, &answer).await).await,
+            Err(error) => {
+                let reason = format!("the running Longhaul does not understand this: {error}");
+                write(&writer, &Answer::Refused { reason }).await;
+            }
+        }
+    };
+    // Whoever waits sees that somebody is at it.
+    let signs_of_life = async {
+        loop {
+            tokio::time::sleep(SIGN_OF_LIFE).await;
+            let _ = writer.lock().await.write_all(b"\n").await;
+        }
+    };
+    tokio::select! {
+        () = attending => {}
+        () = signs_of_life => {}
+    }
+}
+
+/// Writes an answer; who does not read it in time gets none, and holds nobody up.
+async fn write(writer: &Mutex<WriteHalf<'_>>, answer: &Answer) {
+    if let Ok(mut line) = serde_json::to_vec(answer) {
+        line.push(b'\n');
+        let _ = tokio::time::timeout(READING_TAKES, async { writer.lock().await.write_all(&line).await }).await;
+    }
+}

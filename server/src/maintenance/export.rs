@@ -1,0 +1,110 @@
+//! Writing runs to a file: beside its place, then moved there whole.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use chrono::Utc;
+use longhaul_engine::StoreError;
+use longhaul_storage::bundle::{Backup, BundleError, Header, Writer};
+use longhaul_storage::{Scope, Snapshot};
+
+use super::Carried;
+use crate::service::Service;
+
+pub(crate) async fn run(
+    desk: &Service,
+    scope: Scope,
+    file: &Path,
+    compress: bool,
+    backup: bool,
+) -> Result<Carried, StoreError> {
+    let snapshot = desk.log.snapshot(scope.clone()).await?;
+    let is_unknown = snapshot.is_empty() && snapshot.unreadable().is_empty();
+    if let (true, Scope::Run(run) | Scope::Below(run)) = (is_unknown, scope) {
+        return Err(StoreError::UnknownRun(run));
+    }
+    let backup = backup.then(|| Backup { epoch: snapshot.epoch(), at: Utc::now() });
+    let file = file.to_owned();
+    let written = tokio::task::spawn_blocking(move || {
+        let written = write(&snapshot, &file, compress, Header { backup });
+        written
+            .map_err(|error| StoreError::Io { doing: format!("writing {}", file.display()), reason: error.to_string() })
+    });
+    written.await.unwrap_or_else(|error| Err(StoreError::Unusable(format!("the export did not end: {error}"))))
+}
+
+fn write(snapshot: &Snapshot, file: &Path, compress: bool, header: Header) -> Result<Carried, BundleError> {
+    let part = Part::beside(file)?;
+    let out = BufWriter::new(part.file.try_clone()?);
+    let carried = if compress {
+        let encoder = longhaul_storage::bundle::compressed(out)?;
+        let (encoder, carried) = write_to(snapshot, encoder, header)?;
+        encoder.finish()?.flush()?;
+        carried
+    } else {
+        let (mut out, carried) = write_to(snapshot, out, header)?;
+        out.flush()?;
+        carried
+    };
+    part.keep(file)?;
+    Ok(carried)
+}
+
+fn write_to<W: Write>(snapshot: &Snapshot, out: W, header: Header) -> Result<(W, Carried), BundleError> {
+    let mut writer = Writer::new(out, header)?;
+    let (mut runs, mut events, mut damaged) = (0, 0, Vec::new());
+    for (run, carried) in snapshot.iter() {
+        let written = carried.map_err(|error| error.to_string()).and_then(|carried| match writer.write(&carried) {
+            Ok(()) => Ok(Ok(carried.events.len() as u64)),
+            Err(error @ BundleError::Unwritable { .. }) => Err(error.to_string()),
+            Err(error) => Ok(Err(error)),
+        });
+        match written {
+            Ok(length) => {
+                events += length?;
+                runs += 1;
+            }
+            Err(reason) => damaged.push((run.clone(), reason)),
+        }
+    }
+    let unreadable = snapshot.unreadable();
+    Ok((writer.finish()?, Carried::Exported { runs, events, damaged, unreadable }))
+}
+
+/// A file on its way; it goes when it is not kept.
+struct Part {
+    path: PathBuf,
+    file: File,
+    kept: bool,
+}
+
+impl Part {
+    fn beside(file: &Path) -> std::io::Result<Self> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let mut name = file.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.part", uuid::Uuid::now_v7().simple()));
+        let path = file.with_file_name(name);
+        // A history holds what people write and agents answer: nobody else's business.
+        let file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(Self { path, file, kept: false })
+    }
+
+    fn keep(mut self, at: &Path) -> std::io::Result<()> {
+        self.file.sync_all()?;
+        std::fs::rename(&self.path, at)?;
+        self.kept = true;
+        match at.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Opening a log as its owner: the composition of store, engine and handlers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use longhaul_activities::{checks, git, process, project, session};
+use longhaul_engine::{Engine, Handlers, Options, Parts, SystemClock, Workflows};
+use longhaul_storage::SledStore;
+use longhaul_workflows::batch::BatchWorkflow;
+use longhaul_workflows::contracts;
+use longhaul_workflows::feature::FeatureWorkflow;
+use longhaul_workflows::project::ProjectWorkflow;
+
+use crate::error::{Error, Result};
+use crate::leftovers;
+use crate::service::Service;
+
+/// The pool of the agents.
+pub(crate) const AGENTS: &str = "agents";
+
+/// How much may run at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub agents: usize,
+    pub checks: usize,
+}
+
+/// Opens the log as its owner, ends what a dead owner left running, and starts an engine.
+pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
+    if let Some(call) = process::call_of(std::process::id().cast_signed(), data_dir) {
+        return Err(Error::usage(format!(
+            "the session {call} cannot run the log that runs it: name another with --data-dir"
+        )));
+    }
+    git::check_git().await.map_err(Error::operational)?;
+    let store = Arc::new(SledStore::open(data_dir)?);
+    // The lock is ours now: whatever still carries our mark belongs to an owner that is dead.
+    for leftover in process::sweep(data_dir) {
+        tracing::info!(pid = leftover.pid, command = leftover.command, "ended a leftover of a dead owner");
+    }
+    leftovers::remove(data_dir);
+    let git = git::GitHandlers::new(data_dir);
+    let options = Options {
+        pools: vec![(AGENTS.into(), limits.agents), ("checks".into(), limits.checks)],
+        adopted: Vec::new(),
+        ..Options::default()
+    };
+    let parts = Parts {
+        store: store.clone(),
+        workflows: workflows(),
+        handlers: handlers(data_dir, &git)?,
+        clock: Arc::new(SystemClock),
+        options,
+    };
+    let engine = Engine::open(parts).await?;
+    Ok(Service::with_engine(store, engine, git))
+}
+
+/// All workflows.
+pub fn workflows() -> Workflows {
+    Workflows::new()
+        .with(FeatureWorkflow::NAME, FeatureWorkflow)
+        .with(ProjectWorkflow::NAME, ProjectWorkflow)
+        .with(BatchWorkflow::NAME, BatchWorkflow)
+}
+
+/// All handlers.
+fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
+    let supervisor = process::Supervisor::of_this_binary().map_err(Error::io("cannot find this program itself"))?;
+    let checks = checks::ChecksHandler::new(data_dir, supervisor.clone(), git.clone());
+    Ok(git
+        .register(Handlers::new())
+        .with::<contracts::LoadBacklog>(project::ProjectReader::new(git.clone()))
+        .with::<contracts::RunSetup>(checks.clone())
+        .with::<contracts::RunChecks>(checks)
+        .with::<contracts::RunSession>(session::SessionHandler::new(data_dir, supervisor, git.clone())))
+}

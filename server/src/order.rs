@@ -1,0 +1,105 @@
+//! What can be told to runs.
+
+use longhaul_engine::{MessageBody, Payload, Request};
+use longhaul_workflows::feature::{FeatureWorkflow, Note};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::select::Selected;
+
+/// What to do with runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Stop before the next step.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End, and tidy up.
+    Cancel,
+    /// End now.
+    Terminate,
+    /// Put a signal into the mailbox.
+    Signal { name: String, payload: Value },
+    /// Tell the agent something at its next turn.
+    Steer { text: String },
+    /// Let a feature be merged.
+    Approve,
+    /// Send a feature back to its agent.
+    Deny,
+}
+
+impl Order {
+    /// The verb, as on the command line.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Cancel => "cancel",
+            Self::Terminate => "terminate",
+            Self::Signal { .. } => "signal",
+            Self::Steer { .. } => "steer",
+            Self::Approve => "approve",
+            Self::Deny => "deny",
+        }
+    }
+
+    /// What is true of a run that was told.
+    pub fn done(&self) -> &'static str {
+        match self {
+            Self::Pause => "paused",
+            Self::Resume => "resumed",
+            Self::Cancel => "cancelled",
+            Self::Terminate => "terminated",
+            Self::Signal { .. } => "signalled",
+            Self::Steer { .. } => "told",
+            Self::Approve => "approved",
+            Self::Deny => "denied",
+        }
+    }
+
+    /// What a person has to know of it.
+    pub fn remark(&self) -> &'static str {
+        match self {
+            Self::Pause => "a session that is under way ends first",
+            Self::Resume => "`longhaul run` goes on with what nothing runs now",
+            Self::Cancel | Self::Terminate => "what was done is kept; `longhaul run` goes on with a project",
+            Self::Signal { .. } => "the workflow takes it when it looks at its mailbox",
+            Self::Steer { .. } => "the agent is told at the beginning of its next session",
+            Self::Approve => "it is merged when its turn comes",
+            Self::Deny => "the agent is told why",
+        }
+    }
+
+    /// Whether it is for the agent of a feature, not for whatever runs.
+    pub fn is_for_features(&self) -> bool {
+        matches!(self, Self::Steer { .. } | Self::Approve | Self::Deny)
+    }
+
+    /// Whether it answers a question that a run has put to a person.
+    pub(crate) fn is_answer(&self) -> bool {
+        matches!(self, Self::Approve | Self::Deny)
+    }
+
+    /// Whether a run that fits a filter is meant: no others than those to which it means something.
+    pub fn concerns(&self, run: &Selected) -> bool {
+        (!self.is_for_features() || run.kind == FeatureWorkflow::NAME) && (!self.is_answer() || run.awaits_approval)
+    }
+
+    /// The message; `None`: what it says depends on the run.
+    pub(crate) fn message(&self, request: &Request) -> Option<MessageBody> {
+        let signal = |name: &str, payload| MessageBody::signal(name, payload);
+        Some(match self {
+            Self::Pause => MessageBody::Pause(request.clone()),
+            Self::Resume => MessageBody::Resume(request.clone()),
+            Self::Cancel => MessageBody::Cancel(request.clone()),
+            Self::Terminate => MessageBody::Terminate(request.clone()),
+            Self::Signal { name, payload } => MessageBody::signal_by(name, Payload::of(payload), request.clone()),
+            Self::Steer { text } => {
+                let (text, by, why) = (text.clone(), request.by.clone(), request.why.clone());
+                signal(Note::SIGNAL, Payload::of(&Note::Signed { text, by, why }))
+            }
+            Self::Approve | Self::Deny => return None,
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! The repository of a project belongs to the data directory that its log is in, and to no other.
+
+use std::path::Path;
+
+use longhaul_activities::git::{self, DataDirectory, Ownership};
+use longhaul_engine::{Failure, RunId, StoreError};
+use longhaul_workflows::contracts::ProjectRef;
+
+use crate::lock_state::LockState;
+use crate::service::{Answer, Service};
+
+impl Service {
+    /// Makes the repository of a project belong to this data directory. `take_over`: also if it belongs to another one that
+    /// no process runs. The error is the answer to whoever wants to run the project.
+    pub(crate) async fn own(&self, project: &ProjectRef, take_over: bool) -> Result<(), Answer> {
+        let failed = |failure: Failure| Answer::Failed { reason: failure.message };
+        let (root, ours) = (Path::new(&project.root), self.data_directory().map_err(failed)?);
+        if take_over && let Some(other) = git::other_owner(root, &ours).await.map_err(failed)? {
+            let standing = LockState::of(&other.path).await;
+            if let Ok(LockState::Owned { by, .. }) = standing {
+                let other = other.path.display();
+                let reason =
+                    format!("process {by} runs the log in {other}, to which {} belongs: end it first", project.root);
+                return Err(Answer::Refused { reason });
+            }
+        }
+        match git::own(root, &ours, take_over).await.map_err(failed)? {
+            Ownership::Ours => Ok(()),
+            Ownership::Other(other) => Err(Answer::Refused { reason: belongs_to(root, &other, &ours) }),
+        }
+    }
+
+    /// Why this data directory may not change the repository of a run: that belongs to another one.
+    pub(crate) async fn not_owned(&self, run: &str) -> Result<Option<String>, StoreError> {
+        let id = run.split('/').next().unwrap_or_default();
+        let Ok(project) = RunId::new(id) else { return Ok(None) };
+        let Some(root) = crate::status::known_root(&*self.store, &project).await? else { return Ok(None) };
+        let Ok(ours) = self.data_directory() else { return Ok(None) };
+        let root = Path::new(&root);
+        // Where there is no repository any more, nothing can be changed.
+        let other = git::other_owner(root, &ours).await.ok().flatten();
+        Ok(other.map(|other| belongs_to(root, &other, &ours)))
+    }
+
+    fn data_directory(&self) -> Result<DataDirectory, Failure> {
+        DataDirectory::at(self.log.directory())
+    }
+}
+
+fn belongs_to(root: &Path, other: &DataDirectory, ours: &DataDirectory) -> String {
+    let (root, other, ours) = (root.display(), other.path.display(), ours.path.display());
+    format!(
+        "{root} belongs to the log in {other}, and its features would be worked on twice with the one in {ours}; run it \
+         with `--data-dir {other}`. If that log is gone, or was restored here, `longhaul run --take-over {root}`. If {root} \
+         is a copy of a repository, `git -C {root} config --remove-section longhaul` makes it a project of its own"
+    )
+}

@@ -1,0 +1,49 @@
+//! Steering from within a session: refused, and told to the operator.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use chrono::Utc;
+use longhaul_activities::process::call_of;
+use longhaul_engine::RunId;
+
+use crate::service::{Answer, Ask};
+
+/// How many refusals are kept.
+const KEPT: usize = 100;
+
+/// What sessions asked for and were refused since this process runs the log, the last of it.
+#[derive(Debug, Default)]
+pub(crate) struct Refused(Mutex<Vec<(String, String)>>);
+
+impl Refused {
+    fn add(&self, call: &str, text: String) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push((call.to_owned(), text));
+    }
+
+    /// What was refused to sessions of a project.
+    pub(crate) fn below(&self, project: &RunId) -> Vec<String> {
+        let prefix = format!("{project}/");
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().filter(|(call, _)| call.starts_with(&prefix)).map(|(_, text)| text.clone()).collect()
+    }
+}
+
+/// The answer to a request that a session has no right to; `None`: it may be answered. `pid` is that of the process that
+/// asks; `None` where the system does not tell.
+pub(crate) fn refusal(ask: &Ask, pid: Option<i32>, data_dir: &Path, refused: Option<&Refused>) -> Option<Answer> {
+    let verb = ask.steers()?;
+    let call = call_of(pid?, data_dir)?;
+    let reason =
+        format!("`longhaul {verb}` was asked for from within the session {call}: agents and checks cannot steer runs");
+    tracing::warn!(verb, call, "steering from within a session was refused");
+    if let Some(refused) = refused {
+        let at = Utc::now().format("%Y-%m-%d %H:%M:%S");
+        refused.add(&call, format!("{at} {verb}, asked for from within {call}"));
+    }
+    Some(Answer::Refused { reason })
+}

@@ -1,0 +1,68 @@
+//! Beginning a project again whose run was terminated, or failed.
+
+use std::collections::BTreeMap;
+
+use longhaul_engine::{Engine, MessageBody, NewRun, Outcome, Payload, Request, RunId, Status, StoreError};
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::contracts::ProjectRef;
+use longhaul_workflows::feature::FeatureOutcome;
+use longhaul_workflows::project::{FeatureView, ProjectInput};
+
+use crate::overlay;
+use crate::select::is_at_or_below;
+use crate::service::Service;
+
+impl Service {
+    /// Whether a run is over, or ends as soon as it takes its mail.
+    pub(crate) async fn is_ending(&self, run: &RunId) -> Result<bool, StoreError> {
+        let is_over = self.store.summary(run).await?.is_some_and(|summary| summary.status.is_terminal());
+        let mail = self.store.mailbox(run).await?;
+        Ok(is_over || mail.iter().any(|message| matches!(message.body, MessageBody::Terminate(_))))
+    }
+
+    /// Starts the run of a project afresh, from what the last one published. What is still alive below it is terminated
+    /// first: the new run would know neither its turn to merge nor its session.
+    pub(crate) async fn begin_again(
+        &self,
+        engine: &Engine,
+        project: &ProjectRef,
+        new: NewRun,
+    ) -> Result<(), StoreError> {
+        engine.outcome(&new.run).await?;
+        let runs = self.store.runs(new.run.as_str()).await?.into_iter();
+        let below = runs.filter(|(run, _)| *run != new.run && is_at_or_below(run, new.run.as_str()));
+        for (run, _) in below.filter(|(_, summary)| !summary.status.is_terminal()) {
+            let request = Request { by: "longhaul".into(), why: "its project is begun again".into() };
+            engine.deliver(&run, MessageBody::Terminate(request)).await?;
+            engine.outcome(&run).await?;
+        }
+        let published = self.store.published(&new.run).await?;
+        let files = self.changed_files(&published).await?;
+        let input = Payload::of(&ProjectInput::recovered(project.clone(), &published, files));
+        engine.restart(NewRun { input, ..new }).await
+    }
+
+    /// The files that passed features changed, by the outcomes of their runs.
+    async fn changed_files(
+        &self,
+        published: &BTreeMap<String, Payload>,
+    ) -> Result<BTreeMap<FeatureId, Vec<String>>, StoreError> {
+        let mut changed = BTreeMap::new();
+        for (id, view) in overlay::said(published) {
+            let FeatureView { passes: true, run: Some(run), .. } = view else { continue };
+            let Some(summary) = self.store.summary(&run).await?.filter(|summary| summary.status == Status::Completed)
+            else {
+                continue;
+            };
+            let last = self.store.read(&run, summary.origin).await?.pop().and_then(|event| event.kind.outcome());
+            let outcome = match last {
+                Some(Outcome::Completed(output)) => output.read::<FeatureOutcome>().ok(),
+                _ => None,
+            };
+            if let (Some(FeatureOutcome::Passed { files, .. }), Ok(id)) = (outcome, FeatureId::new(id)) {
+                changed.insert(id, files);
+            }
+        }
+        Ok(changed)
+    }
+}

@@ -1,0 +1,78 @@
+//! What runs can be taken back to: their sealed steps, and the checkpoints that people asked for.
+
+use longhaul_activities::git::{Keep, Kept};
+use longhaul_engine::{Event, EventKind, FailureKind, Request, RunId, StoreError};
+use longhaul_workflows::contracts::ProjectRef;
+use longhaul_workflows::feature::{Brief, Checkpoint, FeatureWorkflow, checkpoints, prefix};
+
+use crate::pruned;
+
+use super::{Report, Row, refused, report};
+use crate::service::{Answer, Service};
+
+impl Service {
+    pub(crate) async fn checkpoint(&self, run: RunId, note: String, request: Request) -> Result<Answer, StoreError> {
+        let origin = match self.origin(&run).await? {
+            Ok(origin) => origin,
+            Err(answer) => return Ok(answer),
+        };
+        let (run, last) = (origin.run, origin.last.0);
+        if run != last {
+            return Ok(refused(format!("{run} is over, and the work tree is that of {last}")));
+        }
+        let position = origin.segment.last().map_or(0, |event| event.position);
+        let (project, feature) = (origin.brief.project, origin.brief.feature.id);
+        let keep = Keep { project, feature, run: run.clone(), position, note, request };
+        match self.git.keep_checkpoint(&keep).await {
+            Ok(Some(Kept { number, commit, .. })) => Ok(report(Report::Kept { run, number, commit })),
+            Ok(None) => Ok(refused(format!("{run} has no work tree now: there is nothing to keep"))),
+            Err(failure) if failure.kind == FailureKind::Terminal => Ok(refused(failure.message)),
+            Err(failure) => Ok(Answer::Failed { reason: failure.message }),
+        }
+    }
+
+    pub(crate) async fn checkpoints(&self, target: &RunId) -> Result<Answer, StoreError> {
+        if let Some(summary) = self.store.summary(target).await?
+            && let Some(at) = pruned::at(&summary)
+        {
+            return Ok(refused(pruned::refusal(target, at)));
+        }
+        let mut rows = Vec::new();
+        let below = format!("{target}/");
+        for (run, summary) in self.store.runs(target.as_str()).await? {
+            let is_meant = run == *target || run.as_str().starts_with(&below);
+            if is_meant && summary.workflow == FeatureWorkflow::NAME {
+                let segment = self.store.read(&run, summary.origin).await?;
+                rows.extend(self.rows(&run, &segment).await);
+            }
+        }
+        if rows.is_empty() && self.store.summary(target).await?.is_none() {
+            return Err(StoreError::UnknownRun(target.clone()));
+        }
+        Ok(report(Report::Checkpoints { rows }))
+    }
+
+    async fn rows(&self, run: &RunId, segment: &[Event]) -> Vec<Row> {
+        let sealed = checkpoints(segment).into_iter().map(|checkpoint| {
+            let name = checkpoint.session.map_or_else(|| checkpoint.position.to_string(), |n| format!("session:{n}"));
+            let fork = prefix(segment, checkpoint.position).position == checkpoint.position;
+            Row { run: run.clone(), name, fork, rollback: checkpoint.is_landing(), checkpoint }
+        });
+        let mut rows: Vec<Row> = sealed.collect();
+        let Some(project) = project_of(segment) else { return rows };
+        // A checkout that is gone has no refs; the history is still there.
+        let kept = self.git.kept_checkpoints(&project, run).await.unwrap_or_default();
+        rows.extend(kept.into_iter().map(|Kept { number, position, at, commit, note }| {
+            let (name, run) = (format!("checkpoint:{number}"), run.clone());
+            let checkpoint = Checkpoint { position, at, commit, session: None, step: note };
+            Row { run, name, fork: true, rollback: false, checkpoint }
+        }));
+        rows.sort_by_key(|row| row.checkpoint.position);
+        rows
+    }
+}
+
+fn project_of(segment: &[Event]) -> Option<ProjectRef> {
+    let EventKind::RunStarted { input, .. } = &segment.first()?.kind else { return None };
+    Some(input.read::<Brief>().ok()?.project)
+}

@@ -1,0 +1,272 @@
+//! Forking: a new run that begins with a part of another one's history, and with the work tree as it was there.
+
+use std::collections::BTreeMap;
+
+use chrono::Utc;
+use longhaul_activities::git::TakeBack;
+use longhaul_engine::store::{Commit, Delivery};
+use longhaul_engine::{
+    Diverged, Event, EventKind, FailureKind, MessageBody, Payload, Position, Request, RunId, StoreError, Summary,
+    verify,
+};
+use longhaul_workflows::feature::{
+    Brief, COPIED, FORKED_FROM, FeatureWorkflow, Note, Prefix, before_hearing, checkpoints, prefix,
+};
+use longhaul_workflows::project::Forked;
+
+use crate::pruned;
+
+use super::{From, Report, edit, refused, report};
+use crate::service::{Answer, Service};
+
+/// What is to be forked.
+pub(crate) struct Fork {
+    pub(crate) run: RunId,
+    pub(crate) from: From,
+    pub(crate) note: Option<String>,
+    pub(crate) set: Vec<(String, String)>,
+    pub(crate) request: Request,
+}
+
+/// The run that is forked, and the runs of its feature.
+pub(crate) struct Origin {
+    pub(crate) run: RunId,
+    pub(crate) segment: Vec<Event>,
+    pub(crate) brief: Brief,
+    /// The last run of the feature, and where it stands.
+    pub(crate) last: (RunId, Summary),
+    pub(crate) next: (RunId, u32),
+}
+
+impl Service {
+    pub(crate) async fn fork(&self, fork: Fork) -> Result<Answer, StoreError> {
+        let origin = match self.origin(&fork.run).await? {
+            Ok(origin) => origin,
+            Err(answer) => return Ok(answer),
+        };
+        let (last, summary) = &origin.last;
+        if !summary.status.is_terminal() {
+            return Ok(report(Report::Held { reason: self.under_way(last, summary).await? }));
+        }
+        let (asked, kept) = match self.step(&origin, fork.from).await {
+            Ok(step) => step,
+            Err(reason) => return Ok(refused(reason)),
+        };
+        if let (From::Position(_), Err(reason)) = (fork.from, whole(&origin, asked)) {
+            return Ok(refused(reason));
+        }
+        let last = if fork.note.is_some() { before_hearing(&origin.segment, asked) } else { asked };
+        let mut prefix = prefix(&origin.segment, last);
+        prefix.commit = kept.or(prefix.commit);
+        if let Some(answer) = with_settings(&origin, &mut prefix, &fork)? {
+            return Ok(answer);
+        }
+        let taking_back = self.taking_back.lock().await;
+        if let Err(failure) = self.git.take_back(&take_back(&origin, prefix.commit.clone())).await {
+            return match failure.kind {
+                FailureKind::Terminal => Ok(refused(failure.message)),
+                _ => Ok(Answer::Failed { reason: failure.message }),
+            };
+        }
+        let (run, commit) = (origin.next.0.clone(), prefix.commit.clone());
+        let position = prefix.position;
+        let founded = self.found(founding(&origin, prefix, &fork)).await;
+        if matches!(founded, Ok(()) | Err(StoreError::Conflict { .. }))
+            && let Err(failure) = self.git.settle_back(&origin.brief.project, &run, true).await
+        {
+            tracing::warn!("{failure}");
+        }
+        drop(taking_back);
+        match founded {
+            Err(StoreError::Conflict { .. }) => {
+                return Ok(report(Report::Held { reason: format!("run {run} has begun just now: look again") }));
+            }
+            other => other?,
+        }
+        Ok(report(Report::Forked { run, origin: origin.run, asked, position, commit }))
+    }
+
+    /// The position that a step means, and its commit if that is not in the history; or why there is no such step.
+    async fn step(&self, origin: &Origin, from: From) -> Result<(u64, Option<String>), String> {
+        let From::Checkpoint(number) = from else { return Ok((position(origin, from)?, None)) };
+        let run = &origin.run;
+        let kept = self.git.kept_checkpoints(&origin.brief.project, run).await.map_err(|failure| failure.message)?;
+        let found = kept.into_iter().find(|kept| kept.number == number);
+        let kept = found
+            .ok_or_else(|| format!("{run} has no checkpoint {number}; `longhaul checkpoints {run}` lists them"))?;
+        Ok((kept.position, Some(kept.commit)))
+    }
+
+    async fn found(&self, commit: Commit) -> Result<(), StoreError> {
+        match &self.engine {
+            Some(engine) => engine.found(commit).await,
+            None => self.store.commit(commit).await.map(drop),
+        }
+    }
+
+    /// The run and its feature.
+    pub(crate) async fn origin(&self, run: &RunId) -> Result<Result<Origin, Answer>, StoreError> {
+        let run = run.clone();
+        let summary = self.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        if summary.workflow != FeatureWorkflow::NAME {
+            return Ok(Err(refused(format!(
+                "{run} is a project, and no run of a feature; `longhaul rollback DIR --to COMMIT` takes a project back"
+            ))));
+        }
+        if let Some(at) = pruned::at(&summary) {
+            return Ok(Err(refused(pruned::refusal(&run, at))));
+        }
+        let segment = self.store.read(&run, summary.origin).await?;
+        let Some(EventKind::RunStarted { input, .. }) = segment.first().map(|event| &event.kind) else {
+            return Err(damaged(&run, "a segment must begin with RunStarted"));
+        };
+        let brief: Brief = input.read().map_err(|error| damaged(&run, &error.to_string()))?;
+        let feature = format!("{}/{}", brief.project.id, brief.feature.id);
+        let mut runs = self.numbered(&feature).await?;
+        let Some((number, summary)) = runs.pop_last() else { return Err(StoreError::UnknownRun(run)) };
+        let id =
+            |number: u32| RunId::new(format!("{feature}/{number}")).map_err(|error| damaged(&run, &error.to_string()));
+        let (last, next) = ((id(number)?, summary), (id(number + 1)?, number + 1));
+        Ok(Ok(Origin { run, segment, brief, last, next }))
+    }
+
+    /// The runs of a feature by their numbers.
+    async fn numbered(&self, feature: &str) -> Result<BTreeMap<u32, Summary>, StoreError> {
+        let prefix = format!("{feature}/");
+        let runs = self.store.runs(&prefix).await?.into_iter();
+        let number = |run: &RunId| run.as_str().strip_prefix(&prefix)?.parse().ok();
+        Ok(runs.filter_map(|(run, summary)| Some((number(&run)?, summary))).collect())
+    }
+
+    /// Why a run cannot be taken back now.
+    async fn under_way(&self, run: &RunId, summary: &Summary) -> Result<String, StoreError> {
+        let is_cancelled =
+            self.store.mailbox(run).await?.iter().any(|message| matches!(message.body, MessageBody::Cancel(_)));
+        let what = if is_cancelled {
+            "has been told to end, and does so as soon as its project is run: try again then".to_owned()
+        } else {
+            format!("is {}: end it first with `longhaul cancel {run}`", summary.status.name())
+        };
+        Ok(format!("run {run} {what}"))
+    }
+}
+
+fn damaged(run: &RunId, reason: &str) -> StoreError {
+    StoreError::Damaged { record: format!("run {run}"), reason: reason.to_owned() }
+}
+
+/// The position that a step means, or why there is no such step.
+fn position(origin: &Origin, from: From) -> Result<u64, String> {
+    let (first, last) = (&origin.segment[0], &origin.segment[origin.segment.len() - 1]);
+    match from {
+        From::Start | From::Checkpoint(_) => Ok(first.position),
+        From::Position(position) if position > last.position => {
+            Err(format!("the history of {} ends at position {}", origin.run, last.position))
+        }
+        From::Position(position) => Ok(position.max(first.position)),
+        From::Session(number) => {
+            let sealed = checkpoints(&origin.segment);
+            let found = sealed.iter().find(|checkpoint| checkpoint.session == Some(number));
+            found.map(|checkpoint| checkpoint.position).ok_or_else(|| {
+                let run = &origin.run;
+                format!("{run} has no session {number} that was sealed; `longhaul checkpoints {run}` lists its steps")
+            })
+        }
+    }
+}
+
+/// Whether a fork can go on behind this very event; if not, the nearest where it can.
+fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
+    let segment = &origin.segment;
+    let before = prefix(segment, asked).position;
+    if before == asked {
+        return Ok(());
+    }
+    let mut later = segment.iter().map(|event| event.position).filter(|position| *position > asked);
+    let nearest = match later.find(|position| prefix(segment, *position).position == *position) {
+        Some(after) => format!("the nearest are {before} and {after}"),
+        None => format!("the last is {before}"),
+    };
+    let run = &origin.run;
+    let has_landed = checkpoints(segment).iter().any(|step| step.is_landing() && step.position <= asked);
+    let back = format!("; `longhaul rollback DIR --to {}` goes back to where it landed", origin.brief.feature.id);
+    let back = if has_landed { back } else { String::new() };
+    Err(format!(
+        "{run} cannot be gone on from behind position {asked}: {nearest}; `longhaul checkpoints {run}` lists its steps{back}"
+    ))
+}
+
+/// Puts the changed brief in, if the history allows it.
+fn with_settings(origin: &Origin, prefix: &mut Prefix, fork: &Fork) -> Result<Option<Answer>, StoreError> {
+    if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
+        let reason = format!("this version of Longhaul cannot go on with {}: {diverged}", origin.run);
+        return Ok(Some(report(Report::Diverged { reason })));
+    }
+    if fork.set.is_empty() {
+        return Ok(None);
+    }
+    let edited = match edit::edited(&origin.brief, &fork.set) {
+        Ok(edited) => edited,
+        Err(reason) => return Ok(Some(refused(reason))),
+    };
+    if let Some(EventKind::RunStarted { input, .. }) = prefix.events.first_mut().map(|event| &mut event.kind) {
+        *input = Payload::of(&edited);
+    }
+    if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
+        let keys: Vec<&str> = fork.set.iter().map(|(key, _)| key.as_str()).collect();
+        let (is, step) = (if keys.len() == 1 { "was" } else { "were" }, prefix.position);
+        return Ok(Some(refused(format!(
+            "{} {is} used before position {step} already, so it cannot be another one there ({diverged}); fork from an \
+             earlier step, or from `start`",
+            keys.join(", ")
+        ))));
+    }
+    Ok(None)
+}
+
+fn differs(run: &RunId, events: &[Event]) -> Result<Option<Diverged>, StoreError> {
+    verify(&crate::open::workflows(), run, events)
+}
+
+fn take_back(origin: &Origin, commit: Option<String>) -> TakeBack {
+    TakeBack {
+        project: origin.brief.project.clone(),
+        feature: origin.brief.feature.id.clone(),
+        last: origin.last.0.clone(),
+        next: origin.next.0.clone(),
+        commit,
+    }
+}
+
+/// The new run with its history, the message by which its project learns of it, and the note that it finds in its mailbox.
+fn founding(origin: &Origin, prefix: Prefix, fork: &Fork) -> Commit {
+    let (now, (run, number)) = (Utc::now(), origin.next.clone());
+    let Prefix { mut events, position, sessions, .. } = prefix;
+    let copied = events.len().to_string();
+    events[0].at = now;
+    if let EventKind::RunStarted { labels, .. } = &mut events[0].kind {
+        labels.insert(FORKED_FROM.into(), format!("{}@{position}", origin.run));
+        labels.insert(COPIED.into(), copied);
+    }
+    let mut summary = Summary::begin(&events[0]).expect("a segment begins with RunStarted");
+    let mut published = BTreeMap::new();
+    for event in &events[1..] {
+        summary.apply(event);
+        if let EventKind::StatusPublished { key, value, .. } = &event.kind {
+            published.insert(key.clone(), (*value != Payload::null()).then(|| value.clone()));
+        }
+    }
+    let signal =
+        |to: RunId, name: &str, payload: Payload| Delivery { to, at: now, body: MessageBody::signal(name, payload) };
+    let feature = origin.brief.feature.id.clone();
+    let forked = Forked { feature, run: number, sessions, request: fork.request.clone() };
+    let project = RunId::new(origin.brief.project.id.clone()).expect("the project has a run of this id");
+    let mut commit = Commit::of(run.clone(), events);
+    commit.summary = Some(summary);
+    commit.published = published.into_iter().collect();
+    commit.deliveries.push(signal(project, Forked::SIGNAL, Payload::of(&forked)));
+    let request = &fork.request;
+    let note = fork.note.clone().map(|text| Note::Signed { text, by: request.by.clone(), why: request.why.clone() });
+    commit.deliveries.extend(note.map(|note| signal(run, Note::SIGNAL, Payload::of(&note))));
+    commit
+}

@@ -1,0 +1,42 @@
+//! The JSON Schemas of the documents of this crate.
+
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+
+use crate::document::{Document, Titled};
+
+/// Makes each type a document with this name and version, and defines `NAMES` and `of` over them.
+#[macro_export]
+macro_rules! documents {
+    ($($name:literal $version:literal $document:ty,)*) => {
+        /// The names of the documents.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        $(impl $crate::document::Document for $document {
+            const SCHEMA: &'static str = concat!("longhaul.", $name, "/", $version);
+        })*
+
+        /// The schema of a document; `None` if it has another registry, or there is none.
+        pub fn of(name: &str) -> Option<schemars::Schema> {
+            match name {
+                $($name => Some($crate::schema::schema::<$document>()),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+documents! {
+    "describe" 1 crate::views::DescribeDocument,
+    "graph" 1 crate::views::GraphDocument,
+    "list" 1 crate::views::ListDocument,
+    "listed" 1 crate::views::list::RunLine,
+    "status" 1 crate::status::StatusDocument,
+    "tree" 1 crate::views::TreeDocument,
+    "why" 1 crate::views::WhyDocument,
+}
+
+/// The schema of a document as it is written, not as it might be read.
+pub fn schema<D: Document>() -> Schema {
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Titled<D>>()
+}

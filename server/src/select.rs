@@ -1,0 +1,154 @@
+//! Finding runs by what they are, for orders that are given to many.
+
+use std::str::FromStr;
+
+use longhaul_engine::{RunId, StoreError, Summary};
+use longhaul_workflows::feature::FeatureWorkflow;
+use longhaul_workflows::project::ProjectWorkflow;
+use serde::{Deserialize, Serialize};
+
+use crate::status;
+use crate::views::{KINDS, Outcomes, STATES};
+
+use crate::service::{Answer, Service};
+
+/// One condition on runs: `project=shop`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filter {
+    key: Key,
+    value: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Key {
+    Project,
+    Status,
+    Kind,
+    Feature,
+    Label(String),
+}
+
+/// A run that fits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selected {
+    pub run: RunId,
+    pub kind: String,
+    pub status: String,
+    pub awaits_approval: bool,
+}
+
+impl FromStr for Filter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
+        let key = match key {
+            "project" => Key::Project,
+            "status" => Key::Status,
+            "kind" => Key::Kind,
+            "feature" => Key::Feature,
+            _ => match key.strip_prefix("label.") {
+                Some(label) if !label.is_empty() => Key::Label(label.to_owned()),
+                _ => return Err(format!("`{key}` is none of project, status, kind, feature, label.NAME")),
+            },
+        };
+        let known: &[&str] = match key {
+            Key::Status => &STATES,
+            Key::Kind => &KINDS,
+            _ => return Ok(Self { key, value: value.to_owned() }),
+        };
+        if !known.contains(&value) {
+            return Err(format!("`{value}` is none of {}", known.join(", ")));
+        }
+        Ok(Self { key, value: value.to_owned() })
+    }
+}
+
+impl Filter {
+    /// Whether a run fits, as far as its summary says; how it stands is looked at last.
+    fn fits(&self, run: &RunId, summary: &Summary, root: Option<&str>) -> bool {
+        let mut parts = run.as_str().split('/');
+        let (project, feature) = (parts.next(), parts.next());
+        let value = self.value.as_str();
+        match &self.key {
+            Key::Project => {
+                project == Some(value) || root.is_some_and(|root| root == value || root.ends_with(&format!("/{value}")))
+            }
+            Key::Status => true,
+            Key::Kind => summary.workflow == value,
+            Key::Feature => summary.workflow == FeatureWorkflow::NAME && feature == Some(value),
+            Key::Label(label) => summary.labels.get(label).is_some_and(|known| known == value),
+        }
+    }
+}
+
+/// Whether a run is this one or below it.
+pub(crate) fn is_at_or_below(run: &RunId, root: &str) -> bool {
+    run.as_str().strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+impl Service {
+    /// The runs that fit all filters: those that are not over, unless a status is asked for.
+    pub(crate) async fn select(&self, filters: &[Filter]) -> Result<Answer, StoreError> {
+        let any_status = filters.iter().any(|filter| filter.key == Key::Status);
+        let (mut selected, mut outcomes) = (Vec::new(), Outcomes::default());
+        let mut root: (String, Option<String>) = Default::default();
+        for (run, summary) in self.store.runs("").await? {
+            if summary.status.is_terminal() && !any_status {
+                continue;
+            }
+            let project = run.as_str().split('/').next().unwrap_or_default();
+            if root.0 != project {
+                let known = match RunId::new(project) {
+                    Ok(project) => status::known_root(&*self.store, &project).await?,
+                    Err(_) => None,
+                };
+                root = (project.to_owned(), known);
+            }
+            if !filters.iter().all(|filter| filter.fits(&run, &summary, root.1.as_deref())) {
+                continue;
+            }
+            let state = outcomes.state(&*self.store, &run, &summary).await?;
+            if filters.iter().all(|filter| filter.key != Key::Status || filter.value == state) {
+                let awaits_approval = !summary.status.is_terminal()
+                    && summary.workflow == FeatureWorkflow::NAME
+                    && self.awaited(&run).await?.is_some();
+                let (kind, status) = (summary.workflow.clone(), state.to_owned());
+                selected.push(Selected { run, kind, status, awaits_approval });
+            }
+        }
+        Ok(Answer::Selected { runs: selected })
+    }
+}
+
+/// Leaves out what an order to its project reaches anyway.
+pub fn without_covered(runs: Vec<Selected>) -> Vec<Selected> {
+    let projects: Vec<RunId> =
+        runs.iter().filter(|run| run.kind == ProjectWorkflow::NAME).map(|run| run.run.clone()).collect();
+    let is_covered =
+        |run: &RunId| projects.iter().any(|project| run != project && is_at_or_below(run, project.as_str()));
+    runs.into_iter().filter(|selected| !is_covered(&selected.run)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_read_or_refused_with_the_keys_that_there_are() {
+        let label = "label.team=web".parse::<Filter>().unwrap();
+        assert_eq!(label, Filter { key: Key::Label("team".into()), value: "web".into() });
+        let wrong = [
+            ("project", "KEY=VALUE"),
+            ("colour=red", "label.NAME"),
+            ("label.=x", "label.NAME"),
+            ("status=asleep", "`asleep` is none of running, waiting"),
+            ("kind=run", "`run` is none of project, feature, batch"),
+        ];
+        for (wrong, expected) in wrong {
+            let refused = wrong.parse::<Filter>().unwrap_err();
+            assert!(refused.contains(expected), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Looking after a project that this process runs: its files are kept current, and edits of its list are taken up.
+
+use std::collections::btree_map::Entry;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_activities::files::Projector;
+use longhaul_activities::project;
+use longhaul_engine::{Payload, RunId};
+use longhaul_workflows::backlog::{Feature, FeatureStatus};
+use longhaul_workflows::project::signal;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::task::AbortHandle;
+
+use crate::held;
+use crate::service::Service;
+
+/// How long changes are gathered before the files are written.
+const GATHER: Duration = Duration::from_millis(250);
+/// How often the list and the settings are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A project that is looked after.
+#[derive(Debug)]
+pub(crate) struct Engaged {
+    root: PathBuf,
+    tasks: Vec<AbortHandle>,
+}
+
+/// Begins to look after a project, unless that is done already.
+pub(crate) async fn engage(desk: &Arc<Service>, run: RunId, root: PathBuf) {
+    let new = Engaged { root: root.clone(), tasks: Vec::new() };
+    match desk.lock_engaged().entry(run.clone()) {
+        Entry::Vacant(place) => drop(place.insert(new)),
+        Entry::Occupied(_) => return,
+    }
+    let known = asked_for(&root).await;
+    let mut engaged = desk.lock_engaged();
+    // It may have been let go already.
+    let Some(entry) = engaged.get_mut(&run) else { return };
+    entry.tasks.push(tokio::spawn(keep_files(Arc::clone(desk), run.clone(), root.clone())).abort_handle());
+    entry.tasks.push(tokio::spawn(held::watch(Arc::clone(desk), run.clone())).abort_handle());
+    entry.tasks.push(tokio::spawn(watch_list(Arc::clone(desk), run, root, known)).abort_handle());
+}
+
+/// Writes the files of all engaged projects once more: the last word of a process that ends.
+pub(crate) async fn refresh_all(desk: &Service) {
+    let roots = |(run, engaged): (&RunId, &Engaged)| (run.clone(), engaged.root.clone());
+    let engaged: Vec<_> = desk.lock_engaged().iter().map(roots).collect();
+    for (run, root) in engaged {
+        refresh(&mut Projector::new(Arc::clone(&desk.store), run, root)).await;
+    }
+}
+
+/// Ceases to look after a project that has nothing to do.
+pub(crate) async fn disengage(desk: &Service, run: &RunId) {
+    let Some(engaged) = desk.lock_engaged().remove(run) else { return };
+    engaged.tasks.iter().for_each(AbortHandle::abort);
+    refresh(&mut Projector::new(Arc::clone(&desk.store), run.clone(), engaged.root)).await;
+}
+
+async fn refresh(projector: &mut Projector) {
+    if let Err(error) = projector.refresh().await {
+        tracing::warn!("{error}");
+    }
+}
+
+async fn keep_files(desk: Arc<Service>, run: RunId, root: PathBuf) {
+    let Some(engine) = &desk.engine else { return };
+    let mut recorded = engine.recorded();
+    let mut projector = Projector::new(Arc::clone(&desk.store), run.clone(), root);
+    loop {
+        refresh(&mut projector).await;
+        loop {
+            match recorded.recv().await {
+                Ok(recorded) if !recorded.run.as_str().starts_with(run.as_str()) => {}
+                Ok(_) | Err(RecvError::Lagged(_)) => break,
+                Err(RecvError::Closed) => return,
+            }
+        }
+        tokio::time::sleep(GATHER).await;
+    }
+}
+
+/// What a project asks for, as text: without the states, which we write ourselves. An unreadable list is a text too.
+async fn asked_for(root: &Path) -> String {
+    match project::load(root).await {
+        Ok(loaded) => {
+            let asked = loaded.features.into_iter().map(|feature| Feature {
+                status: FeatureStatus::Pending,
+                passes: false,
+                last_tested: None,
+                ..feature
+            });
+            format!("{:?} {:?}", loaded.settings, asked.collect::<Vec<_>>())
+        }
+        Err(failure) => failure.message,
+    }
+}
+
+async fn watch_list(desk: Arc<Service>, run: RunId, root: PathBuf, mut known: String) {
+    let Some(engine) = &desk.engine else { return };
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let now = asked_for(&root).await;
+        if now == known {
+            continue;
+        }
+        known = now;
+        let reload = Payload::of(&uuid::Uuid::now_v7().to_string());
+        if let Err(error) = engine.signal(&run, signal::RELOAD, reload).await {
+            tracing::warn!("cannot take up the edited list of {run}: {error}");
+            return;
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The local socket of an owner: one question, one answer, each a line of JSON.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::UnixStream;
+
+use crate::client::Notify;
+use crate::lock_wait::{ADVICE, SOON, patience};
+use crate::service::{Answer, Ask};
+
+/// The longest path that every system takes for a socket.
+const PATH_MAX: usize = 100;
+
+const NAME: &str = "owner.sock";
+
+/// Where the socket of a data directory is.
+pub(crate) fn path(data_dir: &Path) -> PathBuf {
+    data_dir.join(NAME)
+}
+
+/// A path by which the system takes the socket of a data directory: the same file, also where its path is too long.
+#[derive(Debug)]
+pub(crate) struct Address {
+    path: PathBuf,
+    /// The directory that the path leads through.
+    _directory: Option<File>,
+}
+
+impl Address {
+    pub(crate) fn of(data_dir: &Path) -> io::Result<Self> {
+        let path = path(data_dir);
+        if path.as_os_str().len() <= PATH_MAX {
+            return Ok(Self { path, _directory: None });
+        }
+        let directory = File::open(data_dir)?;
+        let short = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+        if !short.exists() {
+            let reason = format!("the path {} is too long for a socket: name a shorter --data-dir", path.display());
+            return Err(io::Error::other(reason));
+        }
+        Ok(Self { path: short.join(NAME), _directory: Some(directory) })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Refuses the other end of a connection if it is a process of another user.
+pub(crate) fn check_peer(stream: &UnixStream, data_dir: &Path) -> io::Result<()> {
+    let (peer, own) = (stream.peer_cred()?.uid(), geteuid().as_raw());
+    let owner = std::fs::metadata(data_dir)?.uid();
+    if is_trusted(peer, own, owner) {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("user {peer} is at the other end of the socket")))
+}
+
+/// Our own user, and root; for root also the user whose data directory it is.
+fn is_trusted(peer: u32, own: u32, owner: u32) -> bool {
+    peer == own || peer == 0 || (own == 0 && peer == owner)
+}
+
+async fn connect(data_dir: &Path) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(Address::of(data_dir)?.path()).await?;
+    check_peer(&stream, data_dir)?;
+    Ok(stream)
+}
+
+/// Whoever has the lock of a data directory left its number there.
+fn holder(data_dir: &Path) -> String {
+    std::fs::read_to_string(data_dir.join("lock")).unwrap_or_default().trim().to_owned()
+}
+
+/// The owner of a log, in another process.
+pub struct Remote {
+    pub(crate) data_dir: PathBuf,
+    /// Whether whoever has the log next is to be asked when this one goes away.
+    pub(crate) or_next: bool,
+    pub(crate) notify: Notify,
+}
+
+/// The owner went away and gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Gone {
+    #[error("the process that runs this log ended before it took this up: ask again")]
+    Before,
+    #[error("the process that runs this log ended before it answered: look whether this was done before you ask again")]
+    Amid,
+    #[error("process {process} runs this log and does not answer for {seconds} seconds: {ADVICE}")]
+    Silent { process: String, seconds: u64 },
+    #[error("the process that runs this log, perhaps another version, gave an answer that cannot be read: {0}")]
+    Strange(serde_json::Error),
+}
+
+impl Gone {
+    /// Whether the same may be asked again, of somebody else.
+    pub(crate) fn allows(&self, again: &Ask) -> bool {
+        match self {
+            Self::Before => true,
+            Self::Amid => again.only_looks(),
+            Self::Silent { .. } | Self::Strange(_) => false,
+        }
+    }
+}
+
+impl Remote {
+    /// The owner of a data directory, if one answers.
+    pub(crate) async fn connect(data_dir: &Path, notify: Notify) -> Option<Self> {
+        Self::answers(data_dir).await.then(|| Self { data_dir: data_dir.to_owned(), or_next: false, notify })
+    }
+
+    /// Whether the owner of a data directory takes a connection.
+    pub(crate) async fn answers(data_dir: &Path) -> bool {
+        connect(data_dir).await.is_ok()
+    }
+
+    /// The same, with whoever has the log next to be asked when this one goes away.
+    pub(crate) fn or_next(self) -> Self {
+        Self { or_next: true, ..self }
+    }
+
+    /// Asks it. A question that does not come through whole is not taken up.
+    pub(crate) async fn ask(&self, ask: &Ask) -> Result<Answer, Gone> {
+        let before = |_| Gone::Before;
+        let mut stream = connect(&self.data_dir).await.map_err(before)?;
+        let mut line = serde_json::to_vec(ask).expect("questions have a JSON form");
+        line.push(b'\n');
+        stream.write_all(&line).await.map_err(before)?;
+        let answer = self.hear(stream).await?;
+        match serde_json::from_str(&answer) {
+            Ok(Answer::Leaving) => Err(Gone::Before),
+            Ok(answer) => Ok(answer),
+            Err(_) if answer.is_empty() => Err(Gone::Amid),
+            Err(error) => Err(Gone::Strange(error)),
+        }
+    }
+
+    /// Waits for the answer, for as long as there are signs of life.
+    async fn hear(&self, stream: UnixStream) -> Result<String, Gone> {
+        let mut lines = BufReader::new(stream).lines();
+        loop {
+            let line = match tokio::time::timeout(SOON, lines.next_line()).await {
+                Ok(line) => line,
+                Err(_) => self.hear_late(&mut lines).await?,
+            };
+            match line.ok().flatten() {
+                Some(line) if line.is_empty() => {}
+                line => return Ok(line.unwrap_or_default()),
+            }
+        }
+    }
+
+    /// The next line of somebody who has been silent for a while.
+    async fn hear_late(
+        &self,
+        lines: &mut Lines<BufReader<UnixStream>>,
+    ) -> Result<std::io::Result<Option<String>>, Gone> {
+        let process = holder(&self.data_dir);
+        (self.notify)(&format!("waiting for process {process}, which runs this log"));
+        let waited = tokio::time::timeout(patience().saturating_sub(SOON), lines.next_line()).await;
+        waited.map_err(|_| Gone::Silent { process, seconds: patience().max(SOON).as_secs() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_trusted;
+
+    #[test]
+    fn only_our_own_user_and_root_are_trusted() {
+        assert!(is_trusted(1000, 1000, 1000) && is_trusted(0, 1000, 1000) && is_trusted(1000, 0, 1000));
+        assert!(!is_trusted(1001, 1000, 1000) && !is_trusted(1001, 1000, 1001) && !is_trusted(1001, 0, 1000));
+    }
+}

@@ -1,0 +1,172 @@
+//! Telling runs something: where they are, whether it can be told them, and the message.
+
+use longhaul_engine::{MessageBody, Payload, Request, RunId, Status, StoreError, Summary};
+use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
+use longhaul_workflows::project::{ProjectWorkflow, signal};
+use longhaul_workflows::signals;
+
+use crate::views::Outcomes;
+
+use crate::order::Order;
+use crate::select::is_at_or_below;
+use crate::service::{Answer, Service};
+
+impl Service {
+    /// Tells a run, or a project and what is below it, or only says whom it would tell.
+    pub(crate) async fn steer(
+        &self,
+        target: &RunId,
+        order: &Order,
+        request: &Request,
+        dry_run: bool,
+    ) -> Result<Answer, StoreError> {
+        let summary = self.store.summary(target).await?.ok_or_else(|| StoreError::UnknownRun(target.clone()))?;
+        if *order == Order::Resume
+            && summary.workflow == FeatureWorkflow::NAME
+            && let Some(answer) = self.resume_feature(target, &summary, request, dry_run).await?
+        {
+            return Ok(answer);
+        }
+        if summary.status.is_terminal() {
+            let state = Outcomes::default().state(&*self.store, target, &summary).await?;
+            let again =
+                if state == "blocked" { format!("; `longhaul resume {target}` tries it again") } else { String::new() };
+            return Ok(Answer::Refused { reason: format!("run {target} is over: {state}{again}") });
+        }
+        if let Some(reason) = self.why_not(target, &summary, order).await? {
+            return Ok(Answer::Refused { reason });
+        }
+        let meant = self.meant(target, &summary, order).await?;
+        let waits = self.waits(target);
+        let mut runs = Vec::new();
+        for run in meant {
+            if dry_run || self.tell(&run, run == *target && is_project(&summary), order, request).await? {
+                runs.push(run);
+            }
+        }
+        Ok(Answer::Told { runs, waits })
+    }
+
+    /// What there is to say to who resumes the run of a feature that is not paused.
+    async fn resume_feature(
+        &self,
+        run: &RunId,
+        summary: &Summary,
+        request: &Request,
+        dry_run: bool,
+    ) -> Result<Option<Answer>, StoreError> {
+        Ok(match &summary.status {
+            Status::Paused(_) => None,
+            Status::Parked(reason) => Some(Answer::Held { reason: format!("run {run} is parked: {reason}") }),
+            status if status.is_terminal() => Some(self.try_again(run, request, dry_run).await?),
+            _ if self.is_to_pause(run).await? => None,
+            status => Some(Answer::SoAlready { reason: format!("is {}: there is nothing to resume", status.name()) }),
+        })
+    }
+
+    /// Whether an order to pause waits in the mailbox.
+    pub(crate) async fn is_to_pause(&self, run: &RunId) -> Result<bool, StoreError> {
+        let messages = self.store.mailbox(run).await?;
+        let last = messages.iter().rev().find_map(|message| match message.body {
+            MessageBody::Pause(_) => Some(true),
+            MessageBody::Resume(_) => Some(false),
+            _ => None,
+        });
+        Ok(last.unwrap_or(false))
+    }
+
+    /// Whether it is paused, or will be as soon as it looks.
+    async fn is_held_by_pause(&self, run: &RunId) -> Result<bool, StoreError> {
+        let summary = self.store.summary(run).await?;
+        let is_paused = summary.is_some_and(|summary| matches!(summary.status, Status::Paused(_)));
+        let told = self.store.mailbox(run).await?;
+        let is_resumed = || told.iter().any(|message| matches!(message.body, MessageBody::Resume(_)));
+        Ok(self.is_to_pause(run).await? || is_paused && !is_resumed())
+    }
+
+    /// Whether nobody runs it now: what it is told waits.
+    pub(crate) fn waits(&self, run: &RunId) -> bool {
+        let is_open_batch = self.batches.count(run) > 0;
+        self.engine.is_none()
+            || !is_open_batch && !self.lock_engaged().keys().any(|root| is_at_or_below(run, root.as_str()))
+    }
+
+    /// Why this cannot be told to this run.
+    async fn why_not(&self, run: &RunId, summary: &Summary, order: &Order) -> Result<Option<String>, StoreError> {
+        if let Order::Signal { name, payload } = order
+            && let Err(reason) = signals::check(&summary.workflow, name, &Payload::of(payload))
+        {
+            return Ok(Some(reason));
+        }
+        let takes = summary.workflow == FeatureWorkflow::NAME || (is_project(summary) && !order.is_answer());
+        if order.is_for_features() && !takes {
+            return Ok(Some(format!("run {run} is no run of a feature: name a feature or its run")));
+        }
+        if !order.is_answer() {
+            return Ok(None);
+        }
+        if self.awaited(run).await?.is_none() {
+            return Ok(Some(format!("run {run} does not wait for approval")));
+        }
+        let mailbox = self.store.mailbox(run).await?;
+        let is_answer =
+            |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == Approval::SIGNAL);
+        let answered = mailbox.iter().any(|message| is_answer(&message.body));
+        Ok(answered.then(|| format!("run {run} has an answer in its mailbox already")))
+    }
+
+    /// The work that waits for a person.
+    pub(crate) async fn awaited(&self, run: &RunId) -> Result<Option<Awaited>, StoreError> {
+        let published = self.store.published(run).await?;
+        Ok(published.get(Awaited::KEY).and_then(|value| value.read().ok()))
+    }
+
+    /// Whom it is for: the run, or a project and all that is below it.
+    async fn meant(&self, target: &RunId, summary: &Summary, order: &Order) -> Result<Vec<RunId>, StoreError> {
+        if !is_project(summary) || matches!(order, Order::Signal { .. }) {
+            return Ok(vec![target.clone()]);
+        }
+        let runs = self.store.runs(target.as_str()).await?.into_iter();
+        let runs = runs.filter(|(run, summary)| is_at_or_below(run, target.as_str()) && !summary.status.is_terminal());
+        Ok(runs.map(|(run, _)| run).filter(|run| run != target || !order.is_for_features()).collect())
+    }
+
+    async fn tell(&self, run: &RunId, is_project: bool, order: &Order, request: &Request) -> Result<bool, StoreError> {
+        if is_project && let Some((name, payload)) = told_to_project(order, request) {
+            let body = MessageBody::signal(name, payload);
+            let told = self.deliver(run, body).await?;
+            // A cancelled project stays, and can be run again; only the runs of its features end. While it is paused it
+            // would not hear of that.
+            if *order != Order::Resume {
+                if self.is_held_by_pause(run).await? {
+                    self.deliver(run, MessageBody::Resume(request.clone())).await?;
+                }
+                return Ok(told);
+            }
+        }
+        let body = match order.message(request) {
+            Some(body) => body,
+            None => self.approval(run, *order == Order::Approve, request).await?,
+        };
+        self.deliver(run, body).await
+    }
+
+    async fn approval(&self, run: &RunId, approved: bool, request: &Request) -> Result<MessageBody, StoreError> {
+        let commit = self.awaited(run).await?.map(|awaited| awaited.commit);
+        let approval = Approval { approved, commit, by: request.by.clone(), why: request.why.clone() };
+        Ok(MessageBody::signal(Approval::SIGNAL, Payload::of(&approval)))
+    }
+}
+
+fn is_project(summary: &Summary) -> bool {
+    summary.workflow == ProjectWorkflow::NAME
+}
+
+/// What the workflow of a project has to know.
+fn told_to_project(order: &Order, request: &Request) -> Option<(&'static str, Payload)> {
+    match order {
+        Order::Cancel => Some((signal::HALT, Payload::of(request))),
+        Order::Resume => Some((signal::SYNC, Payload::of(&uuid::Uuid::now_v7().to_string()))),
+        _ => None,
+    }
+}

@@ -1,0 +1,68 @@
+//! What happened to a run, page by page.
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{Position, RunId, StoreError};
+use longhaul_storage::history_file;
+use serde::{Deserialize, Serialize};
+
+use super::{Name, View, words};
+use crate::pruned;
+
+/// How many events are on a page.
+const PAGE: usize = 1000;
+
+/// Which events of which run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Query {
+    pub name: Name,
+    /// The first event.
+    pub from: Position,
+    /// Whether the events are wanted as they are in a history file.
+    pub lines: bool,
+}
+
+/// Some of the events of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryPage {
+    pub run: RunId,
+    pub events: Vec<Happened>,
+    /// Whether there are later events already.
+    pub more: bool,
+    /// Whether the run is over.
+    pub is_over: bool,
+    /// Whether a process runs this log.
+    pub is_running: bool,
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Happened {
+    pub position: Position,
+    pub at: DateTime<Utc>,
+    /// In plain words.
+    pub words: String,
+    /// As in a history file, if it was asked for.
+    pub line: Option<String>,
+}
+
+impl View<'_> {
+    /// A page of a history, or why there is none.
+    pub(super) async fn history(&self, run: &RunId, query: &Query) -> Result<Result<HistoryPage, String>, StoreError> {
+        // Asked first: what is appended in between is on the next page, and not lost.
+        let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        if let Some(at) = pruned::at(&summary) {
+            return Ok(Err(pruned::refusal(run, at)));
+        }
+        let events = self.store.read(run, query.from).await?;
+        let more = events.len() > PAGE;
+        let mut shown = Vec::new();
+        for event in events.iter().take(PAGE) {
+            let words = words::of(&event.kind);
+            let line = query.lines.then(|| history_file::event_line(event)).transpose();
+            let line = line.map_err(|error| StoreError::Unusable(format!("run {run}: {error}")))?;
+            shown.push(Happened { position: event.position, at: event.at, words, line });
+        }
+        let is_over = summary.status.is_terminal();
+        Ok(Ok(HistoryPage { run: run.clone(), events: shown, more, is_over, is_running: self.is_running }))
+    }
+}

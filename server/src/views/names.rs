@@ -1,0 +1,190 @@
+//! Which run a person means: by its id, a part of it that only one has, or a feature.
+
+use longhaul_engine::{RunId, StoreError, Summary};
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::batch::BatchWorkflow;
+use longhaul_workflows::feature::FeatureWorkflow;
+use longhaul_workflows::project::{BacklogView, ProjectWorkflow};
+use serde::{Deserialize, Serialize};
+
+use super::near::nearest;
+use super::{Nameless, Unknown, View, published, said};
+use crate::overlay::Features;
+
+/// The states that runs are shown in: those of the engine, and for a feature what its run came to.
+pub const STATES: [&str; 9] =
+    ["running", "waiting", "paused", "parked", "completed", "passed", "blocked", "failed", "cancelled"];
+
+/// The workflows that runs are shown by.
+pub const KINDS: [&str; 3] = [ProjectWorkflow::NAME, FeatureWorkflow::NAME, BatchWorkflow::NAME];
+
+/// A run or a feature, as a person names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Name {
+    pub text: String,
+    /// The project whose features can be named by their ids alone.
+    pub project: Option<RunId>,
+    /// Whether a part of an id is not enough: a directory is called so, too.
+    #[serde(default)]
+    pub whole: bool,
+}
+
+/// What is meant by a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    Run(RunId),
+    Feature { project: RunId, feature: FeatureId },
+}
+
+/// The project and the feature that a run belongs to, by its id: `project/feature/number`, or below that.
+pub fn belongs(run: &RunId, summary: &Summary) -> (Option<String>, Option<String>) {
+    if summary.workflow == ProjectWorkflow::NAME {
+        return (Some(run.to_string()), None);
+    }
+    let parts: Vec<&str> = run.as_str().split('/').collect();
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let number = (2..parts.len()).find(|at| is_number(parts[*at]));
+    number.map_or((None, None), |at| (Some(parts[..at - 1].join("/")), Some(parts[at - 1].to_owned())))
+}
+
+impl View<'_> {
+    /// The run that is meant; for a feature its last one.
+    pub(super) async fn run_of(&self, name: &Name) -> Result<Result<RunId, Unknown>, StoreError> {
+        let (project, feature) = match self.find(name).await? {
+            Ok(Found::Feature { project, feature }) => (project, feature),
+            Ok(Found::Run(run)) => return Ok(Ok(run)),
+            Err(unknown) => return Ok(Err(unknown)),
+        };
+        let run = Features::of(self.store, &project).await?.views.remove(feature.as_str()).and_then(|view| view.run);
+        let unknown = || Unknown { name: name.text.clone(), why: Nameless::NoRun, meant: vec![feature.to_string()] };
+        Ok(run.ok_or_else(unknown))
+    }
+
+    /// What is meant by a name.
+    pub(super) async fn find(&self, name: &Name) -> Result<Result<Found, Unknown>, StoreError> {
+        let text = name.text.trim_end_matches('/');
+        if let Some(run) = self.exact(text).await? {
+            return Ok(Ok(Found::Run(run)));
+        }
+        let mut known = Vec::new();
+        if let Some(project) = &name.project {
+            if let Some(run) = self.exact(&format!("{project}/{text}")).await? {
+                return Ok(Ok(Found::Run(run)));
+            }
+            known = self.features_of(project).await?;
+            if let Some(feature) = known.iter().find(|feature| feature.as_str() == text) {
+                return Ok(Ok(Found::Feature { project: project.clone(), feature: feature.clone() }));
+            }
+        }
+        if name.whole {
+            return Ok(Err(Unknown { name: text.into(), why: Nameless::Nothing, meant: Vec::new() }));
+        }
+        let below = self.store.runs(text).await?;
+        if let Some(run) = only(below.iter().map(|(run, _)| run), text) {
+            return Ok(Ok(Found::Run(run)));
+        }
+        let all = self.store.runs("").await?;
+        let ends: Vec<&RunId> = all.iter().map(|(run, _)| run).filter(|run| ends_with(run, text)).collect();
+        if let [run] = ends[..] {
+            return Ok(Ok(Found::Run(run.clone())));
+        }
+        let several: Vec<&RunId> = if ends.is_empty() { below.iter().map(|(run, _)| run).collect() } else { ends };
+        if !several.is_empty() {
+            let meant = several.into_iter().take(5).map(ToString::to_string).collect();
+            return Ok(Err(Unknown { name: text.into(), why: Nameless::Several, meant }));
+        }
+        let runs = all.iter().map(|(run, _)| run.as_str());
+        let meant = nearest(text, known.iter().map(FeatureId::as_str).chain(runs));
+        Ok(Err(Unknown { name: text.into(), why: Nameless::Nothing, meant }))
+    }
+
+    /// The project that is meant: by its id, or the beginning of that. What is only above others counts, too.
+    pub(super) async fn project(&self, text: &str) -> Result<Result<RunId, Unknown>, StoreError> {
+        let text = text.trim_end_matches('/');
+        let is_below = self.store.runs(&format!("{text}/")).await?.into_iter().next().is_some();
+        if let Ok(run) = RunId::new(text)
+            && (is_below || self.store.summary(&run).await?.is_some())
+        {
+            return Ok(Ok(run));
+        }
+        let all = self.store.runs("").await?.into_iter();
+        let projects: Vec<RunId> =
+            all.filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME).map(|(run, _)| run).collect();
+        let mut begun = projects.iter().filter(|run| !text.is_empty() && run.as_str().starts_with(text));
+        if let (Some(run), None) = (begun.next(), begun.next()) {
+            return Ok(Ok(run.clone()));
+        }
+        let meant = nearest(text, projects.iter().map(RunId::as_str));
+        Ok(Err(Unknown { name: text.into(), why: Nameless::NoProject, meant }))
+    }
+
+    async fn exact(&self, text: &str) -> Result<Option<RunId>, StoreError> {
+        let Ok(run) = RunId::new(text) else { return Ok(None) };
+        Ok(self.store.summary(&run).await?.is_some().then_some(run))
+    }
+
+    /// The features of a project, those that are gone from its list but had runs included.
+    async fn features_of(&self, project: &RunId) -> Result<Vec<FeatureId>, StoreError> {
+        let values = self.store.published(project).await?;
+        let listed = published::<BacklogView>(&values, BacklogView::KEY).map(|backlog| backlog.features);
+        let mut known: Vec<FeatureId> = listed.into_iter().flatten().map(|feature| feature.id).collect();
+        let published = said(&values).into_keys().filter_map(|id| FeatureId::new(id).ok());
+        let more: Vec<FeatureId> = published.filter(|id| !known.contains(id)).collect();
+        known.extend(more);
+        Ok(known)
+    }
+}
+
+/// The one run that a beginning means: the only one, the one that all others are below, or the last of a feature's.
+fn only<'a>(runs: impl Iterator<Item = &'a RunId>, text: &str) -> Option<RunId> {
+    let mut runs: Vec<&RunId> = runs.collect();
+    // What goes on with a whole part is meant rather than what only begins so: `login` is not `login-2`.
+    let is_whole =
+        |run: &&RunId| run.as_str().strip_prefix(text).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let whole: Vec<&RunId> = runs.iter().copied().filter(is_whole).collect();
+    if !whole.is_empty() {
+        runs = whole;
+    }
+    let top = runs.iter().min_by_key(|run| run.as_str().len())?;
+    let is_below = |run: &RunId| run == *top || run.as_str().starts_with(&format!("{top}/"));
+    if runs.iter().all(|run| is_below(run)) {
+        return Some((*top).clone());
+    }
+    let number = |run: &RunId| run.as_str().strip_prefix(text)?.strip_prefix('/')?.parse::<u64>().ok();
+    let numbered: Option<Vec<_>> = runs.iter().map(|run| Some((number(run)?, *run))).collect();
+    numbered?.into_iter().max().map(|(_, run)| run.clone())
+}
+
+/// Whether an id ends with whole parts, or with the beginning of none.
+fn ends_with(run: &RunId, text: &str) -> bool {
+    run.as_str().strip_suffix(text).is_some_and(|rest| rest.ends_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_only(runs: &[&str], text: &str, expected: Option<&str>) {
+        let runs: Vec<RunId> = runs.iter().map(|run| RunId::new(*run).unwrap()).collect();
+        let found = only(runs.iter().filter(|run| run.as_str().starts_with(text)), text);
+        assert_eq!(found.as_ref().map(RunId::as_str), expected, "{text}");
+    }
+
+    #[test]
+    fn a_beginning_means_the_top_or_the_last() {
+        let runs = ["shop-1", "shop-1/login/1", "shop-1/login/2", "shop-1/login/10", "shop-2", "till-3"];
+        check_only(&runs, "shop-1", Some("shop-1"));
+        check_only(&runs, "ti", Some("till-3"));
+        check_only(&runs, "shop", None);
+        check_only(&runs, "shop-1/login", Some("shop-1/login/10"));
+        check_only(&runs, "nothing", None);
+        check_only(&["shop-1/login/1", "shop-1/login-2/1"], "shop-1/login", Some("shop-1/login/1"));
+    }
+
+    #[test]
+    fn an_ending_is_of_whole_parts() {
+        let run = RunId::new("shop-1/login/2").unwrap();
+        assert!(ends_with(&run, "login/2") && ends_with(&run, "2"));
+        assert!(!ends_with(&run, "in/2") && !ends_with(&run, "shop-1/login/2"));
+    }
+}

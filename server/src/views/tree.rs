@@ -1,0 +1,70 @@
+//! A run with all that is below it.
+
+use std::collections::BTreeMap;
+
+use longhaul_engine::{RunId, StoreError, Summary};
+use longhaul_workflows::feature::FeatureProgress;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::list::RunLine;
+use super::outcomes::Outcomes;
+use super::{View, published};
+
+/// A run and what it started, in the order in which it did; each run comes behind its parent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TreeDocument {
+    /// Whether a process runs this log now.
+    pub is_running: bool,
+    pub runs: Vec<Branch>,
+}
+
+/// A run in a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Branch {
+    /// How many runs are above it in this tree.
+    pub depth: usize,
+    #[serde(flatten)]
+    pub run: RunLine,
+    /// What is being done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+}
+
+/// The runs by their parents.
+type Families = BTreeMap<RunId, Vec<(RunId, Summary)>>;
+
+impl View<'_> {
+    pub(super) async fn tree(&self, root: &RunId) -> Result<TreeDocument, StoreError> {
+        let summary = self.store.summary(root).await?.ok_or_else(|| StoreError::UnknownRun(root.clone()))?;
+        let mut families = Families::new();
+        for (run, summary) in self.store.runs(&format!("{root}/")).await? {
+            if let Some(parent) = summary.parent.clone() {
+                families.entry(parent).or_default().push((run, summary));
+            }
+        }
+        for family in families.values_mut() {
+            family.sort_by(|(a, one), (b, other)| one.started_at.cmp(&other.started_at).then_with(|| a.cmp(b)));
+        }
+        let mut outcomes = Outcomes::default();
+        let mut runs = Vec::new();
+        // A list of what is still to be shown, and no recursion: a tree may be deep.
+        let mut open = vec![(0, root.clone(), summary)];
+        while let Some((depth, run, summary)) = open.pop() {
+            let children = families.remove(&run).unwrap_or_default();
+            open.extend(children.into_iter().rev().map(|(child, summary)| (depth + 1, child, summary)));
+            let step = self.step(&run, &summary).await?;
+            let run = self.line_by(run, summary, &mut outcomes).await?;
+            runs.push(Branch { depth, run, step });
+        }
+        Ok(TreeDocument { is_running: self.is_running, runs })
+    }
+
+    async fn step(&self, run: &RunId, summary: &Summary) -> Result<Option<String>, StoreError> {
+        if summary.status.is_terminal() {
+            return Ok(None);
+        }
+        let progress = published::<FeatureProgress>(&self.store.published(run).await?, FeatureProgress::KEY);
+        Ok(progress.map(|progress| progress.step))
+    }
+}
