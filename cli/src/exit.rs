@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use longhaul_engine::{Failure, FailureKind};
+use longhaul_server::RequestError;
 use longhaul_server::settled::Verdict;
 
 /// How a command ended.
@@ -66,16 +67,31 @@ impl std::error::Error for Complaint {}
 
 /// The exit code that an error asks for.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
-    let known = |cause: &(dyn std::error::Error + 'static)| {
-        let usage = || matches!(cause.downcast_ref(), Some(longhaul_server::Error::Usage(_))).then_some(Exit::Usage);
-        cause.downcast_ref::<Complaint>().map(|complaint| complaint.exit).or_else(usage)
-    };
-    error.chain().find_map(known).unwrap_or(Exit::Operational)
+    error.chain().find_map(named).unwrap_or(Exit::Operational)
 }
 
-/// Whether an error names its exit code: trying again gives the same.
+/// Whether it is the command that has to change: the same request fails again in another process.
 pub(crate) fn is_complaint(error: &anyhow::Error) -> bool {
-    error.is::<Complaint>() || matches!(error.downcast_ref(), Some(longhaul_server::Error::Usage(_)))
+    named(error.as_ref()).is_some_and(|exit| exit != Exit::Operational)
+}
+
+fn named(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
+    if let Some(complaint) = cause.downcast_ref::<Complaint>() {
+        return Some(complaint.exit);
+    }
+    Some(match cause.downcast_ref::<longhaul_server::Error>()? {
+        longhaul_server::Error::Usage(_) => Exit::Usage,
+        longhaul_server::Error::Request(error) => match error {
+            RequestError::Failed { .. } => Exit::Operational,
+            RequestError::Held { .. } => Exit::Suspended,
+            RequestError::Diverged { .. } => Exit::Finding,
+            RequestError::UnknownRun { .. }
+            | RequestError::UnknownName(_)
+            | RequestError::AlreadyDone { .. }
+            | RequestError::Refused { .. } => Exit::Usage,
+        },
+        _ => return None,
+    })
 }
 
 impl From<Verdict> for Exit {

@@ -15,8 +15,9 @@ use crate::settled::{self, Verdict, Watched, is_settled};
 use crate::status;
 
 use crate::open::AGENTS;
+use crate::request::{self, RequestError};
 use crate::served;
-use crate::service::{Answer, Service};
+use crate::service::Service;
 
 /// How often the projects of a batch are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -39,6 +40,60 @@ pub struct BatchStanding {
     pub states: BTreeMap<FeatureId, ProjectState>,
     /// Whether it is carried on: else nothing more happens unless somebody does something.
     pub is_open: bool,
+}
+
+/// Has a batch done, or its additions; idempotent by its id.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SubmitBatch {
+    /// Its id.
+    pub batch: String,
+    pub plan: Plan,
+}
+
+/// A batch that was submitted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Submitted {
+    /// The id of this submission.
+    pub submission: String,
+    /// How many of its projects were known before; `None`: the batch is new.
+    pub known: Option<usize>,
+}
+
+/// The status of a batch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BatchStatus {
+    /// Its id.
+    pub batch: String,
+}
+
+impl request::Request for SubmitBatch {
+    const NAME: &'static str = "submit_batch";
+    type Response = Submitted;
+
+    fn command(&self) -> Option<&'static str> {
+        Some("batch")
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<Submitted, RequestError> {
+        service.submit(&self.batch, self.plan).await
+    }
+}
+
+impl request::Request for BatchStatus {
+    const NAME: &'static str = "batch";
+    type Response = BatchStanding;
+
+    async fn perform(self, service: Arc<Service>) -> Result<BatchStanding, RequestError> {
+        let batch = &self.batch;
+        let run = BatchWorkflow::run_id(batch)
+            .map_err(|_| RequestError::refused(format!("`{batch}` cannot be the id of a batch")))?;
+        let is_open = service.batches.count(&run) > 0;
+        match standing(&service, &run).await? {
+            Some(standing) => Ok(BatchStanding { is_open, ..standing }),
+            None if is_open => Ok(BatchStanding { is_open, ..BatchStanding::default() }),
+            None => Err(RequestError::UnknownRun { run }),
+        }
+    }
 }
 
 impl OpenBatches {
@@ -76,22 +131,15 @@ impl Service {
     }
 
     /// Has a plan done.
-    pub(crate) async fn submit(self: &Arc<Self>, batch: &str, plan: Plan) -> Result<Answer, StoreError> {
-        let Some(engine) = &self.engine else {
-            return Ok(Answer::Refused { reason: "this log is not being run".into() });
-        };
-        let run = match BatchWorkflow::run_id(batch) {
-            Ok(run) => run,
-            Err(error) => return Ok(Answer::Refused { reason: error.to_string() }),
-        };
-        if let Err(reason) = plan.projects.iter().try_for_each(|entry| entry.overrides.check()) {
-            return Ok(Answer::Refused { reason });
-        }
+    async fn submit(self: &Arc<Self>, batch: &str, plan: Plan) -> Result<Submitted, RequestError> {
+        let engine = self.running()?;
+        let run = BatchWorkflow::run_id(batch).map_err(RequestError::refused)?;
+        plan.projects.iter().try_for_each(|entry| entry.overrides.check()).map_err(RequestError::refused)?;
         let before = standing(self, &run).await?;
         if let Some(before) = &before
             && let Err(error) = before.view.plan.with_additions(&plan)
         {
-            return Ok(Answer::Refused { reason: format!("batch `{batch}`: {error}") });
+            return Err(RequestError::refused(format!("batch `{batch}`: {error}")));
         }
         engine.adopt(run.as_str()).await?;
         self.let_end(&run).await?;
@@ -106,7 +154,7 @@ impl Service {
         if self.batches.open(&run) {
             tokio::spawn(carry_on(Arc::clone(self), run));
         }
-        Ok(Answer::Submitted { submission, known: before.map(|before| before.view.plan.projects.len()) })
+        Ok(Submitted { submission, known: before.map(|before| before.view.plan.projects.len()) })
     }
 
     /// Waits for a run that was told to end, so that it can be started again.
@@ -120,25 +168,11 @@ impl Service {
         }
         Ok(())
     }
-
-    pub(crate) async fn batch(&self, batch: &str) -> Result<Answer, StoreError> {
-        let Ok(run) = BatchWorkflow::run_id(batch) else {
-            return Ok(Answer::Refused { reason: format!("`{batch}` cannot be the id of a batch") });
-        };
-        let is_open = self.batches.count(&run) > 0;
-        match standing(self, &run).await? {
-            Some(standing) => Ok(Answer::Batch { batch: Box::new(BatchStanding { is_open, ..standing }) }),
-            None if is_open => {
-                Ok(Answer::Batch { batch: Box::new(BatchStanding { is_open, ..BatchStanding::default() }) })
-            }
-            None => Ok(Answer::Unknown { run }),
-        }
-    }
 }
 
 /// Where a batch stands; `None` if it has never been submitted.
-async fn standing(desk: &Service, run: &RunId) -> Result<Option<BatchStanding>, StoreError> {
-    let published = desk.store.published(run).await?;
+async fn standing(service: &Service, run: &RunId) -> Result<Option<BatchStanding>, StoreError> {
+    let published = service.store.published(run).await?;
     let Some(view) = published.get(BatchView::KEY).and_then(|view| view.read::<BatchView>().ok()) else {
         return Ok(None);
     };
@@ -152,7 +186,7 @@ async fn standing(desk: &Service, run: &RunId) -> Result<Option<BatchStanding>, 
 
 /// The work of this process on a batch.
 struct Driver {
-    desk: Arc<Service>,
+    service: Arc<Service>,
     run: RunId,
     submission: String,
     watched: BTreeMap<FeatureId, Watched>,
@@ -160,27 +194,27 @@ struct Driver {
     told: BTreeMap<FeatureId, ProjectState>,
 }
 
-async fn carry_on(desk: Arc<Service>, run: RunId) {
+async fn carry_on(service: Arc<Service>, run: RunId) {
     let mut driver = Driver {
-        desk: Arc::clone(&desk),
+        service: Arc::clone(&service),
         run: run.clone(),
         submission: String::new(),
         watched: BTreeMap::new(),
         told: BTreeMap::new(),
     };
-    let Some(engine) = desk.engine.clone() else { return };
+    let Some(engine) = service.engine.clone() else { return };
     loop {
-        let seen = desk.batches.count(&run);
+        let seen = service.batches.count(&run);
         match driver.look(&engine).await {
             Ok(false) => {}
             Ok(true) => {
-                if desk.batches.close(&run, seen) {
+                if service.batches.close(&run, seen) {
                     return;
                 }
             }
             Err(error) => {
                 tracing::warn!("cannot carry on with {run}: {error}");
-                desk.batches.lock().remove(&run);
+                service.batches.lock().remove(&run);
                 return;
             }
         }
@@ -191,14 +225,14 @@ async fn carry_on(desk: Arc<Service>, run: RunId) {
 impl Driver {
     /// Does what is to be done now; whether nothing is left.
     async fn look(&mut self, engine: &Engine) -> Result<bool, StoreError> {
-        let store = Arc::clone(&self.desk.store);
+        let store = Arc::clone(&self.service.store);
         // In this order: a batch that waits after its mailbox was seen empty has published what came of the last message.
         let has_mail = !store.mailbox(&self.run).await?.is_empty();
         let summary = store.summary(&self.run).await?.ok_or_else(|| StoreError::UnknownRun(self.run.clone()))?;
         let is_held = engine.stuck().contains_key(&self.run)
             || matches!(summary.status, Status::Paused(_))
             || summary.status.is_terminal();
-        let Some(standing) = standing(&self.desk, &self.run).await? else { return Ok(is_held) };
+        let Some(standing) = standing(&self.service, &self.run).await? else { return Ok(is_held) };
         if standing.view.submitted != self.submission {
             self.follow(engine, &standing.view);
         }
@@ -235,7 +269,7 @@ impl Driver {
             }
         }
         let Some(watched) = self.watched.get_mut(&entry.name) else { return Ok(None) };
-        let document = status::of_project(&*self.desk.store, &watched.id, &engine.stuck(), true).await?;
+        let document = status::of_project(&*self.service.store, &watched.id, &engine.stuck(), true).await?;
         if !is_settled(watched, &document) {
             return Ok(Some(ProjectState::Working));
         }
@@ -245,7 +279,7 @@ impl Driver {
             // Nothing is left to do: neither is it looked at nor are its files watched any more.
             let id = watched.id.clone();
             self.watched.remove(&entry.name);
-            served::disengage(&self.desk, &id).await;
+            served::disengage(&self.service, &id).await;
             return Ok(None);
         }
         Ok(Some(now))
@@ -267,20 +301,12 @@ impl Driver {
 
     async fn begin(&self, entry: &Entry) -> Result<Result<Watched, String>, StoreError> {
         let terms = Terms { labels: entry.labels.clone(), overrides: entry.overrides.clone() };
-        if let Err(refused) = self.desk.own(&entry.project, false).await {
-            return match refused {
-                Answer::Refused { reason } | Answer::Failed { reason } => Ok(Err(reason)),
-                _ => Ok(Err("it could not be begun".into())),
-            };
-        }
-        Ok(match self.desk.begin(entry.project.clone(), &terms).await? {
-            Answer::Begun => match RunId::new(entry.project.id.clone()) {
-                Ok(run) => Ok(Watched::new(run)),
-                Err(error) => Err(error.to_string()),
-            },
-            Answer::Refused { reason } => Err(reason),
-            _ => Err("it could not be begun".into()),
-        })
+        let begun = async {
+            self.service.own(&entry.project, false).await?;
+            self.service.begin(entry.project.clone(), &terms).await?;
+            RunId::new(entry.project.id.clone()).map_err(RequestError::refused)
+        };
+        Ok(begun.await.map(Watched::new).map_err(|error| error.to_string()))
     }
 
     async fn tell(

@@ -9,7 +9,8 @@ use longhaul_storage::SledStore;
 
 use crate::error::{Error, Result};
 use crate::lock_wait::LockWait;
-use crate::service::{Answer, Ask, Service};
+use crate::request::{Request, RequestError};
+use crate::service::Service;
 use crate::socket::Remote;
 
 /// Shows a line to the person who waits.
@@ -81,32 +82,37 @@ impl Client {
         Remote::connect(data_dir, notify).await.map(Self::Remote)
     }
 
-    /// Asks something of the log.
-    pub async fn ask(&self, ask: Ask) -> Result<Answer> {
-        match self {
-            Self::Local(desk) => Ok(desk.answer_here(ask).await),
-            Self::Remote(remote) => match remote.ask(&ask).await {
-                Err(gone) if remote.or_next && gone.allows(&ask) => {
-                    Self::ask_next(&remote.data_dir, &ask, remote.notify).await
+    /// Makes a request.
+    pub async fn call<R: Request>(&self, request: R) -> Result<R::Response> {
+        let response = match self {
+            Self::Local(service) => service.perform_here(request).await,
+            Self::Remote(remote) => match remote.call(&request).await {
+                Err(gone) if remote.or_next && gone.allows(&request) => {
+                    Self::call_next(&remote.data_dir, request, remote.notify).await?
                 }
-                answer => Ok(answer?),
+                response => response?,
             },
-        }
+        };
+        Ok(response?)
     }
 
-    /// Asks whoever has the log when its owner is gone.
-    async fn ask_next(data_dir: &Path, ask: &Ask, notify: Notify) -> Result<Answer> {
+    /// Makes a request to the next process that has the log, when its owner is gone.
+    async fn call_next<R: Request>(
+        data_dir: &Path,
+        request: R,
+        notify: Notify,
+    ) -> Result<Result<R::Response, RequestError>> {
         let mut waiting = LockWait::new(notify);
         loop {
-            let Some(access) = Self::reach_now(data_dir, notify).await? else {
+            let Some(client) = Self::reach_now(data_dir, notify).await? else {
                 let data_dir = data_dir.display();
                 return Err(Error::operational(format!("the log in {data_dir} is not there any more")));
             };
-            match access {
-                Self::Local(desk) => return Ok(desk.answer_here(ask.clone()).await),
-                Self::Remote(owner) => match owner.ask(ask).await {
-                    Err(gone) if gone.allows(ask) => {}
-                    answer => return Ok(answer?),
+            match client {
+                Self::Local(service) => return Ok(service.perform_here(request).await),
+                Self::Remote(owner) => match owner.call(&request).await {
+                    Err(gone) if gone.allows(&request) => {}
+                    response => return Ok(response?),
                 },
             }
             waiting.a_little(data_dir, "that is about to end".into()).await?;

@@ -5,6 +5,7 @@ use std::io;
 
 use longhaul_engine::StoreError;
 
+use crate::request::RequestError;
 use crate::socket::Gone;
 
 /// Why a request could not be made. What the service itself refuses is part of its response.
@@ -27,6 +28,9 @@ pub enum Error {
     /// The log failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The service did not perform the request.
+    #[error(transparent)]
+    Request(#[from] RequestError),
     /// The owner of the log ended, or did not respond.
     #[error(transparent)]
     Gone(#[from] Gone),

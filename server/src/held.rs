@@ -17,22 +17,22 @@ use crate::service::Service;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Keeps a project informed until the engine stops.
-pub(crate) async fn watch(desk: Arc<Service>, project: RunId) {
-    if let Err(error) = keep_informed(&desk, &project).await {
+pub(crate) async fn watch(service: Arc<Service>, project: RunId) {
+    if let Err(error) = keep_informed(&service, &project).await {
         tracing::warn!("cannot see which runs of {project} are held: {error}");
     }
 }
 
-async fn keep_informed(desk: &Service, project: &RunId) -> Result<(), StoreError> {
-    let Some(engine) = &desk.engine else { return Ok(()) };
+async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreError> {
+    let Some(engine) = &service.engine else { return Ok(()) };
     let mut recorded = engine.recorded();
-    let published = desk.store.published(project).await?;
+    let published = service.store.published(project).await?;
     let known = published.get(Held::KEY).and_then(|held| held.read::<Held>().ok()).unwrap_or_default();
     // An unread report of an earlier process is acted on later, so it must not be the last one.
     let is_held_report = |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == signal::HELD);
-    let is_reported = desk.store.mailbox(project).await?.iter().any(|message| is_held_report(&message.body));
+    let is_reported = service.store.mailbox(project).await?.iter().any(|message| is_held_report(&message.body));
     let mut told = (!is_reported).then_some(known.runs);
-    let mut held = all_held(&*desk.store, project).await?;
+    let mut held = all_held(&*service.store, project).await?;
     loop {
         let stuck = engine.stuck().into_keys().filter(|run| run != project && is_at_or_below(run, project.as_str()));
         let now: BTreeSet<RunId> = held.iter().cloned().chain(stuck).collect();
@@ -48,14 +48,14 @@ async fn keep_informed(desk: &Service, project: &RunId) -> Result<(), StoreError
             Ok(recorded) if recorded.run == *project || !is_at_or_below(&recorded.run, project.as_str()) => {}
             Ok(recorded) if !recorded.events.iter().any(changes_that) => {}
             Ok(recorded) => {
-                let summary = desk.store.summary(&recorded.run).await?;
+                let summary = service.store.summary(&recorded.run).await?;
                 if summary.is_some_and(|summary| is_held(&summary.status)) {
                     held.insert(recorded.run.clone());
                 } else {
                     held.remove(&recorded.run);
                 }
             }
-            Err(RecvError::Lagged(_)) => held = all_held(&*desk.store, project).await?,
+            Err(RecvError::Lagged(_)) => held = all_held(&*service.store, project).await?,
             Err(RecvError::Closed) => return Ok(()),
         }
     }

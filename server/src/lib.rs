@@ -23,6 +23,7 @@ mod ownership;
 mod pending;
 pub mod pruned;
 mod refused;
+pub mod request;
 mod restart;
 mod rewind;
 pub mod schema;
@@ -36,15 +37,21 @@ mod steering;
 mod stuck;
 pub mod views;
 
-pub use batches::BatchStanding;
+pub use batches::{BatchStanding, BatchStatus, SubmitBatch, Submitted};
 pub use client::{Client, Notify};
 pub use error::{Error, Result};
 pub use listener::Listener;
 pub use lock_state::LockState;
-pub use maintenance::{Carried, Errand, Imported, PrunedRun};
+pub use maintenance::{
+    Check, Export, Exported, Import, Imported, InspectPages, Pages, Prune, Pruned, PrunedRun, Unfinished,
+    UnfinishedRuns,
+};
 pub use open::{Limits, open, workflows};
 pub use order::Order;
-pub use rewind::{Again, From, Report, Row};
-pub use select::{Filter, without_covered};
-pub use service::{Answer, Ask, Service, is_copy};
+pub use request::{Request, RequestError};
+pub use rewind::{Fork, Forked, From, ListCheckpoints, RollBack, RolledBack, Row, TakeCheckpoint, Taken};
+pub use select::{Filter, SelectRuns, Selected, without_covered};
+pub use service::{Begin, Delivered, ProjectStatus, Reconcile, SendSignal, Service, is_copy};
 pub use socket::Gone;
+pub use steering::Steer;
+pub use stuck::StuckRuns;

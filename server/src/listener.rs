@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::WriteHalf;
 use tokio::net::{UnixListener, UnixStream};
@@ -13,7 +14,8 @@ use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
 use crate::refused::refusal;
-use crate::service::{Answer, Ask, Service};
+use crate::request::{Incoming, RequestError, Response};
+use crate::service::Service;
 use crate::socket::{self, Address};
 
 /// The longest question, in bytes.
@@ -31,7 +33,7 @@ pub struct Listener {
 
 impl Listener {
     /// Listens for other commands. To be called by the owner only: a socket that is there belongs to a dead one.
-    pub fn start(data_dir: &Path, desk: Arc<Service>) -> Result<Self> {
+    pub fn start(data_dir: &Path, service: Arc<Service>) -> Result<Self> {
         let path = socket::path(data_dir);
         longhaul_storage::private_directory(data_dir)?;
         let _ = fs::remove_file(&path);
@@ -43,7 +45,7 @@ impl Listener {
             loop {
                 match listener.accept().await {
                     Ok((stream, _)) => match socket::check_peer(&stream, &data_dir) {
-                        Ok(()) => drop(tokio::spawn(converse(Arc::clone(&desk), stream))),
+                        Ok(()) => drop(tokio::spawn(converse(Arc::clone(&service), stream))),
                         Err(error) => tracing::warn!("a connection is refused: {error}"),
                     },
                     Err(error) => {
@@ -64,7 +66,7 @@ impl Drop for Listener {
     }
 }
 
-async fn converse(desk: Arc<Service>, mut stream: UnixStream) {
+async fn converse(service: Arc<Service>, mut stream: UnixStream) {
     let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
     let (reader, writer) = stream.split();
     let mut line = String::new();
@@ -73,15 +75,20 @@ async fn converse(desk: Arc<Service>, mut stream: UnixStream) {
     }
     let writer = Mutex::new(writer);
     let attending = async {
-        match serde_json::from_str::<Ask>(&line) {
-            Ok(ask) if let Some(answer) = refusal(&ask, peer, desk.log.directory(), Some(&desk.refused)) => {
-                write(&writer, &answer).await;
-            }
-            Ok(ask) => desk.attend(ask, async |answer| write(&writer, &answer).await).await,
+        let request = match serde_json::from_str::<Incoming<'_>>(&line).map_err(|error| error.to_string()) {
+            Ok(incoming) => incoming.read(),
+            Err(error) => Err(error),
+        };
+        let request = match request {
+            Ok(request) => request,
             Err(error) => {
                 let reason = format!("the running Longhaul does not understand this: {error}");
-                write(&writer, &Answer::Refused { reason }).await;
+                return write(&writer, &Response::Error(RequestError::Refused { reason })).await;
             }
+        };
+        match refusal(request.command(), peer, service.log.directory(), Some(&service.refused)) {
+            Some(refusal) => write(&writer, &Response::Error(refusal)).await,
+            None => service.attend(request, async |response| write(&writer, &response).await).await,
         }
     };
     // Whoever waits sees that somebody is at it.
@@ -98,7 +105,7 @@ async fn converse(desk: Arc<Service>, mut stream: UnixStream) {
 }
 
 /// Writes an answer; who does not read it in time gets none, and holds nobody up.
-async fn write(writer: &Mutex<WriteHalf<'_>>, answer: &Answer) {
+async fn write(writer: &Mutex<WriteHalf<'_>>, answer: &Response<Value>) {
     if let Ok(mut line) = serde_json::to_vec(answer) {
         line.push(b'\n');
         let _ = tokio::time::timeout(READING_TAKES, async { writer.lock().await.write_all(&line).await }).await;

@@ -1,4 +1,4 @@
-//! Errands with whole runs, done by whoever has the log open: files are written and read here, not sent through a socket.
+//! Requests about whole runs and the log itself. The process that has the log open reads and writes the files.
 
 mod export;
 mod import;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{RunId, StoreError};
+use longhaul_engine::RunId;
 use longhaul_storage::{CheckReport, Scope, Swept};
 use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::project::ProjectWorkflow;
@@ -17,62 +17,89 @@ use serde::{Deserialize, Serialize};
 
 use crate::overlay;
 
+use crate::request::{self, RequestError};
 use crate::select::is_at_or_below;
-use crate::service::{Answer, Service};
+use crate::service::Service;
 
-/// Something to do with whole runs. Paths are absolute.
+/// Writes runs to a file, as a backup or as an export.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "errand", rename_all = "snake_case")]
-pub enum Errand {
-    /// Write runs to a file, as a backup or as an export.
-    Export { scope: Scope, file: PathBuf, compress: bool, backup: bool },
-    /// Take in the runs of a file.
-    Import { file: PathBuf, dry_run: bool },
-    /// Look through the log.
-    Check { repair: bool },
-    /// Let go of histories of runs that ended before a time.
-    Prune { scope: Scope, ended_before: DateTime<Utc>, statuses: Vec<String>, dry_run: bool },
-    /// List the runs that are not over, and the features that are blocked.
-    Unfinished,
-    /// Read every page of the log, and look for payloads that no record names.
-    Pages { sweep: bool },
+pub struct Export {
+    pub scope: Scope,
+    /// An absolute path.
+    pub file: PathBuf,
+    pub compress: bool,
+    pub backup: bool,
 }
 
-impl Errand {
-    /// The verb, if it changes the log or writes a file.
-    pub(crate) fn changes(&self) -> Option<&'static str> {
-        match self {
-            Self::Export { backup: true, .. } => Some("backup"),
-            Self::Export { .. } => Some("export"),
-            Self::Import { .. } => Some("import"),
-            Self::Check { repair: true } => Some("check --repair"),
-            Self::Prune { .. } => Some("prune"),
-            Self::Pages { sweep: true } => Some("doctor --fix"),
-            Self::Check { repair: false } | Self::Unfinished | Self::Pages { sweep: false } => None,
-        }
-    }
+/// How much was written, and what could not be read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Exported {
+    pub runs: u64,
+    pub events: u64,
+    pub damaged: Vec<(RunId, String)>,
+    pub unreadable: Vec<String>,
 }
 
-/// What an errand came to.
+/// Takes in the runs of a file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "done", rename_all = "snake_case")]
-pub enum Carried {
-    /// How much was written, and what could not be read.
-    Exported { runs: u64, events: u64, damaged: Vec<(RunId, String)>, unreadable: Vec<String> },
-    /// What was, or would be, taken in.
-    Imported(Imported),
-    /// What was found.
-    Checked(CheckReport),
-    /// What was, or would be, pruned.
-    Pruned { runs: Vec<PrunedRun>, files: u64, bytes: u64, problem: Option<String> },
-    /// The runs that are not over, and the features that are blocked: `project/feature`.
-    Unfinished {
-        runs: Vec<RunId>,
-        #[serde(default)]
-        blocked: Vec<String>,
-    },
-    /// What lies on pages that cannot be read, and the payloads that no record names, or named until they were removed.
-    Pages { unreadable: Vec<String>, unused: u64, bytes: u64 },
+pub struct Import {
+    /// An absolute path.
+    pub file: PathBuf,
+    pub dry_run: bool,
+}
+
+/// Looks through the log for damage.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Check {
+    /// Whether to repair what is found.
+    pub repair: bool,
+}
+
+/// Drops the histories of runs that ended before a time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Prune {
+    pub scope: Scope,
+    pub ended_before: DateTime<Utc>,
+    /// How they ended.
+    pub statuses: Vec<String>,
+    pub dry_run: bool,
+}
+
+/// What was, or would be, pruned.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Pruned {
+    pub runs: Vec<PrunedRun>,
+    /// How many payload files were removed.
+    pub files: u64,
+    pub bytes: u64,
+    /// Why payload files were kept.
+    pub problem: Option<String>,
+}
+
+/// The runs that are not over, and the features that are blocked.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Unfinished {}
+
+/// The runs that are not over, and the features that are blocked: `project/feature`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct UnfinishedRuns {
+    pub runs: Vec<RunId>,
+    pub blocked: Vec<String>,
+}
+
+/// Reads every page of the log, and looks for payloads that no record names.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct InspectPages {
+    /// Whether to remove these payloads.
+    pub sweep: bool,
+}
+
+/// What lies on pages that cannot be read, and the payloads that no record names, or named until they were removed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Pages {
+    pub unreadable: Vec<String>,
+    pub unused: u64,
+    pub bytes: u64,
 }
 
 /// What a file means for a log.
@@ -100,40 +127,95 @@ pub struct PrunedRun {
     pub events: Option<u64>,
 }
 
-/// Does an errand.
-pub(crate) async fn answer(desk: &Arc<Service>, errand: Errand) -> Result<Answer, StoreError> {
-    let carried = match errand {
-        Errand::Export { scope, file, compress, backup } => export::run(desk, scope, &file, compress, backup).await?,
-        Errand::Import { file, dry_run } => Carried::Imported(import::run(desk, file, dry_run).await?),
-        Errand::Check { repair: true } if desk.engine.is_some() => {
-            let engaged = desk.engaged();
-            let is_worked_on = |run: &RunId| {
-                engaged.iter().any(|root| is_at_or_below(run, root.as_str())) || desk.batches.count(run) > 0
-            };
-            Carried::Checked(desk.log.mend_in_use(is_worked_on).await?)
+impl request::Request for Export {
+    const NAME: &'static str = "export";
+    type Response = Exported;
+
+    fn command(&self) -> Option<&'static str> {
+        Some(if self.backup { "backup" } else { "export" })
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<Exported, RequestError> {
+        Ok(export::run(&service, self).await?)
+    }
+}
+
+impl request::Request for Import {
+    const NAME: &'static str = "import";
+    type Response = Imported;
+
+    fn command(&self) -> Option<&'static str> {
+        Some("import")
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<Imported, RequestError> {
+        Ok(import::run(&service, self.file, self.dry_run).await?)
+    }
+}
+
+impl request::Request for Check {
+    const NAME: &'static str = "check";
+    type Response = CheckReport;
+
+    fn command(&self) -> Option<&'static str> {
+        self.repair.then_some("check --repair")
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<CheckReport, RequestError> {
+        if !self.repair || service.engine.is_none() {
+            return Ok(service.log.check(self.repair).await?);
         }
-        Errand::Check { repair } => Carried::Checked(desk.log.check(repair).await?),
-        Errand::Prune { scope, ended_before, statuses, dry_run } => {
-            prune::run(desk, &scope, ended_before, &statuses, dry_run).await?
+        let engaged = service.engaged();
+        let is_worked_on = |run: &RunId| {
+            engaged.iter().any(|root| is_at_or_below(run, root.as_str())) || service.batches.count(run) > 0
+        };
+        Ok(service.log.mend_in_use(is_worked_on).await?)
+    }
+}
+
+impl request::Request for Prune {
+    const NAME: &'static str = "prune";
+    type Response = Pruned;
+
+    fn command(&self) -> Option<&'static str> {
+        Some("prune")
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<Pruned, RequestError> {
+        Ok(prune::run(&service, self).await?)
+    }
+}
+
+impl request::Request for InspectPages {
+    const NAME: &'static str = "inspect_pages";
+    type Response = Pages;
+
+    fn command(&self) -> Option<&'static str> {
+        self.sweep.then_some("doctor --fix")
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<Pages, RequestError> {
+        let unreadable = service.log.snapshot(Scope::All).await?.unreadable();
+        let unused = if self.sweep { service.log.sweep().await } else { service.log.unused().await };
+        // Of a damaged log it is not known what its records name.
+        let Swept { files, bytes } = unused.unwrap_or_default();
+        Ok(Pages { unreadable, unused: files, bytes })
+    }
+}
+
+impl request::Request for Unfinished {
+    const NAME: &'static str = "unfinished";
+    type Response = UnfinishedRuns;
+
+    async fn perform(self, service: Arc<Service>) -> Result<UnfinishedRuns, RequestError> {
+        let mut going = service.store.runs("").await?;
+        going.retain(|(_, summary)| !summary.status.is_terminal());
+        let mut blocked = Vec::new();
+        for (project, _) in going.iter().filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME) {
+            let features = overlay::said(&service.store.published(project).await?);
+            let held = features.into_iter().filter(|(_, view)| view.status == FeatureStatus::Blocked);
+            blocked.extend(held.map(|(feature, _)| format!("{project}/{feature}")));
         }
-        Errand::Pages { sweep } => {
-            let unreadable = desk.log.snapshot(Scope::All).await?.unreadable();
-            let unused = if sweep { desk.log.sweep().await } else { desk.log.unused().await };
-            // Of a damaged log it is not known what its records name.
-            let Swept { files, bytes } = unused.unwrap_or_default();
-            Carried::Pages { unreadable, unused: files, bytes }
-        }
-        Errand::Unfinished => {
-            let mut going = desk.store.runs("").await?;
-            going.retain(|(_, summary)| !summary.status.is_terminal());
-            let mut blocked = Vec::new();
-            for (project, _) in going.iter().filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME) {
-                let features = overlay::said(&desk.store.published(project).await?);
-                let held = features.into_iter().filter(|(_, view)| view.status == FeatureStatus::Blocked);
-                blocked.extend(held.map(|(feature, _)| format!("{project}/{feature}")));
-            }
-            Carried::Unfinished { runs: going.into_iter().map(|(run, _)| run).collect(), blocked }
-        }
-    };
-    Ok(Answer::Carried { what: Box::new(carried) })
+        Ok(UnfinishedRuns { runs: going.into_iter().map(|(run, _)| run).collect(), blocked })
+    }
 }

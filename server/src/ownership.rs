@@ -7,13 +7,14 @@ use longhaul_engine::{Failure, RunId, StoreError};
 use longhaul_workflows::contracts::ProjectRef;
 
 use crate::lock_state::LockState;
-use crate::service::{Answer, Service};
+use crate::request::RequestError;
+use crate::service::Service;
 
 impl Service {
     /// Makes the repository of a project belong to this data directory. `take_over`: also if it belongs to another one that
-    /// no process runs. The error is the answer to whoever wants to run the project.
-    pub(crate) async fn own(&self, project: &ProjectRef, take_over: bool) -> Result<(), Answer> {
-        let failed = |failure: Failure| Answer::Failed { reason: failure.message };
+    /// no process runs. The error says why the project cannot be run.
+    pub(crate) async fn own(&self, project: &ProjectRef, take_over: bool) -> Result<(), RequestError> {
+        let failed = |failure: Failure| RequestError::Failed { reason: failure.message };
         let (root, ours) = (Path::new(&project.root), self.data_directory().map_err(failed)?);
         if take_over && let Some(other) = git::other_owner(root, &ours).await.map_err(failed)? {
             let standing = LockState::of(&other.path).await;
@@ -21,12 +22,12 @@ impl Service {
                 let other = other.path.display();
                 let reason =
                     format!("process {by} runs the log in {other}, to which {} belongs: end it first", project.root);
-                return Err(Answer::Refused { reason });
+                return Err(RequestError::Refused { reason });
             }
         }
         match git::own(root, &ours, take_over).await.map_err(failed)? {
             Ownership::Ours => Ok(()),
-            Ownership::Other(other) => Err(Answer::Refused { reason: belongs_to(root, &other, &ours) }),
+            Ownership::Other(other) => Err(RequestError::refused(belongs_to(root, &other, &ours))),
         }
     }
 

@@ -7,7 +7,7 @@ use chrono::Utc;
 use longhaul_activities::process::call_of;
 use longhaul_engine::RunId;
 
-use crate::service::{Answer, Ask};
+use crate::request::RequestError;
 
 /// How many refusals are kept.
 const KEPT: usize = 100;
@@ -33,10 +33,15 @@ impl Refused {
     }
 }
 
-/// The answer to a request that a session has no right to; `None`: it may be answered. `pid` is that of the process that
-/// asks; `None` where the system does not tell.
-pub(crate) fn refusal(ask: &Ask, pid: Option<i32>, data_dir: &Path, refused: Option<&Refused>) -> Option<Answer> {
-    let verb = ask.steers()?;
+/// Why a session may not make a request; `None`: it may be performed. `command` is what the request changes, `pid` the
+/// process that makes it; `None` where the system does not tell.
+pub(crate) fn refusal(
+    command: Option<&'static str>,
+    pid: Option<i32>,
+    data_dir: &Path,
+    refused: Option<&Refused>,
+) -> Option<RequestError> {
+    let verb = command?;
     let call = call_of(pid?, data_dir)?;
     let reason =
         format!("`longhaul {verb}` was asked for from within the session {call}: agents and checks cannot steer runs");
@@ -45,5 +50,5 @@ pub(crate) fn refusal(ask: &Ask, pid: Option<i32>, data_dir: &Path, refused: Opt
         let at = Utc::now().format("%Y-%m-%d %H:%M:%S");
         refused.add(&call, format!("{at} {verb}, asked for from within {call}"));
     }
-    Some(Answer::Refused { reason })
+    Some(RequestError::Refused { reason })
 }

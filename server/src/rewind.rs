@@ -6,36 +6,48 @@ mod fork;
 mod resume;
 mod rollback;
 
+use std::sync::Arc;
+
 use longhaul_engine::{Request, RunId, StoreError};
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::Checkpoint;
 use serde::{Deserialize, Serialize};
 
-use crate::service::{Answer, Service};
+use crate::request::{self, RequestError};
+use crate::service::Service;
 
-/// What is to be done again.
+/// Makes a new run of a feature that goes on from a step of another one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "verb", rename_all = "snake_case")]
-pub enum Again {
-    /// A new run of the feature, that goes on from a step of this one.
-    Fork { run: RunId, from: From, note: Option<String>, set: Vec<(String, String)>, request: Request },
-    /// The target branch of a project goes back to a commit, or to where a feature landed.
-    Rollback { project: RunId, to: String, request: Request },
-    /// Keep the work tree of a run as it is now.
-    Checkpoint { run: RunId, note: String, request: Request },
-    /// What a run, or the features of a project, can be taken back to.
-    Checkpoints { target: RunId },
+pub struct Fork {
+    pub run: RunId,
+    pub from: From,
+    /// What its agent is told.
+    pub note: Option<String>,
+    /// Settings and parts of the feature that it has otherwise: key and value.
+    pub set: Vec<(String, String)>,
+    pub request: Request,
 }
 
-impl Again {
-    /// The run or the project that it is about.
-    fn about(&self) -> &str {
-        match self {
-            Self::Fork { run, .. } | Self::Checkpoint { run, .. } => run.as_str(),
-            Self::Rollback { project, .. } => project.as_str(),
-            Self::Checkpoints { target } => target.as_str(),
-        }
-    }
+/// Moves the target branch of a project back to a commit, or to where a feature landed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RollBack {
+    pub project: RunId,
+    pub to: String,
+    pub request: Request,
+}
+
+/// Keeps the work tree of a run as it is now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TakeCheckpoint {
+    pub run: RunId,
+    pub note: String,
+    pub request: Request,
+}
+
+/// The checkpoints of a run, or of the features of a project.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListCheckpoints {
+    pub target: RunId,
 }
 
 /// A step of a run.
@@ -70,32 +82,35 @@ impl std::str::FromStr for From {
     }
 }
 
-/// What came of it.
+/// A new run that goes on from a step of another one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "report", rename_all = "snake_case")]
-pub enum Report {
-    /// There is a new run.
-    Forked {
-        run: RunId,
-        origin: RunId,
-        /// The position that was asked for.
-        asked: u64,
-        /// The position behind which it goes on.
-        position: u64,
-        commit: Option<String>,
-    },
-    /// Done, or nothing was to do.
-    Said { text: String },
-    /// A person has to do something else first, or the run has to.
-    Held { reason: String },
-    /// The code does not decide as the history says.
-    Diverged { reason: String },
-    /// A project is where it was.
-    RolledBack { to: String, kept: String, undone: Vec<String> },
-    /// The work tree is kept.
-    Kept { run: RunId, number: u32, commit: String },
-    /// What can be taken back to.
-    Checkpoints { rows: Vec<Row> },
+pub struct Forked {
+    pub run: RunId,
+    pub origin: RunId,
+    /// The position that was asked for.
+    pub asked: u64,
+    /// The position behind which it goes on.
+    pub position: u64,
+    pub commit: Option<String>,
+}
+
+/// A project that was rolled back.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RolledBack {
+    /// The commit that the target branch is at.
+    pub to: String,
+    /// The ref that keeps the commits which landed since.
+    pub kept: String,
+    /// The features that are worked on again.
+    pub undone: Vec<String>,
+}
+
+/// A checkpoint that was taken.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Taken {
+    pub run: RunId,
+    pub number: u32,
+    pub commit: String,
 }
 
 /// A checkpoint of a run.
@@ -112,31 +127,70 @@ pub struct Row {
     pub checkpoint: Checkpoint,
 }
 
-impl Service {
-    /// Answers.
-    pub(crate) async fn again(&self, again: Again) -> Result<Answer, StoreError> {
-        if self.engine.is_none() {
-            self.find_project(again.about()).await?;
-        }
-        let only_looks = matches!(again, Again::Checkpoints { .. });
-        if !only_looks && let Some(reason) = self.not_owned(again.about()).await? {
-            return Ok(refused(reason));
-        }
-        match again {
-            Again::Fork { run, from, note, set, request } => {
-                let fork = fork::Fork { run, from, note, set, request };
-                self.fork(fork).await
-            }
-            Again::Rollback { project, to, request } => self.rollback(project, to, request).await,
-            Again::Checkpoint { run, note, request } => self.checkpoint(run, note, request).await,
-            Again::Checkpoints { target } => self.checkpoints(&target).await,
-        }
+impl request::Request for Fork {
+    const NAME: &'static str = "fork";
+    type Response = Forked;
+
+    fn command(&self) -> Option<&'static str> {
+        Some("fork")
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<Forked, RequestError> {
+        service.prepare(self.run.as_str()).await?;
+        service.fork(self).await
+    }
+}
+
+impl request::Request for RollBack {
+    const NAME: &'static str = "roll_back";
+    type Response = RolledBack;
+
+    fn command(&self) -> Option<&'static str> {
+        Some("rollback")
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<RolledBack, RequestError> {
+        service.prepare(self.project.as_str()).await?;
+        service.rollback(self).await
+    }
+}
+
+impl request::Request for TakeCheckpoint {
+    const NAME: &'static str = "take_checkpoint";
+    type Response = Taken;
+
+    fn command(&self) -> Option<&'static str> {
+        Some("checkpoint")
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<Taken, RequestError> {
+        service.prepare(self.run.as_str()).await?;
+        service.checkpoint(self).await
+    }
+}
+
+impl request::Request for ListCheckpoints {
+    const NAME: &'static str = "checkpoints";
+    type Response = Vec<Row>;
+
+    async fn perform(self, service: Arc<Service>) -> Result<Vec<Row>, RequestError> {
+        service.locate(self.target.as_str()).await?;
+        service.checkpoints(&self.target).await
     }
 }
 
 impl Service {
-    /// Histories of a project that was moved name the place where it was.
-    async fn find_project(&self, run: &str) -> Result<(), StoreError> {
+    /// What a change of a run needs: its repository, which has to belong to this data directory.
+    async fn prepare(&self, run: &str) -> Result<(), RequestError> {
+        self.locate(run).await?;
+        self.not_owned(run).await?.map_or(Ok(()), |reason| Err(RequestError::Refused { reason }))
+    }
+
+    /// Tells git where the project of a run is: histories of one that was moved name the place where it was.
+    async fn locate(&self, run: &str) -> Result<(), StoreError> {
+        if self.engine.is_some() {
+            return Ok(());
+        }
         let id = run.split('/').next().unwrap_or_default();
         let Ok(project) = RunId::new(id) else { return Ok(()) };
         if let Some(root) = crate::status::known_root(&*self.store, &project).await? {
@@ -160,13 +214,4 @@ impl Service {
         }
         Ok(())
     }
-}
-
-/// A no that is the asker's to mend.
-fn refused(reason: impl std::fmt::Display) -> Answer {
-    Answer::Refused { reason: reason.to_string() }
-}
-
-fn report(report: Report) -> Answer {
-    Answer::Again { report }
 }

@@ -1,8 +1,9 @@
 //! Finding runs by what they are, for orders that are given to many.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
-use longhaul_engine::{RunId, StoreError, Summary};
+use longhaul_engine::{RunId, Summary};
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::status;
 use crate::views::{KINDS, Outcomes, STATES};
 
-use crate::service::{Answer, Service};
+use crate::request::{self, RequestError};
+use crate::service::Service;
 
 /// One condition on runs: `project=shop`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,20 +90,29 @@ pub(crate) fn is_at_or_below(run: &RunId, root: &str) -> bool {
     run.as_str().strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-impl Service {
-    /// The runs that fit all filters: those that are not over, unless a status is asked for.
-    pub(crate) async fn select(&self, filters: &[Filter]) -> Result<Answer, StoreError> {
+/// The runs that match all filters: those that are not over, unless a filter names a status.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SelectRuns {
+    pub filters: Vec<Filter>,
+}
+
+impl request::Request for SelectRuns {
+    const NAME: &'static str = "select_runs";
+    type Response = Vec<Selected>;
+
+    async fn perform(self, service: Arc<Service>) -> Result<Vec<Selected>, RequestError> {
+        let filters = self.filters;
         let any_status = filters.iter().any(|filter| filter.key == Key::Status);
         let (mut selected, mut outcomes) = (Vec::new(), Outcomes::default());
         let mut root: (String, Option<String>) = Default::default();
-        for (run, summary) in self.store.runs("").await? {
+        for (run, summary) in service.store.runs("").await? {
             if summary.status.is_terminal() && !any_status {
                 continue;
             }
             let project = run.as_str().split('/').next().unwrap_or_default();
             if root.0 != project {
                 let known = match RunId::new(project) {
-                    Ok(project) => status::known_root(&*self.store, &project).await?,
+                    Ok(project) => status::known_root(&*service.store, &project).await?,
                     Err(_) => None,
                 };
                 root = (project.to_owned(), known);
@@ -109,16 +120,16 @@ impl Service {
             if !filters.iter().all(|filter| filter.fits(&run, &summary, root.1.as_deref())) {
                 continue;
             }
-            let state = outcomes.state(&*self.store, &run, &summary).await?;
+            let state = outcomes.state(&*service.store, &run, &summary).await?;
             if filters.iter().all(|filter| filter.key != Key::Status || filter.value == state) {
                 let awaits_approval = !summary.status.is_terminal()
                     && summary.workflow == FeatureWorkflow::NAME
-                    && self.awaited(&run).await?.is_some();
+                    && service.awaited(&run).await?.is_some();
                 let (kind, status) = (summary.workflow.clone(), state.to_owned());
                 selected.push(Selected { run, kind, status, awaits_approval });
             }
         }
-        Ok(Answer::Selected { runs: selected })
+        Ok(selected)
     }
 }
 

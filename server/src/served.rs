@@ -29,35 +29,35 @@ pub(crate) struct Engaged {
 }
 
 /// Begins to look after a project, unless that is done already.
-pub(crate) async fn engage(desk: &Arc<Service>, run: RunId, root: PathBuf) {
+pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
     let new = Engaged { root: root.clone(), tasks: Vec::new() };
-    match desk.lock_engaged().entry(run.clone()) {
+    match service.lock_engaged().entry(run.clone()) {
         Entry::Vacant(place) => drop(place.insert(new)),
         Entry::Occupied(_) => return,
     }
     let known = asked_for(&root).await;
-    let mut engaged = desk.lock_engaged();
+    let mut engaged = service.lock_engaged();
     // It may have been let go already.
     let Some(entry) = engaged.get_mut(&run) else { return };
-    entry.tasks.push(tokio::spawn(keep_files(Arc::clone(desk), run.clone(), root.clone())).abort_handle());
-    entry.tasks.push(tokio::spawn(held::watch(Arc::clone(desk), run.clone())).abort_handle());
-    entry.tasks.push(tokio::spawn(watch_list(Arc::clone(desk), run, root, known)).abort_handle());
+    entry.tasks.push(tokio::spawn(keep_files(Arc::clone(service), run.clone(), root.clone())).abort_handle());
+    entry.tasks.push(tokio::spawn(held::watch(Arc::clone(service), run.clone())).abort_handle());
+    entry.tasks.push(tokio::spawn(watch_list(Arc::clone(service), run, root, known)).abort_handle());
 }
 
 /// Writes the files of all engaged projects once more: the last word of a process that ends.
-pub(crate) async fn refresh_all(desk: &Service) {
+pub(crate) async fn refresh_all(service: &Service) {
     let roots = |(run, engaged): (&RunId, &Engaged)| (run.clone(), engaged.root.clone());
-    let engaged: Vec<_> = desk.lock_engaged().iter().map(roots).collect();
+    let engaged: Vec<_> = service.lock_engaged().iter().map(roots).collect();
     for (run, root) in engaged {
-        refresh(&mut Projector::new(Arc::clone(&desk.store), run, root)).await;
+        refresh(&mut Projector::new(Arc::clone(&service.store), run, root)).await;
     }
 }
 
 /// Ceases to look after a project that has nothing to do.
-pub(crate) async fn disengage(desk: &Service, run: &RunId) {
-    let Some(engaged) = desk.lock_engaged().remove(run) else { return };
+pub(crate) async fn disengage(service: &Service, run: &RunId) {
+    let Some(engaged) = service.lock_engaged().remove(run) else { return };
     engaged.tasks.iter().for_each(AbortHandle::abort);
-    refresh(&mut Projector::new(Arc::clone(&desk.store), run.clone(), engaged.root)).await;
+    refresh(&mut Projector::new(Arc::clone(&service.store), run.clone(), engaged.root)).await;
 }
 
 async fn refresh(projector: &mut Projector) {
@@ -66,10 +66,10 @@ async fn refresh(projector: &mut Projector) {
     }
 }
 
-async fn keep_files(desk: Arc<Service>, run: RunId, root: PathBuf) {
-    let Some(engine) = &desk.engine else { return };
+async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
+    let Some(engine) = &service.engine else { return };
     let mut recorded = engine.recorded();
-    let mut projector = Projector::new(Arc::clone(&desk.store), run.clone(), root);
+    let mut projector = Projector::new(Arc::clone(&service.store), run.clone(), root);
     loop {
         refresh(&mut projector).await;
         loop {
@@ -99,8 +99,8 @@ async fn asked_for(root: &Path) -> String {
     }
 }
 
-async fn watch_list(desk: Arc<Service>, run: RunId, root: PathBuf, mut known: String) {
-    let Some(engine) = &desk.engine else { return };
+async fn watch_list(service: Arc<Service>, run: RunId, root: PathBuf, mut known: String) {
+    let Some(engine) = &service.engine else { return };
     loop {
         tokio::time::sleep(LOOK).await;
         let now = asked_for(&root).await;

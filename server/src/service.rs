@@ -1,5 +1,4 @@
-//! What can be asked of a log, and the answers: the same for the owner itself, for other commands through its socket, and
-//! for a command that opened a log at rest.
+//! The service over an open log: in the process that owns it, or in a command that opened a log at rest.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,9 +9,10 @@ use std::time::Duration;
 use chrono::Utc;
 use longhaul_activities::git::{self, GitHandlers};
 use longhaul_engine::store::Delivery;
-use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, Started, StoreError};
+use longhaul_engine::{
+    Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, Started, Stop, StoreError, Summary,
+};
 use longhaul_storage::SledStore;
-use longhaul_workflows::batch::Plan;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
 use longhaul_workflows::signals;
@@ -21,137 +21,136 @@ use serde_json::Value;
 use tokio::sync::RwLock;
 
 use crate::pending::Pending;
-use crate::status::{self, StatusDocument, StuckRun};
+use crate::status::{self, StatusDocument};
 use crate::views;
 
-use crate::batches::{BatchStanding, OpenBatches, Terms};
-use crate::maintenance::{self, Carried, Errand};
-use crate::order::Order;
+use crate::batches::{OpenBatches, Terms};
 use crate::refused::{Refused, refusal};
-use crate::rewind::{Again, Report};
-use crate::select::{Filter, Selected};
+use crate::request::{self, AnyRequest, RequestError, Response};
 use crate::served::{self, Engaged};
 
-/// Something asked of a log.
+/// The status of a project; `None` if the log does not know it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "snake_case")]
-pub enum Ask {
-    /// Where a project stands; with what is for people, or with what a watcher needs.
-    Status { project: RunId, for_people: bool },
-    /// Run a project.
-    Begin { project: ProjectRef, take_over: bool },
-    /// Tell something to a run, or to a project and what is below it.
-    Steer { target: RunId, order: Order, request: Request, dry_run: bool },
-    /// Find the runs that are not over, or that have the status which is asked for.
-    Select { filters: Vec<Filter> },
-    /// Have a batch done, or what is added to it; idempotent by its id.
-    Submit { batch: String, plan: Plan },
-    /// Where a batch stands.
-    Batch { batch: String },
-    /// Put a signal into a mailbox.
-    Signal { run: RunId, name: String, payload: Value, request: Request },
-    /// Take a run or a project back, or go on from where it stopped.
-    Again { again: Again },
-    /// Settle an unknown outcome.
-    Reconcile { run: RunId, landed: bool, output: Option<Value>, request: Request },
-    /// The runs that cannot go on.
-    Stuck,
-    /// Look at runs; nothing changes.
-    Look { what: views::Question },
-    /// Carry runs out or in, prune, check.
-    Carry { what: Errand },
+pub struct ProjectStatus {
+    /// The run of the project.
+    pub project: RunId,
+    /// Whether to add what only people read, such as who ended a run. It costs a look at more histories.
+    pub for_people: bool,
 }
 
-impl Ask {
-    /// Whether it may be asked twice: nothing changes by it.
-    pub(crate) fn only_looks(&self) -> bool {
-        matches!(self, Self::Status { .. } | Self::Select { .. } | Self::Batch { .. } | Self::Look { .. } | Self::Stuck)
+/// Runs a project, and makes its run read its list again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Begin {
+    pub project: ProjectRef,
+    /// Whether the repository may be taken over from another data directory.
+    pub take_over: bool,
+}
+
+/// Puts a signal into a mailbox.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SendSignal {
+    pub run: RunId,
+    pub name: String,
+    pub payload: Value,
+    /// Who sends it, and why.
+    pub request: Request,
+}
+
+/// Settles an unknown outcome of a parked run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reconcile {
+    pub run: RunId,
+    /// Whether the effect happened.
+    pub landed: bool,
+    /// Its output, if it happened.
+    pub output: Option<Value>,
+    /// Who says so, and why.
+    pub request: Request,
+}
+
+/// The runs that were sent a message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Delivered {
+    pub runs: Vec<RunId>,
+    /// Whether the messages wait in their mailboxes because no process runs them now.
+    pub waits: bool,
+}
+
+impl request::Request for ProjectStatus {
+    const NAME: &'static str = "status";
+    type Response = Option<StatusDocument>;
+
+    async fn perform(self, service: Arc<Service>) -> Result<Option<StatusDocument>, RequestError> {
+        let stuck = service.stuck_in_engine();
+        let known = status::of_project(&*service.store, &self.project, &stuck, service.engine.is_some()).await;
+        let mut status = match known {
+            Err(StoreError::UnknownRun(_)) => return Ok(None),
+            known => known?,
+        };
+        if self.for_people {
+            status::name_who_ended(&*service.store, &mut status).await;
+        }
+        status.refused = service.refused.below(&self.project);
+        Ok(Some(status))
     }
 }
 
-impl Ask {
-    /// The verb, if it changes something, or has the process that runs the log write a file: nothing for an agent.
-    pub(crate) fn steers(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::Status { .. }
-            | Self::Select { .. }
-            | Self::Batch { .. }
-            | Self::Look { .. }
-            | Self::Stuck
-            | Self::Steer { dry_run: true, .. } => return None,
-            Self::Carry { what } => return what.changes(),
-            Self::Steer { order, .. } => order.verb(),
-            Self::Begin { .. } => "run",
-            Self::Submit { .. } => "batch",
-            Self::Signal { .. } => "signal",
-            Self::Again { .. } => "fork",
-            Self::Reconcile { .. } => "reconcile",
-        })
+impl request::Request for Begin {
+    const NAME: &'static str = "begin";
+    type Response = ();
+
+    fn command(&self) -> Option<&'static str> {
+        Some("run")
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<(), RequestError> {
+        service.own(&self.project, self.take_over).await?;
+        service.begin(self.project, &Terms::default()).await
     }
 }
 
-/// The answer.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
-    Status {
-        status: Box<StatusDocument>,
-    },
-    /// The project is run: it has a message to read its list in its mailbox.
-    Begun,
-    Looked {
-        document: Box<views::Document>,
-    },
-    /// The runs that were told, and whether it waits in their mailboxes because nobody runs them now.
-    Told {
-        runs: Vec<RunId>,
-        waits: bool,
-    },
-    Submitted {
-        submission: String,
-        /// How many of its projects were known before; `None`: the batch is new.
-        known: Option<usize>,
-    },
-    Batch {
-        batch: Box<BatchStanding>,
-    },
-    Selected {
-        runs: Vec<Selected>,
-    },
-    /// The runs that cannot go on.
-    Stuck {
-        runs: Vec<StuckRun>,
-    },
-    /// An errand is done.
-    Carried {
-        what: Box<Carried>,
-    },
-    /// What came of taking back.
-    Again {
-        report: Report,
-    },
-    /// There is no such run.
-    Unknown {
-        run: RunId,
-    },
-    /// It is so already.
-    SoAlready {
-        reason: String,
-    },
-    /// A person has to do something else first.
-    Held {
-        reason: String,
-    },
-    /// It cannot be done, and why.
-    Refused {
-        reason: String,
-    },
-    /// The log or the disk failed.
-    Failed {
-        reason: String,
-    },
-    /// It was not taken up: the process is about to end.
-    Leaving,
+impl request::Request for SendSignal {
+    const NAME: &'static str = "signal";
+    type Response = Delivered;
+
+    fn command(&self) -> Option<&'static str> {
+        Some("signal")
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<Delivered, RequestError> {
+        let Self { run, name, payload, request } = self;
+        let summary = service.known(&run).await?;
+        let payload = Payload::of(&payload);
+        signals::check(&summary.workflow, &name, &payload).map_err(RequestError::refused)?;
+        service.deliver_one(run, MessageBody::signal_by(name, payload, request)).await
+    }
+}
+
+impl request::Request for Reconcile {
+    const NAME: &'static str = "reconcile";
+    type Response = Delivered;
+
+    fn command(&self) -> Option<&'static str> {
+        Some("reconcile")
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<Delivered, RequestError> {
+        let Self { run, landed, output, request } = self;
+        let summary = service.known(&run).await?;
+        if !matches!(summary.status, longhaul_engine::Status::Parked(_)) {
+            let status = summary.status.name();
+            return Err(RequestError::refused(format!("run {run} is {status}: it waits for no word on an effect")));
+        }
+        if let Some((landed, request)) = Pending::of(&*service.store, &run).await?.settled {
+            let said = if landed { "landed" } else { "did not land" };
+            return Err(RequestError::refused(format!(
+                "{} has said already that it {said}: that is taken up when it is run again",
+                request.by
+            )));
+        }
+        let output = output.map(|output| Payload::of(&output));
+        service.deliver_one(run, MessageBody::Reconcile { landed, output, request }).await
+    }
 }
 
 /// How long the end of a process waits for answers that others wait for.
@@ -219,11 +218,16 @@ impl Service {
         self.is_closed.store(false, Ordering::SeqCst);
     }
 
-    /// Answers a question from elsewhere, and hands the answer on, unless nothing more is taken up.
-    pub(crate) async fn attend<T>(self: &Arc<Self>, ask: Ask, hand_on: impl AsyncFnOnce(Answer) -> T) -> T {
+    /// Performs a request that came through the socket, and hands the response on, unless nothing more is taken up.
+    pub(crate) async fn attend<T>(
+        self: &Arc<Self>,
+        request: Box<dyn AnyRequest>,
+        hand_on: impl AsyncFnOnce(Response<Value>) -> T,
+    ) -> T {
         let _answering = self.answering.read().await;
         let is_closed = self.is_closed.load(Ordering::SeqCst);
-        hand_on(if is_closed { Answer::Leaving } else { self.answer(ask).await }).await
+        let response = if is_closed { Response::Closing } else { request.perform(Arc::clone(self)).await };
+        hand_on(response).await
     }
 
     /// Stops the engine, if there is one. Nothing more is taken up; who is being answered gets the answer, if it comes soon.
@@ -243,81 +247,57 @@ impl Service {
         }
     }
 
-    /// Answers the command that opened the log, unless a session runs it.
-    pub(crate) async fn answer_here(self: &Arc<Self>, ask: Ask) -> Answer {
+    /// Performs a request of this process, unless a session runs it.
+    pub(crate) async fn perform_here<R: request::Request>(
+        self: &Arc<Self>,
+        request: R,
+    ) -> Result<R::Response, RequestError> {
         let own = std::process::id().cast_signed();
-        if let Some(refusal) = refusal(&ask, Some(own), self.log.directory(), None) {
-            return refusal;
+        if let Some(refusal) = refusal(request.command(), Some(own), self.log.directory(), None) {
+            return Err(refusal);
         }
-        let answer = self.answer(ask).await;
+        let response = request.perform(Arc::clone(self)).await;
         if self.engine.is_none() {
             self.come_to_rest().await;
         }
-        answer
+        response
     }
 
-    /// Answers.
-    pub async fn answer(self: &Arc<Self>, ask: Ask) -> Answer {
-        let answer = match ask {
-            Ask::Status { project, for_people } => self.status(&project, for_people).await,
-            Ask::Begin { project, take_over } => match self.own(&project, take_over).await {
-                Ok(()) => self.begin(project, &Terms::default()).await,
-                Err(refused) => Ok(refused),
-            },
-            Ask::Submit { batch, plan } => self.submit(&batch, plan).await,
-            Ask::Batch { batch } => self.batch(&batch).await,
-            Ask::Steer { target, order, request, dry_run } => self.steer(&target, &order, &request, dry_run).await,
-            Ask::Select { filters } => self.select(&filters).await,
-            Ask::Signal { run, name, payload, request } => self.signal(run, name, payload, request).await,
-            Ask::Again { again } => self.again(again).await,
-            Ask::Reconcile { run, landed, output, request } => self.reconcile(run, landed, output, request).await,
-            Ask::Stuck => self.stuck().await.map(|runs| Answer::Stuck { runs }),
-            Ask::Look { what } => self.look(what).await,
-            Ask::Carry { what } => maintenance::answer(self, what).await,
-        };
-        answer.unwrap_or_else(|error| match error {
-            StoreError::UnknownRun(run) => Answer::Unknown { run },
-            error => Answer::Failed { reason: error.to_string() },
-        })
+    /// The runs that the engine of this process cannot go on with.
+    pub(crate) fn stuck_in_engine(&self) -> BTreeMap<RunId, Stop> {
+        self.engine.as_ref().map(Engine::stuck).unwrap_or_default()
     }
 
-    async fn status(&self, project: &RunId, for_people: bool) -> Result<Answer, StoreError> {
-        let stuck = self.engine.as_ref().map(Engine::stuck).unwrap_or_default();
-        let mut status = status::of_project(&*self.store, project, &stuck, self.engine.is_some()).await?;
-        if for_people {
-            status::name_who_ended(&*self.store, &mut status).await;
-        }
-        status.refused = self.refused.below(project);
-        Ok(Answer::Status { status: Box::new(status) })
+    /// The summary of a run that has to be there.
+    pub(crate) async fn known(&self, run: &RunId) -> Result<Summary, StoreError> {
+        self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))
     }
 
-    async fn look(&self, what: views::Question) -> Result<Answer, StoreError> {
-        let stuck = self.engine.as_ref().map(Engine::stuck).unwrap_or_default();
-        let view = views::View { store: &*self.store, stuck: &stuck, is_running: self.engine.is_some() };
-        let document = view.answer(what).await?;
-        Ok(Answer::Looked { document: Box::new(document) })
+    /// The log, as it is looked at.
+    pub(crate) fn view(&self) -> views::View<'_> {
+        views::View { store: &*self.store, stuck: self.stuck_in_engine(), is_running: self.engine.is_some() }
     }
 
-    pub(crate) async fn begin(self: &Arc<Self>, project: ProjectRef, terms: &Terms) -> Result<Answer, StoreError> {
-        let Some(engine) = &self.engine else {
-            return Ok(Answer::Refused { reason: "this log is not being run".into() });
-        };
-        let run = match RunId::new(project.id.clone()) {
-            Ok(run) => run,
-            Err(error) => return Ok(Answer::Refused { reason: error.to_string() }),
-        };
+    /// The engine; an error if this process does not run the log.
+    pub(crate) fn running(&self) -> Result<&Engine, RequestError> {
+        self.engine.as_ref().ok_or_else(|| RequestError::refused("this log is not being run"))
+    }
+
+    pub(crate) async fn begin(self: &Arc<Self>, project: ProjectRef, terms: &Terms) -> Result<(), RequestError> {
+        let engine = self.running()?;
+        let run = RunId::new(project.id.clone()).map_err(RequestError::refused)?;
         let known = status::known_root(&*self.store, &run).await?;
         let moved_from = known.filter(|root| *root != project.root);
         if let Some(root) = &moved_from
             && git::carries_id(Path::new(root), run.as_str()).await
         {
-            return Ok(Answer::Refused { reason: is_copy(&project, root).await });
+            return Err(RequestError::refused(is_copy(&project, root).await));
         }
         self.git.is_at(&project);
         if let Some(root) = &moved_from {
             tracing::info!(project = %run, from = %root, to = %project.root, "the project was moved");
             if let Err(failure) = self.git.follow_move(&project).await {
-                return Ok(Answer::Failed { reason: failure.message });
+                return Err(RequestError::Failed { reason: failure.message });
             }
         }
         self.settle_forks(&project).await?;
@@ -341,43 +321,13 @@ impl Service {
         let sync = uuid::Uuid::now_v7().to_string();
         engine.signal(&run, signal::SYNC, Payload::of(&sync)).await?;
         served::engage(self, run, PathBuf::from(project.root)).await;
-        Ok(Answer::Begun)
+        Ok(())
     }
 
-    async fn signal(&self, run: RunId, name: String, payload: Value, request: Request) -> Result<Answer, StoreError> {
-        let summary = self.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
-        let payload = Payload::of(&payload);
-        if let Err(reason) = signals::check(&summary.workflow, &name, &payload) {
-            return Ok(Answer::Refused { reason });
-        }
-        let body = MessageBody::signal_by(name, payload, request);
+    async fn deliver_one(&self, run: RunId, body: MessageBody) -> Result<Delivered, RequestError> {
         let waits = self.waits(&run);
-        let told = self.deliver(&run, body).await?;
-        Ok(Answer::Told { runs: told.then_some(run).into_iter().collect(), waits })
-    }
-
-    async fn reconcile(
-        &self,
-        run: RunId,
-        landed: bool,
-        output: Option<Value>,
-        request: Request,
-    ) -> Result<Answer, StoreError> {
-        let summary = self.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
-        if !matches!(summary.status, longhaul_engine::Status::Parked(_)) {
-            let reason = format!("run {run} is {}: it waits for no word on an effect", summary.status.name());
-            return Ok(Answer::Refused { reason });
-        }
-        if let Some((landed, request)) = Pending::of(&*self.store, &run).await?.settled {
-            let said = if landed { "landed" } else { "did not land" };
-            let reason =
-                format!("{} has said already that it {said}: that is taken up when it is run again", request.by);
-            return Ok(Answer::Refused { reason });
-        }
-        let output = output.map(|output| Payload::of(&output));
-        let waits = self.waits(&run);
-        let told = self.deliver(&run, MessageBody::Reconcile { landed, output, request }).await?;
-        Ok(Answer::Told { runs: told.then_some(run).into_iter().collect(), waits })
+        let is_delivered = self.deliver(&run, body).await?;
+        Ok(Delivered { runs: is_delivered.then_some(run).into_iter().collect(), waits })
     }
 
     pub(crate) async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {

@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 
 use crate::client::Notify;
 use crate::lock_wait::{ADVICE, SOON, patience};
-use crate::service::{Answer, Ask};
+use crate::request::{Outgoing, Request, RequestError, Response};
 
 /// The longest path that every system takes for a socket.
 const PATH_MAX: usize = 100;
@@ -101,10 +101,10 @@ pub enum Gone {
 
 impl Gone {
     /// Whether the same may be asked again, of somebody else.
-    pub(crate) fn allows(&self, again: &Ask) -> bool {
+    pub(crate) fn allows(&self, again: &impl Request) -> bool {
         match self {
             Self::Before => true,
-            Self::Amid => again.only_looks(),
+            Self::Amid => again.command().is_none(),
             Self::Silent { .. } | Self::Strange(_) => false,
         }
     }
@@ -127,16 +127,17 @@ impl Remote {
     }
 
     /// Asks it. A question that does not come through whole is not taken up.
-    pub(crate) async fn ask(&self, ask: &Ask) -> Result<Answer, Gone> {
+    pub(crate) async fn call<R: Request>(&self, request: &R) -> Result<Result<R::Response, RequestError>, Gone> {
         let before = |_| Gone::Before;
         let mut stream = connect(&self.data_dir).await.map_err(before)?;
-        let mut line = serde_json::to_vec(ask).expect("questions have a JSON form");
+        let mut line = serde_json::to_vec(&Outgoing::of(request)).expect("requests have a JSON form");
         line.push(b'\n');
         stream.write_all(&line).await.map_err(before)?;
         let answer = self.hear(stream).await?;
         match serde_json::from_str(&answer) {
-            Ok(Answer::Leaving) => Err(Gone::Before),
-            Ok(answer) => Ok(answer),
+            Ok(Response::Closing) => Err(Gone::Before),
+            Ok(Response::Done(response)) => Ok(Ok(response)),
+            Ok(Response::Error(error)) => Ok(Err(error)),
             Err(_) if answer.is_empty() => Err(Gone::Amid),
             Err(error) => Err(Gone::Strange(error)),
         }

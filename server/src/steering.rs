@@ -1,50 +1,73 @@
 //! Telling runs something: where they are, whether it can be told them, and the message.
 
+use std::sync::Arc;
+
 use longhaul_engine::{MessageBody, Payload, Request, RunId, Status, StoreError, Summary};
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
 use longhaul_workflows::signals;
+use serde::{Deserialize, Serialize};
 
 use crate::views::Outcomes;
 
 use crate::order::Order;
+use crate::request::{self, RequestError};
 use crate::select::is_at_or_below;
-use crate::service::{Answer, Service};
+use crate::service::{Delivered, Service};
+
+/// Gives an order to a run, or to a project and what is below it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Steer {
+    pub target: RunId,
+    pub order: Order,
+    /// Who gives it, and why.
+    pub request: Request,
+    /// Whether only to say which runs it would reach.
+    pub dry_run: bool,
+}
+
+impl request::Request for Steer {
+    const NAME: &'static str = "steer";
+    type Response = Delivered;
+
+    fn command(&self) -> Option<&'static str> {
+        (!self.dry_run).then(|| self.order.verb())
+    }
+
+    async fn perform(self, service: Arc<Service>) -> Result<Delivered, RequestError> {
+        service.steer(&self).await
+    }
+}
 
 impl Service {
     /// Tells a run, or a project and what is below it, or only says whom it would tell.
-    pub(crate) async fn steer(
-        &self,
-        target: &RunId,
-        order: &Order,
-        request: &Request,
-        dry_run: bool,
-    ) -> Result<Answer, StoreError> {
-        let summary = self.store.summary(target).await?.ok_or_else(|| StoreError::UnknownRun(target.clone()))?;
+    pub(crate) async fn steer(&self, steer: &Steer) -> Result<Delivered, RequestError> {
+        let Steer { target, order, request, dry_run } = steer;
+        let summary = self.known(target).await?;
         if *order == Order::Resume
             && summary.workflow == FeatureWorkflow::NAME
-            && let Some(answer) = self.resume_feature(target, &summary, request, dry_run).await?
+            && let Some(delivered) = self.resume_feature(target, &summary, request, *dry_run).await?
         {
-            return Ok(answer);
+            return Ok(delivered);
         }
         if summary.status.is_terminal() {
             let state = Outcomes::default().state(&*self.store, target, &summary).await?;
             let again =
                 if state == "blocked" { format!("; `longhaul resume {target}` tries it again") } else { String::new() };
-            return Ok(Answer::Refused { reason: format!("run {target} is over: {state}{again}") });
+            return Err(RequestError::refused(format!("run {target} is over: {state}{again}")));
         }
         if let Some(reason) = self.why_not(target, &summary, order).await? {
-            return Ok(Answer::Refused { reason });
+            return Err(RequestError::refused(reason));
         }
         let meant = self.meant(target, &summary, order).await?;
         let waits = self.waits(target);
         let mut runs = Vec::new();
         for run in meant {
-            if dry_run || self.tell(&run, run == *target && is_project(&summary), order, request).await? {
+            if *dry_run || self.tell(&run, run == *target && is_project(&summary), order, request).await? {
                 runs.push(run);
             }
         }
-        Ok(Answer::Told { runs, waits })
+        Ok(Delivered { runs, waits })
     }
 
     /// What there is to say to who resumes the run of a feature that is not paused.
@@ -54,14 +77,17 @@ impl Service {
         summary: &Summary,
         request: &Request,
         dry_run: bool,
-    ) -> Result<Option<Answer>, StoreError> {
-        Ok(match &summary.status {
-            Status::Paused(_) => None,
-            Status::Parked(reason) => Some(Answer::Held { reason: format!("run {run} is parked: {reason}") }),
-            status if status.is_terminal() => Some(self.try_again(run, request, dry_run).await?),
-            _ if self.is_to_pause(run).await? => None,
-            status => Some(Answer::SoAlready { reason: format!("is {}: there is nothing to resume", status.name()) }),
-        })
+    ) -> Result<Option<Delivered>, RequestError> {
+        match &summary.status {
+            Status::Paused(_) => Ok(None),
+            Status::Parked(reason) => Err(RequestError::held(format!("run {run} is parked: {reason}"))),
+            status if status.is_terminal() => self.try_again(run, request, dry_run).await.map(Some),
+            _ if self.is_to_pause(run).await? => Ok(None),
+            status => {
+                let reason = format!("is {}: there is nothing to resume", status.name());
+                Err(RequestError::AlreadyDone { reason })
+            }
+        }
     }
 
     /// Whether an order to pause waits in the mailbox.

@@ -1,19 +1,31 @@
 //! The runs of a log that cannot go on, whether a process runs it or not.
 
-use longhaul_engine::{Engine, EventStore, RunId, Stop, StoreError, Summary, verify};
+use std::sync::Arc;
+
+use longhaul_engine::{EventStore, RunId, Stop, StoreError, Summary, verify};
+
+use serde::{Deserialize, Serialize};
 
 use crate::status::StuckRun;
 
+use crate::request::{self, RequestError};
 use crate::service::Service;
 
-impl Service {
-    /// Those that the engine has found, and those whose recorded decisions this program makes otherwise.
-    pub(crate) async fn stuck(&self) -> Result<Vec<StuckRun>, StoreError> {
-        let mut known = self.engine.as_ref().map(Engine::stuck).unwrap_or_default();
-        for (run, summary) in self.store.runs("").await? {
+/// The runs that cannot go on: those that the engine has found, and those whose recorded decisions this program makes
+/// otherwise.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StuckRuns {}
+
+impl request::Request for StuckRuns {
+    const NAME: &'static str = "stuck_runs";
+    type Response = Vec<StuckRun>;
+
+    async fn perform(self, service: Arc<Service>) -> Result<Vec<StuckRun>, RequestError> {
+        let mut known = service.stuck_in_engine();
+        for (run, summary) in service.store.runs("").await? {
             if !summary.status.is_terminal()
                 && !known.contains_key(&run)
-                && let Some(stop) = diverges(&*self.store, &run, &summary).await?
+                && let Some(stop) = diverges(&*service.store, &run, &summary).await?
             {
                 known.insert(run, stop);
             }

@@ -16,7 +16,7 @@ use crate::arguments::{Batch, Output};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
-use longhaul_server::{Answer, Ask, Client};
+use longhaul_server::{Client, SubmitBatch, Submitted};
 
 use super::page::counted;
 use progress::Changes;
@@ -56,10 +56,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
 
 /// Submits; the id of the submission.
 async fn submit(access: &Client, asked: &Asked) -> Result<String> {
-    let question = Ask::Submit { batch: asked.id.clone(), plan: asked.plan.clone() };
-    let Answer::Submitted { submission, known } = super::ask(access, question).await? else {
-        return Err(super::unasked());
-    };
+    let submit = SubmitBatch { batch: asked.id.clone(), plan: asked.plan.clone() };
+    let Submitted { submission, known } = super::call(access, submit).await?;
     let (id, all) = (&asked.id, asked.plan.projects.len());
     term::say(match known {
         None => format!("batch {id}: {}", counted(all as u64, "project")),

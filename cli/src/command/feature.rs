@@ -20,7 +20,7 @@ use crate::exit::{Exit, failed, usage};
 use crate::place::Project;
 use crate::term;
 use longhaul_server::status::{ShownPhase, StatusDocument};
-use longhaul_server::{Ask, Client};
+use longhaul_server::{Client, SendSignal};
 
 use super::page::{self, safe};
 use super::status;
@@ -216,5 +216,5 @@ async fn signal_project(data_dir: &Path, project: &Project, name: &str, payload:
     let never = || usage(format!("project {} has never run: edit its list instead", project.id));
     let access = Client::reach(data_dir, term::notice).await?.ok_or_else(never)?;
     let request = asked.request();
-    super::ask(&access, Ask::Signal { run: project.id.clone(), name: name.into(), payload, request }).await.map(drop)
+    super::call(&access, SendSignal { run: project.id.clone(), name: name.into(), payload, request }).await.map(drop)
 }

@@ -26,7 +26,7 @@ use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, usage};
 use crate::place;
 use crate::term;
-use longhaul_server::{Answer, Ask, Client, Order};
+use longhaul_server::{Client, Error, Order, Request, RequestError};
 
 /// Runs a command.
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
@@ -93,17 +93,10 @@ fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// An answer to another question: whoever runs the log is perhaps another version.
-fn unasked() -> anyhow::Error {
-    anyhow::anyhow!("the running Longhaul gave an answer that was not asked for")
-}
-
-/// Asks, and makes an error of every answer that is a no.
-async fn ask(access: &Client, question: Ask) -> Result<Answer> {
-    match access.ask(question).await? {
-        Answer::Unknown { run } => Err(usage(format!("the log knows no project or run `{run}`"))),
-        Answer::Refused { reason } => Err(usage(reason)),
-        Answer::Failed { reason } => Err(anyhow::anyhow!(reason)),
-        answer => Ok(answer),
-    }
+/// Makes a request. A name that is not enough is reported with those that may be meant.
+async fn call<R: Request>(client: &Client, request: R) -> Result<R::Response> {
+    client.call(request).await.map_err(|error| match error {
+        Error::Request(RequestError::UnknownName(unknown)) => named::refusal(&unknown),
+        error => error.into(),
+    })
 }

@@ -7,8 +7,8 @@ use longhaul_engine::RunId;
 
 use crate::exit::usage;
 use crate::place::{self, Project};
-use longhaul_server::views::{Document, Name, Nameless, Question, Unknown};
-use longhaul_server::{Answer, Ask, Client};
+use longhaul_server::views::{FindProject, FindRun, Name, Nameless, Unknown};
+use longhaul_server::{Client, Error, RequestError};
 
 /// A run or a feature as a person names it. Outside of a project only runs can be named.
 pub(super) async fn name(text: &str, dir: &Path) -> Result<Name> {
@@ -19,7 +19,7 @@ pub(super) async fn name(text: &str, dir: &Path) -> Result<Name> {
 
 /// The run that is meant; of a feature the last one.
 pub(super) async fn run(access: &Client, text: &str, dir: &Path) -> Result<RunId> {
-    find(access, Question::Named(name(text, dir).await?)).await?.map_err(|unknown| refusal(&unknown))
+    super::call(access, FindRun(name(text, dir).await?)).await
 }
 
 /// The run that is meant, or, by its directory, a project. A feature goes before a directory that is called like it.
@@ -28,9 +28,10 @@ pub(super) async fn run_or_dir(access: &Client, text: &str, dir: &Path) -> Resul
     let is_dir = path.is_dir();
     if !is_dir || (!text.contains('/') && !matches!(text, "." | "..")) {
         let name = Name { whole: is_dir, ..name(text, dir).await? };
-        match find(access, Question::Named(name)).await? {
-            Err(unknown) if is_dir && unknown.why == Nameless::Nothing => {}
-            found => return Ok(found),
+        match access.call(FindRun(name)).await {
+            Err(Error::Request(RequestError::UnknownName(unknown))) if is_dir && unknown.why == Nameless::Nothing => {}
+            Err(Error::Request(RequestError::UnknownName(unknown))) => return Ok(Err(unknown)),
+            found => return Ok(Ok(found?)),
         }
     }
     Ok(Ok(Project::at(path).await?.id))
@@ -41,18 +42,7 @@ pub(super) async fn project(access: &Client, text: &str) -> Result<RunId> {
     if Path::new(text).is_dir() {
         return Ok(Project::at(Path::new(text)).await?.id);
     }
-    find(access, Question::Project(text.to_owned())).await?.map_err(|unknown| refusal(&unknown))
-}
-
-async fn find(access: &Client, question: Question) -> Result<Result<RunId, Unknown>> {
-    match super::ask(access, Ask::Look { what: question }).await? {
-        Answer::Looked { document } => match *document {
-            Document::Named(run) => Ok(Ok(run)),
-            Document::Unknown(unknown) => Ok(Err(unknown)),
-            _ => Err(super::unasked()),
-        },
-        _ => Err(super::unasked()),
-    }
+    super::call(access, FindProject(text.to_owned())).await
 }
 
 /// A name that is not enough, as an error of whoever wrote it.

@@ -9,7 +9,6 @@ use crate::arguments::{Output, Reconcile};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
-use longhaul_server::{Answer, Ask};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Reconcile) -> Result<Exit> {
     let result = arguments.result.as_deref().map(serde_json::from_str).transpose();
@@ -18,13 +17,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Reconcile) -> Result<Exit> 
     let run = super::named::run(&access, &arguments.run, &arguments.within.dir).await?;
     let request = arguments.asked.request();
     let landed = arguments.landed;
-    let question = Ask::Reconcile { run: run.clone(), landed, output, request: request.clone() };
-    if let Answer::Told { waits, .. } = super::ask(&access, question).await? {
-        let word = if landed { "landed" } else { "not landed" };
-        term::say(format!("run {run}: recorded as {word}; it goes on when its project runs"));
-        if arguments.output == Output::Json {
-            document::print(ToldDocument::of_one("reconcile", run.as_str(), waits, &request))?;
-        }
+    let reconcile = longhaul_server::Reconcile { run: run.clone(), landed, output, request: request.clone() };
+    let waits = super::call(&access, reconcile).await?.waits;
+    let word = if landed { "landed" } else { "not landed" };
+    term::say(format!("run {run}: recorded as {word}; it goes on when its project runs"));
+    if arguments.output == Output::Json {
+        document::print(ToldDocument::of_one("reconcile", run.as_str(), waits, &request))?;
     }
     Ok(Exit::Ok)
 }

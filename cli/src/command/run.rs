@@ -143,7 +143,7 @@ pub(super) fn why_not(root: &Path, program: &str) -> Option<&'static str> {
 async fn until_settled(data_dir: &Path, arguments: &Run, projects: &[Project]) -> Result<Option<Vec<StatusDocument>>> {
     loop {
         match become_owner(data_dir, limits(arguments.max_agents, arguments.max_checks)).await? {
-            Some(desk) => return as_owner(data_dir, desk, projects, arguments.take_over).await,
+            Some(service) => return as_owner(data_dir, service, projects, arguments.take_over).await,
             None => {
                 if let Some(documents) = as_guest(data_dir, projects, arguments.take_over).await? {
                     return Ok(documents);
@@ -162,7 +162,7 @@ pub(super) fn limits(agents: u32, checks: Option<u32>) -> Limits {
 /// Opens the log; `None` if another process owns it.
 pub(super) async fn become_owner(data_dir: &Path, limits: Limits) -> Result<Option<Arc<Service>>> {
     match longhaul_server::open(data_dir, limits).await {
-        Ok(desk) => Ok(Some(desk)),
+        Ok(service) => Ok(Some(service)),
         Err(error) if error.is_owned() => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -170,24 +170,24 @@ pub(super) async fn become_owner(data_dir: &Path, limits: Limits) -> Result<Opti
 
 async fn as_owner(
     data_dir: &Path,
-    desk: Arc<Service>,
+    service: Arc<Service>,
     projects: &[Project],
     take_over: bool,
 ) -> Result<Option<Vec<StatusDocument>>> {
-    let server = Listener::start(data_dir, Arc::clone(&desk))?;
-    let access = Client::Local(Arc::clone(&desk));
+    let server = Listener::start(data_dir, Arc::clone(&service))?;
+    let access = Client::Local(Arc::clone(&service));
     let work = async {
         let watched = begin(&access, projects, take_over).await?;
-        watch(&access, watched, Some(&desk)).await
+        watch(&access, watched, Some(&service)).await
     };
     let documents = tokio::select! {
         documents = work => documents.map(Some),
         () = interrupted() => {
-            stop_on_request(data_dir, &desk).await;
+            stop_on_request(data_dir, &service).await;
             Ok(None)
         }
     };
-    desk.stop().await;
+    service.stop().await;
     drop(server);
     documents
 }
@@ -238,7 +238,7 @@ fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
 }
 
 /// Stops because somebody wants that; who wants it once more has no time for the grace that agents are given.
-pub(super) async fn stop_on_request(data_dir: &Path, desk: &Service) {
+pub(super) async fn stop_on_request(data_dir: &Path, service: &Service) {
     // Before it is offered: who takes it up at once is heard.
     let mut interrupts = Interrupts::listen();
     term::say("stopping: agents that are at work are ended; once more, and they are killed");
@@ -250,7 +250,7 @@ pub(super) async fn stop_on_request(data_dir: &Path, desk: &Service) {
         }
     };
     tokio::select! {
-        () = desk.stop() => {}
+        () = service.stop() => {}
         () = hurry => {}
     }
 }

@@ -13,7 +13,7 @@ use crate::place::Project;
 use crate::term;
 use longhaul_server::status::{self, FeatureLine, PausedSessions, ShownPhase, StatusDocument};
 use longhaul_server::views::report::brief;
-use longhaul_server::{Answer, Ask, Client};
+use longhaul_server::{Client, ProjectStatus};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     let project = Project::at(&arguments.dir).await?;
@@ -38,25 +38,22 @@ fn sandbox(project: &Project) -> Option<String> {
 /// Where a project stands: by the log, or, if no log knows it, by its files.
 pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<StatusDocument> {
     if let Some(access) = Client::reach(data_dir, term::notice).await? {
-        match access.ask(Ask::Status { project: project.id.clone(), for_people: true }).await? {
-            Answer::Status { mut status } if !status.root.is_empty() => {
-                // A list that was edited since the project last ran counts as it is now.
-                if !status.is_running {
-                    match longhaul_activities::project::load(&project.root).await {
-                        Ok(loaded) => {
-                            status.take_list(&loaded);
-                            let list = project.root.join(&loaded.list_file);
-                            if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
-                                status.problem = Some(format!("{}: {error}", list.display()));
-                            }
+        let status = super::call(&access, ProjectStatus { project: project.id.clone(), for_people: true }).await?;
+        if let Some(mut status) = status.filter(|status| !status.root.is_empty()) {
+            // A list that was edited since the project last ran counts as it is now.
+            if !status.is_running {
+                match longhaul_activities::project::load(&project.root).await {
+                    Ok(loaded) => {
+                        status.take_list(&loaded);
+                        let list = project.root.join(&loaded.list_file);
+                        if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
+                            status.problem = Some(format!("{}: {error}", list.display()));
                         }
-                        Err(failure) => status.problem = Some(failure.message),
                     }
+                    Err(failure) => status.problem = Some(failure.message),
                 }
-                return Ok(*status);
             }
-            Answer::Failed { reason } => return Err(anyhow::anyhow!(reason)),
-            _ => {}
+            return Ok(status);
         }
     }
     let loaded = longhaul_activities::project::load(&project.root).await.map_err(failed)?;

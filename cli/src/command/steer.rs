@@ -10,7 +10,7 @@ use longhaul_engine::{Request, RunId};
 
 use crate::arguments::{self, Signal, Steer, Tell, Text};
 use crate::exit::{Exit, usage};
-use longhaul_server::{Answer, Ask, Client, Order};
+use longhaul_server::{Client, Delivered, Error, Order, RequestError};
 
 pub(super) use report::ToldDocument;
 use report::{Line, Outcome};
@@ -98,20 +98,23 @@ async fn tell_one(
         Ok(run) => run,
         Err(reason) => return Ok(vec![line(None, Outcome::Unknown(reason), false)]),
     };
-    let ask = Ask::Steer { target: target.clone(), order: order.clone(), request: request.clone(), dry_run };
+    let steer =
+        longhaul_server::Steer { target: target.clone(), order: order.clone(), request: request.clone(), dry_run };
     let not_told = |outcome| Ok(vec![line(Some(target.clone()), outcome, false)]);
-    match access.ask(ask).await? {
-        Answer::Told { runs, .. } if runs.is_empty() => not_told(Outcome::Refused("nothing of it is going on".into())),
-        Answer::Told { runs, waits } => {
+    match access.call(steer).await {
+        Ok(Delivered { runs, .. }) if runs.is_empty() => not_told(Outcome::Refused("nothing of it is going on".into())),
+        Ok(Delivered { runs, waits }) => {
             let outcome = || if dry_run { Outcome::WouldBe } else { Outcome::Told };
             Ok(runs.into_iter().map(|run| line(Some(run), outcome(), waits)).collect())
         }
-        // A project in whose directory nothing has run yet.
-        Answer::Unknown { run } => not_told(Outcome::Unknown(format!("the log knows no project or run `{run}`"))),
-        Answer::Refused { reason } => not_told(Outcome::Refused(reason)),
-        Answer::SoAlready { reason } => not_told(Outcome::SoAlready(reason)),
-        Answer::Held { reason } => not_told(Outcome::Held(reason)),
-        Answer::Failed { reason } => Err(anyhow::anyhow!(reason)),
-        _ => Err(super::unasked()),
+        Err(Error::Request(error)) => match error {
+            // A project in whose directory nothing has run yet.
+            RequestError::UnknownRun { .. } => not_told(Outcome::Unknown(error.to_string())),
+            RequestError::Refused { reason } => not_told(Outcome::Refused(reason)),
+            RequestError::AlreadyDone { reason } => not_told(Outcome::SoAlready(reason)),
+            RequestError::Held { reason } => not_told(Outcome::Held(reason)),
+            error => Err(Error::Request(error).into()),
+        },
+        Err(error) => Err(error.into()),
     }
 }

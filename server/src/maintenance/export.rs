@@ -9,23 +9,17 @@ use longhaul_engine::StoreError;
 use longhaul_storage::bundle::{Backup, BundleError, Header, Writer};
 use longhaul_storage::{Scope, Snapshot};
 
-use super::Carried;
+use super::{Export, Exported};
 use crate::service::Service;
 
-pub(crate) async fn run(
-    desk: &Service,
-    scope: Scope,
-    file: &Path,
-    compress: bool,
-    backup: bool,
-) -> Result<Carried, StoreError> {
-    let snapshot = desk.log.snapshot(scope.clone()).await?;
+pub(crate) async fn run(service: &Service, export: Export) -> Result<Exported, StoreError> {
+    let Export { scope, file, compress, backup } = export;
+    let snapshot = service.log.snapshot(scope.clone()).await?;
     let is_unknown = snapshot.is_empty() && snapshot.unreadable().is_empty();
     if let (true, Scope::Run(run) | Scope::Below(run)) = (is_unknown, scope) {
         return Err(StoreError::UnknownRun(run));
     }
     let backup = backup.then(|| Backup { epoch: snapshot.epoch(), at: Utc::now() });
-    let file = file.to_owned();
     let written = tokio::task::spawn_blocking(move || {
         let written = write(&snapshot, &file, compress, Header { backup });
         written
@@ -34,7 +28,7 @@ pub(crate) async fn run(
     written.await.unwrap_or_else(|error| Err(StoreError::Unusable(format!("the export did not end: {error}"))))
 }
 
-fn write(snapshot: &Snapshot, file: &Path, compress: bool, header: Header) -> Result<Carried, BundleError> {
+fn write(snapshot: &Snapshot, file: &Path, compress: bool, header: Header) -> Result<Exported, BundleError> {
     let part = Part::beside(file)?;
     let out = BufWriter::new(part.file.try_clone()?);
     let carried = if compress {
@@ -51,7 +45,7 @@ fn write(snapshot: &Snapshot, file: &Path, compress: bool, header: Header) -> Re
     Ok(carried)
 }
 
-fn write_to<W: Write>(snapshot: &Snapshot, out: W, header: Header) -> Result<(W, Carried), BundleError> {
+fn write_to<W: Write>(snapshot: &Snapshot, out: W, header: Header) -> Result<(W, Exported), BundleError> {
     let mut writer = Writer::new(out, header)?;
     let (mut runs, mut events, mut damaged) = (0, 0, Vec::new());
     for (run, carried) in snapshot.iter() {
@@ -69,7 +63,7 @@ fn write_to<W: Write>(snapshot: &Snapshot, out: W, header: Header) -> Result<(W,
         }
     }
     let unreadable = snapshot.unreadable();
-    Ok((writer.finish()?, Carried::Exported { runs, events, damaged, unreadable }))
+    Ok((writer.finish()?, Exported { runs, events, damaged, unreadable }))
 }
 
 /// A file on its way; it goes when it is not kept.

@@ -13,14 +13,14 @@ use tokio::runtime::Handle;
 use super::Imported;
 use crate::service::Service;
 
-pub(crate) async fn run(desk: &Arc<Service>, file: PathBuf, dry_run: bool) -> Result<Imported, StoreError> {
-    let log = Arc::clone(&desk.log);
+pub(crate) async fn run(service: &Arc<Service>, file: PathBuf, dry_run: bool) -> Result<Imported, StoreError> {
+    let log = Arc::clone(&service.log);
     let handle = Handle::current();
     let work = tokio::task::spawn_blocking(move || import(&log, &handle, &file, dry_run));
     let imported =
         work.await.unwrap_or_else(|error| Err(StoreError::Unusable(format!("the import did not end: {error}"))))?;
-    if let (Some(engine), false) = (&desk.engine, dry_run) {
-        for project in desk.engaged() {
+    if let (Some(engine), false) = (&service.engine, dry_run) {
+        for project in service.engaged() {
             if imported.new.iter().any(|run| longhaul_storage::Scope::Below(project.clone()).has(run)) {
                 engine.adopt(project.as_str()).await?;
             }

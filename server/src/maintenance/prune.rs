@@ -3,50 +3,45 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use longhaul_activities::process::run_folder_name;
 use longhaul_engine::{RunId, StoreError, Summary};
-use longhaul_storage::{Archive, PRUNED_LABEL, Scope};
+use longhaul_storage::{Archive, PRUNED_LABEL};
 use longhaul_workflows::project::ProjectWorkflow;
 
-use super::{Carried, PrunedRun};
+use super::{Prune, Pruned, PrunedRun};
 use crate::service::Service;
 use crate::views::Outcomes;
 
-pub(crate) async fn run(
-    desk: &Arc<Service>,
-    scope: &Scope,
-    ended_before: DateTime<Utc>,
-    statuses: &[String],
-    dry_run: bool,
-) -> Result<Carried, StoreError> {
+pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, StoreError> {
+    let Prune { scope, ended_before, statuses, dry_run } = prune;
     let is_meant = |run: &RunId, summary: &Summary| {
         let old = summary.status.is_terminal() && summary.ended_at.is_some_and(|ended| ended <= ended_before);
         let is_project = summary.workflow == ProjectWorkflow::NAME;
         scope.has(run) && old && !is_project && !summary.labels.contains_key(PRUNED_LABEL)
     };
-    let all = desk.store.runs("").await?;
+    let all = service.store.runs("").await?;
     let (mut runs, mut outcomes) = (Vec::new(), Outcomes::default());
     for (run, summary) in all.into_iter().filter(|(run, summary)| is_meant(run, summary)) {
-        let status = outcomes.state(&*desk.store, &run, &summary).await?.to_owned();
+        let status = outcomes.state(&*service.store, &run, &summary).await?.to_owned();
         if !statuses.contains(&status) {
             continue;
         }
         let mut events = None;
         if !dry_run {
-            events = Some(desk.log.prune(&run, Utc::now()).await?);
-            remove_files(desk.log.directory(), &run);
+            events = Some(service.log.prune(&run, Utc::now()).await?);
+            remove_files(service.log.directory(), &run);
         }
         runs.push(PrunedRun { run, status, ended_at: summary.ended_at, events });
     }
     if dry_run {
-        return Ok(Carried::Pruned { runs, files: 0, bytes: 0, problem: None });
+        return Ok(Pruned { runs, files: 0, bytes: 0, problem: None });
     }
-    let (swept, problem) = match desk.log.sweep().await {
+    let (swept, problem) = match service.log.sweep().await {
         Ok(swept) => (swept, None),
         Err(error) => (longhaul_storage::Swept::default(), Some(format!("large payloads were kept: {error}"))),
     };
-    Ok(Carried::Pruned { runs, files: swept.files, bytes: swept.bytes, problem })
+    Ok(Pruned { runs, files: swept.files, bytes: swept.bytes, problem })
 }
 
 /// Removes the output of its checks and sessions, and what its sessions were given and left.

@@ -1,41 +1,38 @@
 //! What runs can be taken back to: their sealed steps, and the checkpoints that people asked for.
 
 use longhaul_activities::git::{Keep, Kept};
-use longhaul_engine::{Event, EventKind, FailureKind, Request, RunId, StoreError};
+use longhaul_engine::{Event, EventKind, RunId};
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::{Brief, Checkpoint, FeatureWorkflow, checkpoints, prefix};
 
 use crate::pruned;
 
-use super::{Report, Row, refused, report};
-use crate::service::{Answer, Service};
+use super::{Row, TakeCheckpoint, Taken};
+use crate::request::RequestError;
+use crate::service::Service;
 
 impl Service {
-    pub(crate) async fn checkpoint(&self, run: RunId, note: String, request: Request) -> Result<Answer, StoreError> {
-        let origin = match self.origin(&run).await? {
-            Ok(origin) => origin,
-            Err(answer) => return Ok(answer),
-        };
+    pub(crate) async fn checkpoint(&self, asked: TakeCheckpoint) -> Result<Taken, RequestError> {
+        let TakeCheckpoint { run, note, request } = asked;
+        let origin = self.origin(&run).await?;
         let (run, last) = (origin.run, origin.last.0);
         if run != last {
-            return Ok(refused(format!("{run} is over, and the work tree is that of {last}")));
+            return Err(RequestError::refused(format!("{run} is over, and the work tree is that of {last}")));
         }
         let position = origin.segment.last().map_or(0, |event| event.position);
         let (project, feature) = (origin.brief.project, origin.brief.feature.id);
         let keep = Keep { project, feature, run: run.clone(), position, note, request };
-        match self.git.keep_checkpoint(&keep).await {
-            Ok(Some(Kept { number, commit, .. })) => Ok(report(Report::Kept { run, number, commit })),
-            Ok(None) => Ok(refused(format!("{run} has no work tree now: there is nothing to keep"))),
-            Err(failure) if failure.kind == FailureKind::Terminal => Ok(refused(failure.message)),
-            Err(failure) => Ok(Answer::Failed { reason: failure.message }),
+        match self.git.keep_checkpoint(&keep).await? {
+            Some(Kept { number, commit, .. }) => Ok(Taken { run, number, commit }),
+            None => Err(RequestError::refused(format!("{run} has no work tree now: there is nothing to keep"))),
         }
     }
 
-    pub(crate) async fn checkpoints(&self, target: &RunId) -> Result<Answer, StoreError> {
+    pub(crate) async fn checkpoints(&self, target: &RunId) -> Result<Vec<Row>, RequestError> {
         if let Some(summary) = self.store.summary(target).await?
             && let Some(at) = pruned::at(&summary)
         {
-            return Ok(refused(pruned::refusal(target, at)));
+            return Err(RequestError::refused(pruned::refusal(target, at)));
         }
         let mut rows = Vec::new();
         let below = format!("{target}/");
@@ -47,9 +44,9 @@ impl Service {
             }
         }
         if rows.is_empty() && self.store.summary(target).await?.is_none() {
-            return Err(StoreError::UnknownRun(target.clone()));
+            return Err(RequestError::UnknownRun { run: target.clone() });
         }
-        Ok(report(Report::Checkpoints { rows }))
+        Ok(rows)
     }
 
     async fn rows(&self, run: &RunId, segment: &[Event]) -> Vec<Row> {

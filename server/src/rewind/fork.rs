@@ -5,28 +5,17 @@ use std::collections::BTreeMap;
 use chrono::Utc;
 use longhaul_activities::git::TakeBack;
 use longhaul_engine::store::{Commit, Delivery};
-use longhaul_engine::{
-    Diverged, Event, EventKind, FailureKind, MessageBody, Payload, Position, Request, RunId, StoreError, Summary,
-    verify,
-};
+use longhaul_engine::{Diverged, Event, EventKind, MessageBody, Payload, Position, RunId, StoreError, Summary, verify};
 use longhaul_workflows::feature::{
     Brief, COPIED, FORKED_FROM, FeatureWorkflow, Note, Prefix, before_hearing, checkpoints, prefix,
 };
-use longhaul_workflows::project::Forked;
+use longhaul_workflows::project::Forked as ForkNotice;
 
 use crate::pruned;
 
-use super::{From, Report, edit, refused, report};
-use crate::service::{Answer, Service};
-
-/// What is to be forked.
-pub(crate) struct Fork {
-    pub(crate) run: RunId,
-    pub(crate) from: From,
-    pub(crate) note: Option<String>,
-    pub(crate) set: Vec<(String, String)>,
-    pub(crate) request: Request,
-}
+use super::{Fork, Forked, From, edit};
+use crate::request::RequestError;
+use crate::service::Service;
 
 /// The run that is forked, and the runs of its feature.
 pub(crate) struct Origin {
@@ -39,35 +28,22 @@ pub(crate) struct Origin {
 }
 
 impl Service {
-    pub(crate) async fn fork(&self, fork: Fork) -> Result<Answer, StoreError> {
-        let origin = match self.origin(&fork.run).await? {
-            Ok(origin) => origin,
-            Err(answer) => return Ok(answer),
-        };
+    pub(crate) async fn fork(&self, fork: Fork) -> Result<Forked, RequestError> {
+        let origin = self.origin(&fork.run).await?;
         let (last, summary) = &origin.last;
         if !summary.status.is_terminal() {
-            return Ok(report(Report::Held { reason: self.under_way(last, summary).await? }));
+            return Err(RequestError::Held { reason: self.under_way(last, summary).await? });
         }
-        let (asked, kept) = match self.step(&origin, fork.from).await {
-            Ok(step) => step,
-            Err(reason) => return Ok(refused(reason)),
-        };
-        if let (From::Position(_), Err(reason)) = (fork.from, whole(&origin, asked)) {
-            return Ok(refused(reason));
+        let (asked, kept) = self.step(&origin, fork.from).await.map_err(RequestError::refused)?;
+        if let From::Position(_) = fork.from {
+            whole(&origin, asked).map_err(RequestError::refused)?;
         }
         let last = if fork.note.is_some() { before_hearing(&origin.segment, asked) } else { asked };
         let mut prefix = prefix(&origin.segment, last);
         prefix.commit = kept.or(prefix.commit);
-        if let Some(answer) = with_settings(&origin, &mut prefix, &fork)? {
-            return Ok(answer);
-        }
+        with_settings(&origin, &mut prefix, &fork)?;
         let taking_back = self.taking_back.lock().await;
-        if let Err(failure) = self.git.take_back(&take_back(&origin, prefix.commit.clone())).await {
-            return match failure.kind {
-                FailureKind::Terminal => Ok(refused(failure.message)),
-                _ => Ok(Answer::Failed { reason: failure.message }),
-            };
-        }
+        self.git.take_back(&take_back(&origin, prefix.commit.clone())).await?;
         let (run, commit) = (origin.next.0.clone(), prefix.commit.clone());
         let position = prefix.position;
         let founded = self.found(founding(&origin, prefix, &fork)).await;
@@ -79,11 +55,11 @@ impl Service {
         drop(taking_back);
         match founded {
             Err(StoreError::Conflict { .. }) => {
-                return Ok(report(Report::Held { reason: format!("run {run} has begun just now: look again") }));
+                return Err(RequestError::held(format!("run {run} has begun just now: look again")));
             }
             other => other?,
         }
-        Ok(report(Report::Forked { run, origin: origin.run, asked, position, commit }))
+        Ok(Forked { run, origin: origin.run, asked, position, commit })
     }
 
     /// The position that a step means, and its commit if that is not in the history; or why there is no such step.
@@ -105,29 +81,29 @@ impl Service {
     }
 
     /// The run and its feature.
-    pub(crate) async fn origin(&self, run: &RunId) -> Result<Result<Origin, Answer>, StoreError> {
+    pub(crate) async fn origin(&self, run: &RunId) -> Result<Origin, RequestError> {
         let run = run.clone();
-        let summary = self.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let summary = self.known(&run).await?;
         if summary.workflow != FeatureWorkflow::NAME {
-            return Ok(Err(refused(format!(
+            return Err(RequestError::refused(format!(
                 "{run} is a project, and no run of a feature; `longhaul rollback DIR --to COMMIT` takes a project back"
-            ))));
+            )));
         }
         if let Some(at) = pruned::at(&summary) {
-            return Ok(Err(refused(pruned::refusal(&run, at))));
+            return Err(RequestError::refused(pruned::refusal(&run, at)));
         }
         let segment = self.store.read(&run, summary.origin).await?;
         let Some(EventKind::RunStarted { input, .. }) = segment.first().map(|event| &event.kind) else {
-            return Err(damaged(&run, "a segment must begin with RunStarted"));
+            return Err(damaged(&run, "a segment must begin with RunStarted").into());
         };
         let brief: Brief = input.read().map_err(|error| damaged(&run, &error.to_string()))?;
         let feature = format!("{}/{}", brief.project.id, brief.feature.id);
         let mut runs = self.numbered(&feature).await?;
-        let Some((number, summary)) = runs.pop_last() else { return Err(StoreError::UnknownRun(run)) };
+        let Some((number, summary)) = runs.pop_last() else { return Err(RequestError::UnknownRun { run }) };
         let id =
             |number: u32| RunId::new(format!("{feature}/{number}")).map_err(|error| damaged(&run, &error.to_string()));
         let (last, next) = ((id(number)?, summary), (id(number + 1)?, number + 1));
-        Ok(Ok(Origin { run, segment, brief, last, next }))
+        Ok(Origin { run, segment, brief, last, next })
     }
 
     /// The runs of a feature by their numbers.
@@ -197,31 +173,28 @@ fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
 }
 
 /// Puts the changed brief in, if the history allows it.
-fn with_settings(origin: &Origin, prefix: &mut Prefix, fork: &Fork) -> Result<Option<Answer>, StoreError> {
+fn with_settings(origin: &Origin, prefix: &mut Prefix, fork: &Fork) -> Result<(), RequestError> {
     if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
         let reason = format!("this version of Longhaul cannot go on with {}: {diverged}", origin.run);
-        return Ok(Some(report(Report::Diverged { reason })));
+        return Err(RequestError::Diverged { reason });
     }
     if fork.set.is_empty() {
-        return Ok(None);
+        return Ok(());
     }
-    let edited = match edit::edited(&origin.brief, &fork.set) {
-        Ok(edited) => edited,
-        Err(reason) => return Ok(Some(refused(reason))),
-    };
+    let edited = edit::edited(&origin.brief, &fork.set).map_err(RequestError::refused)?;
     if let Some(EventKind::RunStarted { input, .. }) = prefix.events.first_mut().map(|event| &mut event.kind) {
         *input = Payload::of(&edited);
     }
     if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
         let keys: Vec<&str> = fork.set.iter().map(|(key, _)| key.as_str()).collect();
         let (is, step) = (if keys.len() == 1 { "was" } else { "were" }, prefix.position);
-        return Ok(Some(refused(format!(
+        return Err(RequestError::refused(format!(
             "{} {is} used before position {step} already, so it cannot be another one there ({diverged}); fork from an \
              earlier step, or from `start`",
             keys.join(", ")
-        ))));
+        )));
     }
-    Ok(None)
+    Ok(())
 }
 
 fn differs(run: &RunId, events: &[Event]) -> Result<Option<Diverged>, StoreError> {
@@ -259,12 +232,12 @@ fn founding(origin: &Origin, prefix: Prefix, fork: &Fork) -> Commit {
     let signal =
         |to: RunId, name: &str, payload: Payload| Delivery { to, at: now, body: MessageBody::signal(name, payload) };
     let feature = origin.brief.feature.id.clone();
-    let forked = Forked { feature, run: number, sessions, request: fork.request.clone() };
+    let forked = ForkNotice { feature, run: number, sessions, request: fork.request.clone() };
     let project = RunId::new(origin.brief.project.id.clone()).expect("the project has a run of this id");
     let mut commit = Commit::of(run.clone(), events);
     commit.summary = Some(summary);
     commit.published = published.into_iter().collect();
-    commit.deliveries.push(signal(project, Forked::SIGNAL, Payload::of(&forked)));
+    commit.deliveries.push(signal(project, ForkNotice::SIGNAL, Payload::of(&forked)));
     let request = &fork.request;
     let note = fork.note.clone().map(|text| Note::Signed { text, by: request.by.clone(), why: request.why.clone() });
     commit.deliveries.extend(note.map(|note| signal(run, Note::SIGNAL, Payload::of(&note))));

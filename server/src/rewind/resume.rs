@@ -6,30 +6,36 @@ use longhaul_workflows::project::{FeatureView, Unblock, signal};
 
 use crate::pruned;
 
-use super::refused;
-use crate::service::{Answer, Service};
+use crate::request::RequestError;
+use crate::service::{Delivered, Service};
 
 impl Service {
     /// The feature of a run that is over gets another one, if it is blocked.
-    pub(crate) async fn try_again(&self, run: &RunId, request: &Request, dry_run: bool) -> Result<Answer, StoreError> {
+    pub(crate) async fn try_again(
+        &self,
+        run: &RunId,
+        request: &Request,
+        dry_run: bool,
+    ) -> Result<Delivered, RequestError> {
         if let Some(at) = self.store.summary(run).await?.as_ref().and_then(pruned::at) {
             let gone = pruned::refusal(run, at);
-            return Ok(refused(format!("{gone}; `longhaul feature unblock FEATURE` tries a blocked feature again")));
+            return Err(RequestError::refused(format!(
+                "{gone}; `longhaul feature unblock FEATURE` tries a blocked feature again"
+            )));
         }
-        let origin = match self.origin(run).await? {
-            Ok(origin) => origin,
-            Err(answer) => return Ok(answer),
-        };
+        let origin = self.origin(run).await?;
         let (run, last, feature) = (&origin.run, &origin.last.0, &origin.brief.feature.id);
         if run != last {
-            return Ok(refused(format!("{run} is over, and {last} came after it; resume that one, or fork this one")));
+            return Err(RequestError::refused(format!(
+                "{run} is over, and {last} came after it; resume that one, or fork this one"
+            )));
         }
         let project = RunId::new(origin.brief.project.id.clone())
             .map_err(|error| StoreError::Unusable(format!("run {run}: {error}")))?;
         let published = self.store.published(&project).await?;
         let view = published.get(&FeatureView::key(feature)).and_then(|view| view.read::<FeatureView>().ok());
         match view.map(|view| view.status) {
-            Some(FeatureStatus::Completed) => Ok(refused(format!(
+            Some(FeatureStatus::Completed) => Err(RequestError::refused(format!(
                 "{feature} passes: there is nothing to resume; `longhaul fork {run} --from STEP` or `longhaul restart \
                  {run}` does it again"
             ))),
@@ -40,9 +46,9 @@ impl Service {
                 if !dry_run {
                     self.deliver(&project, body).await?;
                 }
-                Ok(Answer::Told { runs: vec![origin.next.0.clone()], waits })
+                Ok(Delivered { runs: vec![origin.next.0.clone()], waits })
             }
-            _ => Ok(refused(format!("{feature} is to be worked on already: `longhaul run`"))),
+            _ => Err(RequestError::refused(format!("{feature} is to be worked on already: `longhaul run`"))),
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Looking at runs: what can be asked, and the documents that answer, computed from the log alone. Showing them is the
-//! business of `the command line`.
+//! The read side: requests that only look at runs, and the documents they return, computed from the log alone.
 
 pub mod describe;
 mod facts;
@@ -19,12 +18,15 @@ pub mod why;
 mod words;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use longhaul_engine::{EventStore, Payload, RunId, Stop, StoreError};
+use longhaul_engine::{EventStore, Payload, RunId, Stop};
 use longhaul_workflows::backlog::Feature;
 use serde::{Deserialize, Serialize};
 
 use crate::overlay::said;
+use crate::request::{self, RequestError};
+use crate::service::Service;
 
 pub use describe::{DescribeDocument, Waiting};
 pub use facts::{Evidence, Session};
@@ -38,43 +40,77 @@ pub use told::{Told, ended_by};
 pub use tree::TreeDocument;
 pub use why::WhyDocument;
 
-/// Something that a person wants to see.
+/// Everything about one run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Question {
-    /// The runs that fit.
-    List(list::Query),
-    /// Everything about one run.
-    Describe(Name),
-    /// What happened to a run.
-    History(history::Query),
-    /// A run and all below it.
-    Tree(Name),
-    /// The features of a project.
-    Graph(RunId),
-    /// The run that is meant by a name; of a feature the last one.
-    Named(Name),
-    /// The project that is meant: by its id, or the beginning of that.
-    Project(String),
-    /// Why a run or a feature does not go on. The list as it is now counts for a project that nobody runs.
-    Why { name: Name, list: Option<Vec<Feature>> },
+pub struct Describe(pub Name);
+
+/// A run and all below it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Tree(pub Name);
+
+/// The features of a project.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Graph(pub RunId);
+
+/// The run that is meant by a name; of a feature the last one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FindRun(pub Name);
+
+/// The project that is meant: by its id, or the beginning of that.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FindProject(pub String);
+
+/// Why a run or a feature does not go on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Why {
+    pub name: Name,
+    /// The list as it is now. It counts for a project that no process runs.
+    pub list: Option<Vec<Feature>>,
 }
 
-/// What there is to see.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Document {
-    List(ListDocument),
-    Describe(Box<DescribeDocument>),
-    History(HistoryPage),
-    Tree(TreeDocument),
-    Graph(GraphDocument),
-    Why(WhyDocument),
-    Named(RunId),
-    /// No run is named so.
-    Unknown(Unknown),
-    /// The history of a run is not there any more.
-    Gone(String),
+/// Implements a request that only reads.
+macro_rules! reads {
+    ($request:ty, $name:literal, $response:ty, |$self:ident, $view:ident| $perform:expr) => {
+        impl request::Request for $request {
+            const NAME: &'static str = $name;
+            type Response = $response;
+
+            async fn perform($self, service: Arc<Service>) -> Result<$response, RequestError> {
+                let $view = service.view();
+                $perform
+            }
+        }
+    };
+}
+
+reads!(list::Query, "list", ListDocument, |self, view| Ok(view.list(&self).await?));
+reads!(Graph, "graph", GraphDocument, |self, view| Ok(view.graph(&self.0).await?));
+reads!(FindRun, "find_run", RunId, |self, view| view.run_of(&self.0).await);
+reads!(FindProject, "find_project", RunId, |self, view| view.project(&self.0).await);
+reads!(Describe, "describe", DescribeDocument, |self, view| {
+    let run = view.run_of(&self.0).await?;
+    Ok(view.describe(&run).await?)
+});
+reads!(history::Query, "history", HistoryPage, |self, view| {
+    let run = view.run_of(&self.name).await?;
+    view.history(&run, &self).await?.map_err(RequestError::refused)
+});
+reads!(Tree, "tree", TreeDocument, |self, view| {
+    let run = view.run_of(&self.0).await?;
+    Ok(view.tree(&run).await?)
+});
+reads!(Why, "why", WhyDocument, |self, view| view.why(self.name, self.list).await);
+
+impl View<'_> {
+    async fn why(&self, name: Name, list: Option<Vec<Feature>>) -> Result<WhyDocument, RequestError> {
+        Ok(match self.find(&name).await? {
+            Found::Run(run) => self.why_run(&run).await?,
+            Found::Feature { project, feature } => {
+                let list = list.filter(|_| !self.is_running && name.project.as_ref() == Some(&project));
+                self.why_feature(&project, &feature, list).await?
+            }
+        })
+    }
 }
 
 /// A name that fits no run, or several.
@@ -105,41 +141,9 @@ pub enum Nameless {
 pub struct View<'a> {
     pub store: &'a dyn EventStore,
     /// The runs that cannot go on in the process that runs them.
-    pub stuck: &'a BTreeMap<RunId, Stop>,
+    pub stuck: BTreeMap<RunId, Stop>,
     /// Whether a process runs this log.
     pub is_running: bool,
-}
-
-impl View<'_> {
-    /// Answers.
-    pub async fn answer(&self, question: Question) -> Result<Document, StoreError> {
-        Ok(match question {
-            Question::List(query) => Document::List(self.list(&query).await?),
-            Question::Graph(project) => Document::Graph(self.graph(&project).await?),
-            Question::Named(name) => self.run_of(&name).await?.map_or_else(Document::Unknown, Document::Named),
-            Question::Project(text) => self.project(&text).await?.map_or_else(Document::Unknown, Document::Named),
-            Question::Describe(name) => match self.run_of(&name).await? {
-                Ok(run) => Document::Describe(Box::new(self.describe(&run).await?)),
-                Err(unknown) => Document::Unknown(unknown),
-            },
-            Question::History(query) => match self.run_of(&query.name).await? {
-                Ok(run) => self.history(&run, &query).await?.map_or_else(Document::Gone, Document::History),
-                Err(unknown) => Document::Unknown(unknown),
-            },
-            Question::Tree(name) => match self.run_of(&name).await? {
-                Ok(run) => Document::Tree(self.tree(&run).await?),
-                Err(unknown) => Document::Unknown(unknown),
-            },
-            Question::Why { name, list } => match self.find(&name).await? {
-                Ok(Found::Run(run)) => Document::Why(self.why_run(&run).await?),
-                Ok(Found::Feature { project, feature }) => {
-                    let list = list.filter(|_| !self.is_running && name.project.as_ref() == Some(&project));
-                    Document::Why(self.why_feature(&project, &feature, list).await?)
-                }
-                Err(unknown) => Document::Unknown(unknown),
-            },
-        })
-    }
 }
 
 /// A value that a run has published, if it is there and readable.

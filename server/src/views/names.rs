@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::near::nearest;
 use super::{Nameless, Unknown, View, published, said};
 use crate::overlay::Features;
+use crate::request::RequestError;
 
 /// The states that runs are shown in: those of the engine, and for a feature what its run came to.
 pub const STATES: [&str; 9] =
@@ -49,73 +50,71 @@ pub fn belongs(run: &RunId, summary: &Summary) -> (Option<String>, Option<String
 
 impl View<'_> {
     /// The run that is meant; for a feature its last one.
-    pub(super) async fn run_of(&self, name: &Name) -> Result<Result<RunId, Unknown>, StoreError> {
+    pub(super) async fn run_of(&self, name: &Name) -> Result<RunId, RequestError> {
         let (project, feature) = match self.find(name).await? {
-            Ok(Found::Feature { project, feature }) => (project, feature),
-            Ok(Found::Run(run)) => return Ok(Ok(run)),
-            Err(unknown) => return Ok(Err(unknown)),
+            Found::Feature { project, feature } => (project, feature),
+            Found::Run(run) => return Ok(run),
         };
         let run = Features::of(self.store, &project).await?.views.remove(feature.as_str()).and_then(|view| view.run);
-        let unknown = || Unknown { name: name.text.clone(), why: Nameless::NoRun, meant: vec![feature.to_string()] };
-        Ok(run.ok_or_else(unknown))
+        run.ok_or_else(|| unknown(&name.text, Nameless::NoRun, vec![feature.to_string()]))
     }
 
     /// What is meant by a name.
-    pub(super) async fn find(&self, name: &Name) -> Result<Result<Found, Unknown>, StoreError> {
+    pub(super) async fn find(&self, name: &Name) -> Result<Found, RequestError> {
         let text = name.text.trim_end_matches('/');
         if let Some(run) = self.exact(text).await? {
-            return Ok(Ok(Found::Run(run)));
+            return Ok(Found::Run(run));
         }
         let mut known = Vec::new();
         if let Some(project) = &name.project {
             if let Some(run) = self.exact(&format!("{project}/{text}")).await? {
-                return Ok(Ok(Found::Run(run)));
+                return Ok(Found::Run(run));
             }
             known = self.features_of(project).await?;
             if let Some(feature) = known.iter().find(|feature| feature.as_str() == text) {
-                return Ok(Ok(Found::Feature { project: project.clone(), feature: feature.clone() }));
+                return Ok(Found::Feature { project: project.clone(), feature: feature.clone() });
             }
         }
         if name.whole {
-            return Ok(Err(Unknown { name: text.into(), why: Nameless::Nothing, meant: Vec::new() }));
+            return Err(unknown(text, Nameless::Nothing, Vec::new()));
         }
         let below = self.store.runs(text).await?;
         if let Some(run) = only(below.iter().map(|(run, _)| run), text) {
-            return Ok(Ok(Found::Run(run)));
+            return Ok(Found::Run(run));
         }
         let all = self.store.runs("").await?;
         let ends: Vec<&RunId> = all.iter().map(|(run, _)| run).filter(|run| ends_with(run, text)).collect();
         if let [run] = ends[..] {
-            return Ok(Ok(Found::Run(run.clone())));
+            return Ok(Found::Run(run.clone()));
         }
         let several: Vec<&RunId> = if ends.is_empty() { below.iter().map(|(run, _)| run).collect() } else { ends };
         if !several.is_empty() {
             let meant = several.into_iter().take(5).map(ToString::to_string).collect();
-            return Ok(Err(Unknown { name: text.into(), why: Nameless::Several, meant }));
+            return Err(unknown(text, Nameless::Several, meant));
         }
         let runs = all.iter().map(|(run, _)| run.as_str());
         let meant = nearest(text, known.iter().map(FeatureId::as_str).chain(runs));
-        Ok(Err(Unknown { name: text.into(), why: Nameless::Nothing, meant }))
+        Err(unknown(text, Nameless::Nothing, meant))
     }
 
     /// The project that is meant: by its id, or the beginning of that. What is only above others counts, too.
-    pub(super) async fn project(&self, text: &str) -> Result<Result<RunId, Unknown>, StoreError> {
+    pub(super) async fn project(&self, text: &str) -> Result<RunId, RequestError> {
         let text = text.trim_end_matches('/');
         let is_below = self.store.runs(&format!("{text}/")).await?.into_iter().next().is_some();
         if let Ok(run) = RunId::new(text)
             && (is_below || self.store.summary(&run).await?.is_some())
         {
-            return Ok(Ok(run));
+            return Ok(run);
         }
         let all = self.store.runs("").await?.into_iter();
         let projects: Vec<RunId> =
             all.filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME).map(|(run, _)| run).collect();
         let mut begun = projects.iter().filter(|run| !text.is_empty() && run.as_str().starts_with(text));
         if let (Some(run), None) = (begun.next(), begun.next()) {
-            return Ok(Ok(run.clone()));
+            return Ok(run.clone());
         }
         let meant = nearest(text, projects.iter().map(RunId::as_str));
-        Ok(Err(Unknown { name: text.into(), why: Nameless::NoProject, meant }))
+        Err(unknown(text, Nameless::NoProject, meant))
     }
 
     async fn exact(&self, text: &str) -> Result<Option<RunId>, StoreError> {
@@ -133,6 +132,10 @@ impl View<'_> {
         known.extend(more);
         Ok(known)
     }
+}
+
+fn unknown(name: &str, why: Nameless, meant: Vec<String>) -> RequestError {
+    RequestError::UnknownName(Unknown { name: name.into(), why, meant })
 }
 
 /// The one run that a beginning means: the only one, the one that all others are below, or the last of a feature's.

@@ -12,7 +12,7 @@ use longhaul_storage::MemoryStore;
 use longhaul_workflows::feature::{FeatureProgress, Turn};
 use serde_json::json;
 
-use super::{Document, Name, Question, View, list};
+use super::{ListDocument, Name, View, list};
 
 fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::seconds(seconds)
@@ -71,22 +71,20 @@ impl Log {
         self.store.commit(commit).await.unwrap();
     }
 
-    async fn ask(&self, question: Question) -> Document {
-        let view = View { store: &self.store, stuck: &self.stuck, is_running: true };
-        view.answer(question).await.unwrap()
+    fn view(&self) -> View<'_> {
+        View { store: &self.store, stuck: self.stuck.clone(), is_running: true }
+    }
+
+    async fn list(&self, query: list::Query) -> ListDocument {
+        self.view().list(&query).await.unwrap()
     }
 
     /// The reasons why a run does not go on: kind and text.
     async fn why(&self, run: &str) -> Vec<String> {
         let name = Name { text: run.into(), project: None, whole: false };
-        match self.ask(Question::Why { name, list: None }).await {
-            Document::Why(why) => why
-                .reasons
-                .iter()
-                .map(|reason| format!("{}: {}", json!(reason.kind).as_str().unwrap(), reason.text))
-                .collect(),
-            other => panic!("{other:?}"),
-        }
+        let why = self.view().why(name, None).await.unwrap();
+        let reasons = why.reasons.iter();
+        reasons.map(|reason| format!("{}: {}", json!(reason.kind).as_str().unwrap(), reason.text)).collect()
     }
 
     async fn check_why(&self, run: &str, expected: &[&str]) {
@@ -187,7 +185,7 @@ async fn pages_of_a_list_are_stable() {
     let mut after = None;
     loop {
         let query = list::Query { limit: 10, after: after.clone(), ..list::Query::default() };
-        let Document::List(page) = log.ask(Question::List(query)).await else { panic!("a list was asked for") };
+        let page = log.list(query).await;
         seen.extend(page.runs.iter().map(|line| line.run.to_string()));
         // What begins while somebody turns the pages does not move them.
         log.begin(&format!("a/new/{}", seen.len()), "feature", None).await;
@@ -205,9 +203,9 @@ async fn pages_of_a_list_are_stable() {
 async fn a_list_is_filtered() {
     let log = with(vec![EventKind::RunPaused(request("lunch"))]).await;
     log.begin("q", "project", None).await;
-    let runs = async |query: list::Query| match log.ask(Question::List(list::Query { limit: 9, ..query })).await {
-        Document::List(page) => page.runs.iter().map(|line| line.run.to_string()).collect::<Vec<_>>().join(" "),
-        other => panic!("{other:?}"),
+    let runs = async |query: list::Query| {
+        let page = log.list(list::Query { limit: 9, ..query }).await;
+        page.runs.iter().map(|line| line.run.to_string()).collect::<Vec<_>>().join(" ")
     };
     let all = list::Query::default();
     assert_eq!(runs(all.clone()).await, "p p/f/1 q");

@@ -12,7 +12,7 @@ use crate::arguments::Batch;
 use crate::command::run::limits as limits_of;
 use crate::exit::Exit;
 use crate::term;
-use longhaul_server::{Client, Gone};
+use longhaul_server::{Client, Error};
 
 use super::{Asked, submit, wait};
 
@@ -27,7 +27,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
                 return Ok(Exit::Ok);
             }
             // It is about to end: a new process carries it on.
-            Err(error) if error.is::<Gone>() => {}
+            Err(error) if matches!(error.downcast_ref(), Some(Error::Gone(_))) => {}
             Err(error) => return Err(error),
         }
     }

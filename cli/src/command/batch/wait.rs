@@ -10,11 +10,11 @@ use longhaul_workflows::batch::{Entry, ProjectState};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::settings::Settings;
 
-use crate::command::{ask, run, unasked};
+use crate::command::{call, run};
 use crate::exit;
 use crate::term;
 use longhaul_server::status::{self, StatusDocument};
-use longhaul_server::{Answer, Ask, BatchStanding, Client, Limits, Listener, Service};
+use longhaul_server::{BatchStanding, BatchStatus, Client, Limits, Listener, ProjectStatus, Service};
 
 use super::{Asked, Changes, submit};
 
@@ -37,8 +37,8 @@ pub(super) async fn until_done(
     changes: &mut Changes,
 ) -> Result<Option<Done>> {
     loop {
-        if let Some(desk) = run::become_owner(data_dir, limits).await? {
-            return as_owner(data_dir, desk, asked, changes).await;
+        if let Some(service) = run::become_owner(data_dir, limits).await? {
+            return as_owner(data_dir, service, asked, changes).await;
         }
         let Some(access) = Client::reach_owner(data_dir, term::notice).await? else { continue };
         let work = async {
@@ -61,12 +61,17 @@ pub(super) async fn until_done(
     }
 }
 
-async fn as_owner(data_dir: &Path, desk: Arc<Service>, asked: &Asked, changes: &mut Changes) -> Result<Option<Done>> {
-    let server = Listener::start(data_dir, Arc::clone(&desk))?;
-    let access = Client::Local(Arc::clone(&desk));
+async fn as_owner(
+    data_dir: &Path,
+    service: Arc<Service>,
+    asked: &Asked,
+    changes: &mut Changes,
+) -> Result<Option<Done>> {
+    let server = Listener::start(data_dir, Arc::clone(&service))?;
+    let access = Client::Local(Arc::clone(&service));
     let work = async {
         let submission = submit(&access, asked).await?;
-        let mut others = run::Others::of(&desk, &access);
+        let mut others = run::Others::of(&service, &access);
         loop {
             let done = watch(&access, asked, &submission, changes).await?;
             let all_settled = others.are_settled(&[]).await?;
@@ -81,11 +86,11 @@ async fn as_owner(data_dir: &Path, desk: Arc<Service>, asked: &Asked, changes: &
     let done = tokio::select! {
         done = work => done.map(Some),
         () = run::interrupted() => {
-            run::stop_on_request(data_dir, &desk).await;
+            run::stop_on_request(data_dir, &service).await;
             Ok(None)
         }
     };
-    desk.stop().await;
+    service.stop().await;
     drop(server);
     done
 }
@@ -119,23 +124,15 @@ async fn watch(access: &Client, asked: &Asked, submission: &str, changes: &mut C
 }
 
 pub(super) async fn standing(access: &Client, batch: &str) -> Result<BatchStanding> {
-    match ask(access, Ask::Batch { batch: batch.to_owned() }).await? {
-        Answer::Batch { batch } => Ok(*batch),
-        _ => Err(unasked()),
-    }
-}
-
-fn run_of(entry: &Entry) -> Option<RunId> {
-    RunId::new(entry.project.id.clone()).ok()
+    call(access, BatchStatus { batch: batch.to_owned() }).await
 }
 
 /// Where a project stands: by the log, or, if it has not begun, by its files.
 async fn document(access: &Client, entry: &Entry) -> Result<StatusDocument> {
-    let Some(project) = run_of(entry) else { return Err(unasked()) };
-    match access.ask(Ask::Status { project: project.clone(), for_people: false }).await? {
-        Answer::Status { status } if !status.root.is_empty() => return Ok(*status),
-        Answer::Failed { reason } => return Err(anyhow::anyhow!(reason)),
-        _ => {}
+    let project = RunId::new(entry.project.id.clone())?;
+    let status = call(access, ProjectStatus { project: project.clone(), for_people: false }).await?;
+    if let Some(status) = status.filter(|status| !status.root.is_empty()) {
+        return Ok(status);
     }
     let root = Path::new(&entry.project.root);
     let nothing = LoadedBacklog {

@@ -10,19 +10,19 @@ use serde::Serialize;
 
 use super::{counted, send};
 use crate::arguments::{Check, Output};
-use crate::command::{page, reach, unasked};
+use crate::command::{page, reach};
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
-use longhaul_server::{Carried, Client, Errand};
+use longhaul_server::Client;
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
     let repair = arguments.repair;
     let (report, in_use) = match reach(data_dir).await {
-        Ok(access @ Client::Remote(_)) => (checked(access, repair).await?, true),
-        Ok(Client::Local(desk)) => {
+        Ok(access @ Client::Remote(_)) => (send(access, longhaul_server::Check { repair }).await?, true),
+        Ok(Client::Local(service)) => {
             // It is opened anew, and closed again if it has to be rewritten.
-            drop(desk);
+            drop(service);
             (check_at_rest(data_dir, repair).await?, false)
         }
         Err(error) if is_damaged(&error) => (check_at_rest(data_dir, repair).await?, false),
@@ -40,14 +40,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
 }
 
 fn is_damaged(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(StoreError::Unopenable { .. }))
-}
-
-async fn checked(access: Client, repair: bool) -> Result<CheckReport> {
-    match send(access, Errand::Check { repair }).await? {
-        Carried::Checked(report) => Ok(report),
-        _ => Err(unasked()),
-    }
+    matches!(error.downcast_ref(), Some(longhaul_server::Error::Store(StoreError::Unopenable { .. })))
 }
 
 /// What was found in a log.

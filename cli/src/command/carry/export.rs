@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use chrono::Utc;
-use longhaul_engine::RunId;
 use longhaul_storage::Scope;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,11 +12,11 @@ use serde::Serialize;
 use super::scratch::Scratch;
 use super::{below, counted, send};
 use crate::arguments::{Backup, Export, Output};
-use crate::command::{named, reach, refuse_to_write_over, unasked};
+use crate::command::{named, reach, refuse_to_write_over};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
-use longhaul_server::{Carried, Client, Errand};
+use longhaul_server::{Client, Exported};
 
 /// What was written to a file.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -77,8 +76,8 @@ async fn write(data_dir: &Path, access: Client, scope: Scope, out: Out<'_>) -> R
             return Err(usage("the runs go to standard output, so a report cannot: name a file with -O"));
         }
         let scratch = Scratch::in_dir(data_dir);
-        let errand = Errand::Export { scope, file: scratch.path().to_owned(), compress: false, backup };
-        let written = Written::by(access, errand).await?;
+        let export = longhaul_server::Export { scope, file: scratch.path().to_owned(), compress: false, backup };
+        let written = Written(send(access, export).await?);
         let exit = written.say("standard output");
         term::pass_on(File::open(scratch.path()).with_context(|| format!("cannot read {}", scratch.path().display()))?);
         return Ok(exit);
@@ -90,14 +89,14 @@ async fn write(data_dir: &Path, access: Client, scope: Scope, out: Out<'_>) -> R
     let written = if is_stream(file) {
         // A file takes the place of an old one by its name; a device or a pipe must stay what it is.
         let scratch = Scratch::in_dir(data_dir);
-        let errand = Errand::Export { scope, file: scratch.path().to_owned(), compress, backup };
-        let written = Written::by(access, errand).await?;
+        let export = longhaul_server::Export { scope, file: scratch.path().to_owned(), compress, backup };
+        let written = Written(send(access, export).await?);
         let mut stream = File::options().write(true).open(file).with_context(unwritable)?;
         std::io::copy(&mut File::open(scratch.path())?, &mut stream).with_context(unwritable)?;
         written
     } else {
         let full = std::path::absolute(file).with_context(unwritable)?;
-        Written::by(access, Errand::Export { scope, file: full, compress, backup }).await?
+        Written(send(access, longhaul_server::Export { scope, file: full, compress, backup }).await?)
     };
     let exit = written.say(&shown.to_string());
     match out.output {
@@ -114,36 +113,24 @@ fn is_stream(file: &Path) -> bool {
 }
 
 /// What came of it.
-struct Written {
-    runs: u64,
-    events: u64,
-    damaged: Vec<(RunId, String)>,
-    unreadable: Vec<String>,
-}
+struct Written(Exported);
 
 impl Written {
-    async fn by(access: Client, errand: Errand) -> Result<Self> {
-        let Carried::Exported { runs, events, damaged, unreadable } = send(access, errand).await? else {
-            return Err(unasked());
-        };
-        Ok(Self { runs, events, damaged, unreadable })
-    }
-
     fn say(&self, shown: &str) -> Exit {
-        for reason in &self.unreadable {
+        for reason in &self.0.unreadable {
             term::say(format!("longhaul: {reason}"));
         }
-        for (run, reason) in &self.damaged {
+        for (run, reason) in &self.0.damaged {
             term::say(format!("longhaul: run {run} is left out: {reason}; see `longhaul check`"));
         }
-        term::say(format!("wrote {}, {} to {shown}", counted(self.runs, "run"), counted(self.events, "event")));
-        if !self.unreadable.is_empty() {
+        term::say(format!("wrote {}, {} to {shown}", counted(self.0.runs, "run"), counted(self.0.events, "event")));
+        if !self.0.unreadable.is_empty() {
             term::say(
                 "this is what can be read; `longhaul check --repair` makes a log of it; a whole backup holds more",
             );
             return Exit::Operational;
         }
-        match (self.damaged.is_empty(), self.runs) {
+        match (self.0.damaged.is_empty(), self.0.runs) {
             (true, _) => Exit::Ok,
             (false, 0) => Exit::Operational,
             (false, _) => Exit::Partial,
@@ -151,9 +138,9 @@ impl Written {
     }
 
     fn document(&self, file: &Path, backup: bool) -> ExportDocument<'_> {
-        let left_out = self.damaged.iter().map(|(run, reason)| LeftOut { run: run.as_str(), reason });
-        let (runs, events) = (self.runs, self.events);
+        let left_out = self.0.damaged.iter().map(|(run, reason)| LeftOut { run: run.as_str(), reason });
+        let (runs, events) = (self.0.runs, self.0.events);
         let (file, left_out) = (file.display().to_string(), left_out.collect());
-        ExportDocument { file, backup, runs, events, left_out, unreadable: &self.unreadable }
+        ExportDocument { file, backup, runs, events, left_out, unreadable: &self.0.unreadable }
     }
 }

@@ -10,11 +10,11 @@ use serde::Serialize;
 use super::scratch::Scratch;
 use super::{counted, send};
 use crate::arguments::{Import, Output};
-use crate::command::{page, unasked};
+use crate::command::page;
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
-use longhaul_server::{Carried, Client, Errand, Imported};
+use longhaul_server::{Client, Imported};
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     let from_input = arguments.file == Path::new("-");
@@ -29,9 +29,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     // Where there is no log yet, what it would take in is tried on one that goes again.
     let nowhere = (dry_run && !data_dir.join("lock").exists()).then(Scratch::nowhere);
     let access = Client::reach_or_create(nowhere.as_ref().map_or(data_dir, Scratch::path), term::notice).await?;
-    let Carried::Imported(imported) = send(access, Errand::Import { file, dry_run }).await? else {
-        return Err(unasked());
-    };
+    let imported = send(access, longhaul_server::Import { file, dry_run }).await?;
     let taken = imported.unreadable.is_none() && imported.differ.is_empty();
     match arguments.output {
         Output::Json => document::print(ImportDocument::of(&imported, taken, arguments.dry_run))?,

@@ -13,8 +13,8 @@ mod verdict;
 use anyhow::Result;
 use longhaul_storage::Scope;
 
-use super::named;
-use longhaul_server::{Answer, Ask, Carried, Client, Errand};
+use super::{call, named};
+use longhaul_server::{Client, Request};
 
 use super::page::counted;
 pub(super) use check::{CheckDocument, run as check};
@@ -26,12 +26,9 @@ pub(super) use replay::run as replay;
 pub(super) use restore::{RestoreDocument, run as restore};
 pub(super) use verdict::Report as ReplayDocument;
 
-/// Has an errand done, and lets the log go: what is shown of it may take long to be read.
-async fn send(access: Client, errand: Errand) -> Result<Carried> {
-    match super::ask(&access, Ask::Carry { what: errand }).await? {
-        Answer::Carried { what } => Ok(*what),
-        _ => Err(super::unasked()),
-    }
+/// Makes a request, and lets the log go: what is shown of the response may take long to be read.
+async fn send<R: Request>(client: Client, request: R) -> Result<R::Response> {
+    call(&client, request).await
 }
 
 /// A project and all below it, by its directory, its id, or the beginning of that.

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::{below, counted, send};
 use crate::arguments::{Output, Prune};
-use crate::command::{page, reach, unasked};
+use crate::command::{page, reach};
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
-use longhaul_server::{Carried, Client, Errand, PrunedRun};
+use longhaul_server::{Client, Pruned, PrunedRun};
 
 /// The runs whose histories were, or would be, let go of.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -47,10 +47,8 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     let statuses = arguments.status.iter().map(|status| status.state());
     let ended_before = Utc::now().checked_sub_signed(arguments.older_than).unwrap_or_default();
     let dry_run = arguments.dry_run;
-    let errand = Errand::Prune { scope, ended_before, statuses: statuses.collect(), dry_run };
-    let Carried::Pruned { runs, files, bytes, problem } = send(access, errand).await? else {
-        return Err(unasked());
-    };
+    let prune = longhaul_server::Prune { scope, ended_before, statuses: statuses.collect(), dry_run };
+    let Pruned { runs, files, bytes, problem } = send(access, prune).await?;
     let shrinks = !dry_run && !runs.is_empty();
     if shrinks && !in_use {
         // A pruned log is rewritten when it is opened.

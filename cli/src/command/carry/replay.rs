@@ -13,12 +13,12 @@ use super::scratch::Scratch;
 use super::verdict::{self, Line, Report, Verdict};
 use super::{below, send};
 use crate::arguments::{Output, Replay};
-use crate::command::{named, page, reach, unasked};
+use crate::command::{named, page, reach};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::place;
 use longhaul_server::pruned;
-use longhaul_server::{self, Carried, Client, Errand};
+use longhaul_server::{self, Client, Export, Exported};
 
 /// Files need no log, and so no data directory.
 pub(crate) async fn run(data_dir: Option<&Path>, arguments: &Replay) -> Result<Exit> {
@@ -76,7 +76,7 @@ async fn of_run(data_dir: Option<&Path>, name: &str, dir: &Path, workflows: &Wor
     let access = reach(&data_dir).await?;
     let run = named::run(&access, name, dir).await?;
     let lines = of_log(&data_dir, access, Scope::Run(run), workflows).await?;
-    let line = lines.into_iter().next().ok_or_else(unasked)?;
+    let line = lines.into_iter().next().context("the run is not in the log any more")?;
     match (&line.verdict, &line.run) {
         (Verdict::Pruned { at: Some(at) }, Some(run)) => Err(usage(pruned::refusal(run, at))),
         _ => Ok(line),
@@ -131,8 +131,8 @@ fn unreadable(file: &str, error: &BundleError) -> Line {
 async fn of_log(data_dir: &Path, access: Client, scope: Scope, workflows: &Workflows) -> Result<Vec<Line>> {
     let scratch = Scratch::in_dir(data_dir);
     let file = scratch.path().to_owned();
-    let errand = Errand::Export { scope, file, compress: false, backup: false };
-    let Carried::Exported { damaged, unreadable, .. } = send(access, errand).await? else { return Err(unasked()) };
+    let export = Export { scope, file, compress: false, backup: false };
+    let Exported { damaged, unreadable, .. } = send(access, export).await?;
     let mut lines = of_file(scratch.path(), workflows);
     for line in &mut lines {
         line.file = None;

@@ -11,16 +11,13 @@ use crate::document;
 use crate::exit::Exit;
 use crate::term;
 use longhaul_server::views::report::brief;
-use longhaul_server::views::{DescribeDocument, Document, Evidence, Question, Session, Waiting};
+use longhaul_server::views::{Describe, DescribeDocument, Evidence, Session, Waiting};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
-    let document = match super::ask_log(data_dir, Question::Describe(name)).await? {
-        Document::Describe(document) => document,
-        other => return Err(super::unexpected(&other)),
-    };
+    let document = super::ask(data_dir, Describe(name)).await?;
     match arguments.output {
-        Output::Json => document::print(&*document)?,
+        Output::Json => document::print(&document)?,
         Output::Table => {
             term::print(text(Page::here(), &document));
             super::say_if_idle(document.is_running, [&document.run]);

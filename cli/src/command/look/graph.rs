@@ -16,8 +16,8 @@ use crate::document;
 use crate::exit::{Exit, usage};
 use crate::place::Project;
 use crate::term;
+use longhaul_server::views::GraphDocument;
 use longhaul_server::views::graph::{self, State};
-use longhaul_server::views::{Document, GraphDocument, Question};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
     let document = document(data_dir, &Project::at(&arguments.dir).await?).await?;
@@ -37,10 +37,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
 /// The features as the list has them now, in the states that the log knows.
 async fn document(data_dir: &Path, project: &Project) -> Result<GraphDocument> {
     let loaded = longhaul_activities::project::load(&project.root).await;
-    let known = match super::ask(data_dir, Question::Graph(project.id.clone())).await {
-        Ok(Some(Document::Graph(document))) => Some(document),
-        Ok(Some(other)) => return Err(super::unexpected(&other)),
-        Ok(None) => None,
+    let known = match super::ask(data_dir, longhaul_server::views::Graph(project.id.clone())).await {
+        Ok(document) => Some(document),
+        // There is no log, or it does not know the project yet.
         Err(error) if super::is_usage(&error) => None,
         Err(error) => return Err(error),
     };

@@ -13,7 +13,7 @@ use crate::arguments::look::History;
 use crate::exit::Exit;
 use crate::term;
 use longhaul_server::views::history::{Happened, Query};
-use longhaul_server::views::{Document, HistoryPage, Name, Question};
+use longhaul_server::views::{HistoryPage, Name};
 
 /// How often a run that is followed is asked for more.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -50,10 +50,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
 async fn ask(data_dir: &Path, arguments: &History, name: &Name, from: Position) -> Result<HistoryPage> {
     let lines = arguments.full || arguments.output == Output::Json;
     let query = Query { name: name.clone(), from, lines };
-    match super::ask_log(data_dir, Question::History(query)).await? {
-        Document::History(page) => Ok(page),
-        other => Err(super::unexpected(&other)),
-    }
+    super::ask(data_dir, query).await
 }
 
 fn show(page: Page, arguments: &History, event: &Happened) {

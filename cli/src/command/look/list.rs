@@ -12,9 +12,9 @@ use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
 use longhaul_server::Client;
+use longhaul_server::views::ListDocument;
 use longhaul_server::views::list::{Cursor, Query, RunLine};
 use longhaul_server::views::report::brief;
-use longhaul_server::views::{Document, ListDocument, Question};
 
 pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     let output = arguments.output;
@@ -24,10 +24,7 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
         if let Some(project) = project {
             query.project = Some(named::project(&access, &project).await?);
         }
-        match super::ask_at(&access, Question::List(query)).await? {
-            Document::List(list) => list,
-            other => return Err(super::unexpected(&other)),
-        }
+        super::call(&access, query).await?
     } else {
         term::say(format!("there is no log in {}: nothing has run yet", data_dir.display()));
         ListDocument { is_running: false, runs: Vec::new(), fitting: 0, next: None }

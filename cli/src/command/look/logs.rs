@@ -14,7 +14,7 @@ use crate::exit::{Exit, usage};
 use crate::term;
 use crate::term::Cleaner;
 use longhaul_server::pruned;
-use longhaul_server::views::{DescribeDocument, Document, Name, Question, Session};
+use longhaul_server::views::{Describe, DescribeDocument, Name, Session};
 
 /// How much of a file is read at once.
 const PIECE: usize = 64 * 1024;
@@ -78,7 +78,7 @@ fn chosen(document: &DescribeDocument, arguments: &Logs, shown: usize) -> Result
 async fn show(
     data_dir: &Path,
     name: &Name,
-    mut document: Box<DescribeDocument>,
+    mut document: DescribeDocument,
     index: usize,
     arguments: &Logs,
 ) -> Result<()> {
@@ -135,17 +135,11 @@ fn log(data_dir: &Path, name: &Name, session: &Session) -> Option<PathBuf> {
     newest.map(|file| file.path())
 }
 
-async fn describe(data_dir: &Path, name: &Name) -> Result<Box<DescribeDocument>> {
-    match super::ask_log(data_dir, Question::Describe(name.clone())).await? {
-        Document::Describe(document) => Ok(document),
-        other => Err(super::unexpected(&other)),
-    }
+async fn describe(data_dir: &Path, name: &Name) -> Result<DescribeDocument> {
+    super::ask(data_dir, Describe(name.clone())).await
 }
 
 async fn is_running(data_dir: &Path, name: &Name) -> Result<bool> {
     let query = longhaul_server::views::history::Query { name: name.clone(), from: u64::MAX, lines: false };
-    match super::ask_log(data_dir, Question::History(query)).await? {
-        Document::History(page) => Ok(page.is_running),
-        other => Err(super::unexpected(&other)),
-    }
+    Ok(super::ask(data_dir, query).await?.is_running)
 }

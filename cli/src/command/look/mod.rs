@@ -12,14 +12,13 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::named::{self, name, refusal};
-use super::page;
+use super::named::{self, name};
+use super::{call, page, reach};
 use crate::arguments::look::Look;
-use crate::exit::{self, Exit, usage};
+use crate::exit::{self, Exit};
 use crate::term;
+use longhaul_server::Request;
 use longhaul_server::views::list::RunLine;
-use longhaul_server::views::{Document, Question};
-use longhaul_server::{Answer, Ask, Client};
 
 pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
     match look {
@@ -34,36 +33,14 @@ pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
     }
 }
 
-/// Asks the log; `None` if there is none yet.
-async fn ask(data_dir: &Path, question: Question) -> Result<Option<Document>> {
-    let Some(access) = Client::reach(data_dir, term::notice).await? else { return Ok(None) };
-    ask_at(&access, question).await.map(Some)
-}
-
-async fn ask_at(access: &Client, question: Question) -> Result<Document> {
-    match super::ask(access, Ask::Look { what: question }).await? {
-        Answer::Looked { document } => match *document {
-            Document::Unknown(unknown) => Err(refusal(&unknown)),
-            Document::Gone(reason) => Err(usage(reason)),
-            document => Ok(document),
-        },
-        answer => Err(unexpected(&answer)),
-    }
-}
-
-/// Asks the log, which has to be there.
-async fn ask_log(data_dir: &Path, question: Question) -> Result<Document> {
-    ask(data_dir, question).await?.ok_or_else(|| super::no_log(data_dir))
+/// Makes a request to the log, which has to be there.
+async fn ask<R: Request>(data_dir: &Path, request: R) -> Result<R::Response> {
+    call(&reach(data_dir).await?, request).await
 }
 
 /// Whether whoever gave the command is to correct it.
 fn is_usage(error: &anyhow::Error) -> bool {
     exit::of(error) == Exit::Usage
-}
-
-/// An answer to something else than what was asked.
-fn unexpected(answer: &impl std::fmt::Debug) -> anyhow::Error {
-    anyhow::anyhow!("the running Longhaul answers something else than what was asked: {answer:?}")
 }
 
 /// Says that nothing is being done, if something is to be done.

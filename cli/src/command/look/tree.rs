@@ -12,8 +12,8 @@ use crate::document;
 use crate::exit::{Exit, failed, usage};
 use crate::place::Project;
 use crate::term;
+use longhaul_server::views::Name;
 use longhaul_server::views::tree::Branch;
-use longhaul_server::views::{Document, Name, Question};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
     let dir = arguments.target.as_deref().map_or(arguments.within.dir.as_path(), Path::new);
@@ -25,10 +25,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
     } else {
         super::name(&dir.to_string_lossy(), &arguments.within.dir).await?
     };
-    let document = match super::ask_log(data_dir, Question::Tree(name)).await? {
-        Document::Tree(document) => document,
-        other => return Err(super::unexpected(&other)),
-    };
+    let document = super::ask(data_dir, longhaul_server::views::Tree(name)).await?;
     match arguments.output {
         Output::Json => document::print(&document)?,
         Output::Table => {

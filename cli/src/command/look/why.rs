@@ -16,7 +16,7 @@ use crate::place::Project;
 use crate::term;
 use longhaul_server::Client;
 use longhaul_server::views::why::{self, Reason};
-use longhaul_server::views::{Document, Question, WhyDocument, graph};
+use longhaul_server::views::{Why, WhyDocument, graph};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     let document = document(data_dir, arguments).await?;
@@ -31,12 +31,11 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
 async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
     let list = listed(arguments).await.map(|(_, features)| features);
-    let question = Question::Why { name, list };
+    let why = Why { name, list };
     let (error, has_run) = match Client::reach(data_dir, term::notice).await? {
         None => (crate::command::no_log(data_dir), false),
-        Some(access) => match super::ask_at(&access, question).await {
-            Ok(Document::Why(document)) => return Ok(document),
-            Ok(other) => return Err(super::unexpected(&other)),
+        Some(access) => match super::call(&access, why).await {
+            Ok(document) => return Ok(document),
             Err(error) => (error, true),
         },
     };

@@ -6,15 +6,15 @@ use longhaul_activities::project::settings;
 use crate::place::Project;
 use crate::term;
 use longhaul_server::status::StatusDocument;
-use longhaul_server::{Answer, Ask, Client};
+use longhaul_server::{Client, ProjectStatus};
 
 /// How many lost features are named.
 const SHOWN: usize = 10;
 
 /// Says it of a project that is about to be run.
 pub(super) async fn say(access: &Client, project: &Project) {
-    let ask = Ask::Status { project: project.id.clone(), for_people: false };
-    if let Ok(Answer::Status { status }) = access.ask(ask).await
+    let status = ProjectStatus { project: project.id.clone(), for_people: false };
+    if let Ok(Some(status)) = access.call(status).await
         && !status.root.is_empty()
     {
         let other = other_branch(project, &status).await;

@@ -6,11 +6,11 @@ use anyhow::Result;
 use longhaul_engine::RunId;
 
 use super::{Progress, differs};
-use crate::command::{ask, unasked};
+use crate::command::call;
 use crate::place::Project;
 use longhaul_server::settled::{Watched, is_settled};
 use longhaul_server::status::StatusDocument;
-use longhaul_server::{Answer, Ask, Client, Service};
+use longhaul_server::{Begin, Client, Error, ProjectStatus, RequestError, Service};
 
 /// How often a project is looked at.
 pub(super) const LOOK: Duration = Duration::from_millis(200);
@@ -20,10 +20,8 @@ pub(super) async fn begin(access: &Client, projects: &[Project], take_over: bool
     let mut watched = Vec::new();
     for project in projects {
         differs::say(access, project).await;
-        match ask(access, Ask::Begin { project: project.reference(), take_over }).await? {
-            Answer::Begun => watched.push(Watched::new(project.id.clone())),
-            _ => return Err(unasked()),
-        }
+        call(access, Begin { project: project.reference(), take_over }).await?;
+        watched.push(Watched::new(project.id.clone()));
     }
     Ok(watched)
 }
@@ -32,10 +30,10 @@ pub(super) async fn begin(access: &Client, projects: &[Project], take_over: bool
 pub(super) async fn watch(
     access: &Client,
     mut ours: Vec<Watched>,
-    desk: Option<&Service>,
+    service: Option<&Service>,
 ) -> Result<Vec<StatusDocument>> {
     let mut progress = Progress::new();
-    let mut others = desk.map(|desk| Others::of(desk, access));
+    let mut others = service.map(|service| Others::of(service, access));
     loop {
         let mut documents = Vec::new();
         let mut all_settled = true;
@@ -79,46 +77,44 @@ async fn for_people(access: &Client, mut documents: Vec<StatusDocument>) -> Vec<
 }
 
 async fn status_for(access: &Client, project: &RunId, for_people: bool) -> Result<StatusDocument> {
-    match ask(access, Ask::Status { project: project.clone(), for_people }).await? {
-        Answer::Status { status } => Ok(*status),
-        _ => Err(unasked()),
-    }
+    let status = call(access, ProjectStatus { project: project.clone(), for_people }).await?;
+    Ok(status.ok_or(RequestError::UnknownRun { run: project.clone() }).map_err(Error::from)?)
 }
 
 /// The projects of others who joined the owner of a log: they settle before it goes.
 pub(in crate::command) struct Others<'a> {
-    desk: &'a Service,
+    service: &'a Service,
     access: &'a Client,
     watched: Vec<Watched>,
     is_closed: bool,
 }
 
 impl<'a> Others<'a> {
-    pub(in crate::command) fn of(desk: &'a Service, access: &'a Client) -> Self {
-        Self { desk, access, watched: Vec::new(), is_closed: false }
+    pub(in crate::command) fn of(service: &'a Service, access: &'a Client) -> Self {
+        Self { service, access, watched: Vec::new(), is_closed: false }
     }
 
     /// Whether all that is run besides ours has settled, batches too.
     pub(in crate::command) async fn are_settled(&mut self, ours: &[Watched]) -> Result<bool> {
-        for run in self.desk.engaged() {
+        for run in self.service.engaged() {
             if ours.iter().chain(&self.watched).all(|known| known.id != run) {
                 self.watched.push(Watched::new(run));
             }
         }
-        let mut all_settled = !self.desk.has_open_batch();
+        let mut all_settled = !self.service.has_open_batch();
         for project in &mut self.watched {
             all_settled &= is_settled(project, &status(self.access, &project.id).await?);
         }
         Ok(all_settled)
     }
 
-    /// What comes after a look at everything: the desk is closed when all has settled, and when all has settled still, by what
+    /// What comes after a look at everything: the service is closed when all has settled, and when all has settled still, by what
     /// somebody was answered meanwhile, the owner may go.
     pub(in crate::command) async fn may_go(&mut self, all_settled: bool) -> bool {
         let was_closed = std::mem::replace(&mut self.is_closed, all_settled);
         match (all_settled, was_closed) {
-            (true, false) => self.desk.close().await,
-            (false, true) => self.desk.reopen(),
+            (true, false) => self.service.close().await,
+            (false, true) => self.service.reopen(),
             _ => {}
         }
         all_settled && was_closed

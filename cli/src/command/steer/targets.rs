@@ -7,9 +7,9 @@ use anyhow::{Context, Result};
 use longhaul_engine::RunId;
 
 use crate::arguments::Tell;
-use crate::command::{ask, named, unasked};
+use crate::command::{call, named};
 use crate::exit::usage;
-use longhaul_server::{self, Answer, Ask, Client, Order};
+use longhaul_server::{self, Client, Order, SelectRuns};
 
 /// One of those that are named.
 pub(super) struct Target {
@@ -49,9 +49,7 @@ pub(super) async fn find(access: &Client, names: &[String], tell: &Tell, order: 
 }
 
 async fn filtered(access: &Client, tell: &Tell, order: &Order) -> Result<Vec<Target>> {
-    let Answer::Selected { runs } = ask(access, Ask::Select { filters: tell.filters.clone() }).await? else {
-        return Err(unasked());
-    };
+    let runs = call(access, SelectRuns { filters: tell.filters.clone() }).await?;
     let concerned = runs.into_iter().filter(|run| order.concerns(run)).collect();
     let meant = match order {
         Order::Signal { .. } => concerned,

@@ -10,7 +10,7 @@ use super::Finding;
 use crate::command::run::why_not;
 use crate::place::Project;
 use crate::term;
-use longhaul_server::{Answer, Ask, Client, LockState, is_copy};
+use longhaul_server::{Client, LockState, ProjectStatus, is_copy};
 
 /// A lock that is younger may be of a git that works.
 const FRESH: Duration = Duration::from_mins(2);
@@ -47,10 +47,8 @@ async fn place(data_dir: &Path, project: &Project) -> Finding {
 /// Where the log says that it is; `None` if that cannot be had, which is told elsewhere.
 async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
     let access = Client::reach(data_dir, term::notice).await.ok()??;
-    match access.ask(Ask::Status { project: project.id.clone(), for_people: false }).await {
-        Ok(Answer::Status { status }) if !status.root.is_empty() => Some(status.root),
-        _ => None,
-    }
+    let status = access.call(ProjectStatus { project: project.id.clone(), for_people: false }).await.ok()??;
+    (!status.root.is_empty()).then_some(status.root)
 }
 
 async fn settings(root: &Path) -> Finding {

@@ -4,15 +4,12 @@ use std::path::Path;
 
 use super::Finding;
 use crate::term;
-use longhaul_server::{Answer, Ask, Client};
+use longhaul_server::{Client, StuckRuns};
 
 pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
-    let stuck = match Client::reach(data_dir, term::notice).await {
-        Ok(Some(access)) => access.ask(Ask::Stuck).await,
-        // That there is no log, or that it cannot be opened, is reported elsewhere.
-        Ok(None) | Err(_) => return Vec::new(),
-    };
-    let Ok(Answer::Stuck { runs }) = stuck else { return Vec::new() };
+    // That there is no log, or that it cannot be opened, is reported elsewhere.
+    let Ok(Some(access)) = Client::reach(data_dir, term::notice).await else { return Vec::new() };
+    let Ok(runs) = access.call(StuckRuns {}).await else { return Vec::new() };
     let finding = |run: longhaul_server::status::StuckRun| {
         let advice =
             format!("`longhaul history {0}` shows what was recorded; `longhaul terminate {0}` ends it", run.run);

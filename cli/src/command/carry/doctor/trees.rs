@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Finding;
 use crate::command::carry::{counted, send};
 use crate::term;
-use longhaul_server::{Carried, Client, Errand};
+use longhaul_server::{Client, InspectPages, Pages, Unfinished, UnfinishedRuns};
 
 pub(super) async fn look(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let trees = trees(data_dir);
@@ -57,7 +57,7 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
 /// What cannot be read because a page of the log is damaged, and payloads that no record names.
 async fn pages(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let Ok(Some(access)) = Client::reach(data_dir, term::notice).await else { return Vec::new() };
-    let Ok(Carried::Pages { unreadable, unused, bytes }) = send(access, Errand::Pages { sweep: fix }).await else {
+    let Ok(Pages { unreadable, unused, bytes }) = send(access, InspectPages { sweep: fix }).await else {
         return Vec::new();
     };
     let advice = "run `longhaul check --repair`: it makes a log of what can be read; or restore a backup";
@@ -72,10 +72,6 @@ async fn pages(data_dir: &Path, fix: bool) -> Vec<Finding> {
 /// The runs that are not over, and the features that are blocked.
 async fn unfinished(data_dir: &Path) -> anyhow::Result<(BTreeSet<String>, BTreeSet<String>)> {
     let Some(access) = Client::reach(data_dir, term::notice).await? else { return Ok(Default::default()) };
-    match send(access, Errand::Unfinished).await? {
-        Carried::Unfinished { runs, blocked } => {
-            Ok((runs.into_iter().map(|run| run.to_string()).collect(), blocked.into_iter().collect()))
-        }
-        _ => Err(crate::command::unasked()),
-    }
+    let UnfinishedRuns { runs, blocked } = send(access, Unfinished {}).await?;
+    Ok((runs.into_iter().map(|run| run.to_string()).collect(), blocked.into_iter().collect()))
 }

@@ -1,0 +1,210 @@
+//! Requests to the service: one type for each, with the type of its response.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use longhaul_engine::{Failure, FailureKind, RunId, StoreError};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::service::Service;
+use crate::views::Unknown;
+
+/// A request to the service over an open log.
+///
+/// It is performed the same way in the process that owns the log, through its socket, and on a log at rest.
+pub trait Request: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The name on the wire.
+    const NAME: &'static str;
+    /// What it returns.
+    type Response: Serialize + DeserializeOwned + Send + 'static;
+
+    /// The command that changes runs, the log or a file by this request. `None`: it only reads, so sessions may make it,
+    /// and it may be repeated.
+    fn command(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Performs the request.
+    fn perform(self, service: Arc<Service>) -> impl Future<Output = Result<Self::Response, RequestError>> + Send;
+}
+
+/// Why a request was not performed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "error", rename_all = "snake_case")]
+pub enum RequestError {
+    /// The log has no such run.
+    #[error("the log knows no project or run `{run}`")]
+    UnknownRun {
+        /// The run that was named.
+        run: RunId,
+    },
+    /// A name fits no run, or several.
+    #[error("the log knows no run or feature `{}`", .0.name)]
+    UnknownName(Unknown),
+    /// Nothing is to be done.
+    #[error("{reason}")]
+    AlreadyDone {
+        /// The state it is in.
+        reason: String,
+    },
+    /// A person has to do something else first.
+    #[error("{reason}")]
+    Held {
+        /// What has to be done.
+        reason: String,
+    },
+    /// The code of this version decides differently from the recorded history.
+    #[error("{reason}")]
+    Diverged {
+        /// Where, and what was recorded.
+        reason: String,
+    },
+    /// The request cannot be performed as it is.
+    #[error("{reason}")]
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The log, the disk or git failed.
+    #[error("{reason}")]
+    Failed {
+        /// What failed.
+        reason: String,
+    },
+}
+
+impl RequestError {
+    pub(crate) fn refused(reason: impl std::fmt::Display) -> Self {
+        Self::Refused { reason: reason.to_string() }
+    }
+
+    pub(crate) fn held(reason: impl std::fmt::Display) -> Self {
+        Self::Held { reason: reason.to_string() }
+    }
+}
+
+impl From<StoreError> for RequestError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::UnknownRun(run) => Self::UnknownRun { run },
+            error => Self::Failed { reason: error.to_string() },
+        }
+    }
+}
+
+impl From<Failure> for RequestError {
+    fn from(failure: Failure) -> Self {
+        match failure.kind {
+            FailureKind::Terminal => Self::Refused { reason: failure.message },
+            _ => Self::Failed { reason: failure.message },
+        }
+    }
+}
+
+/// A request on the wire.
+#[derive(Serialize)]
+pub(crate) struct Outgoing<'a, R> {
+    request: &'static str,
+    body: &'a R,
+}
+
+impl<'a, R: Request> Outgoing<'a, R> {
+    pub(crate) fn of(body: &'a R) -> Self {
+        Self { request: R::NAME, body }
+    }
+}
+
+/// A request that came in, before its type is known.
+#[derive(Deserialize)]
+pub(crate) struct Incoming<'a> {
+    request: String,
+    #[serde(borrow)]
+    body: &'a RawValue,
+}
+
+/// A response on the wire.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Response<T> {
+    Done(T),
+    Error(RequestError),
+    /// The request was not taken up: the process is about to end.
+    Closing,
+}
+
+/// A request of any type.
+#[async_trait]
+pub(crate) trait AnyRequest: Send {
+    fn command(&self) -> Option<&'static str>;
+    async fn perform(self: Box<Self>, service: Arc<Service>) -> Response<Value>;
+}
+
+#[async_trait]
+impl<R: Request> AnyRequest for R {
+    fn command(&self) -> Option<&'static str> {
+        Request::command(self)
+    }
+
+    async fn perform(self: Box<Self>, service: Arc<Service>) -> Response<Value> {
+        match Request::perform(*self, service).await {
+            Ok(response) => match serde_json::to_value(response) {
+                Ok(value) => Response::Done(value),
+                Err(error) => Response::Error(RequestError::Failed { reason: error.to_string() }),
+            },
+            Err(error) => Response::Error(error),
+        }
+    }
+}
+
+/// Lists the requests that the socket takes.
+macro_rules! requests {
+    ($($request:ty,)*) => {
+        impl Incoming<'_> {
+            /// The request, or why it cannot be read.
+            pub(crate) fn read(&self) -> Result<Box<dyn AnyRequest>, String> {
+                let body = self.body.get();
+                match self.request.as_str() {
+                    $(<$request as Request>::NAME => match serde_json::from_str::<$request>(body) {
+                        Ok(request) => Ok(Box::new(request)),
+                        Err(error) => Err(error.to_string()),
+                    },)*
+                    unknown => Err(format!("there is no request `{unknown}`")),
+                }
+            }
+        }
+    };
+}
+
+requests! {
+    crate::batches::BatchStatus,
+    crate::batches::SubmitBatch,
+    crate::maintenance::Check,
+    crate::maintenance::Export,
+    crate::maintenance::Import,
+    crate::maintenance::InspectPages,
+    crate::maintenance::Prune,
+    crate::maintenance::Unfinished,
+    crate::rewind::Fork,
+    crate::rewind::ListCheckpoints,
+    crate::rewind::RollBack,
+    crate::rewind::TakeCheckpoint,
+    crate::select::SelectRuns,
+    crate::service::Begin,
+    crate::service::ProjectStatus,
+    crate::service::Reconcile,
+    crate::service::SendSignal,
+    crate::steering::Steer,
+    crate::stuck::StuckRuns,
+    crate::views::Describe,
+    crate::views::FindProject,
+    crate::views::FindRun,
+    crate::views::Graph,
+    crate::views::Tree,
+    crate::views::Why,
+    crate::views::history::Query,
+    crate::views::list::Query,
+}
