@@ -43,6 +43,16 @@ impl RunId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether this is the run `root` or one below it: `shop/login/1` is within `shop/login`, and not within `shop/log`.
+    pub fn is_within(&self, root: &str) -> bool {
+        self.0.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// The first part of the id: the run that all others of it are below.
+    pub fn root(&self) -> &str {
+        self.0.split('/').next().unwrap_or_default()
+    }
 }
 
 impl TryFrom<String> for RunId {

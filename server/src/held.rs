@@ -10,7 +10,6 @@ use longhaul_engine::{Event, EventKind, EventStore, MessageBody, Payload, RunId,
 use longhaul_workflows::project::{Held, signal};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::select::is_at_or_below;
 use crate::service::Service;
 
 /// How often runs are looked at that cannot go on: no event says so.
@@ -34,7 +33,7 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
     let mut told = (!is_reported).then_some(known.runs);
     let mut held = all_held(&*service.store, project).await?;
     loop {
-        let stuck = engine.stuck().into_keys().filter(|run| run != project && is_at_or_below(run, project.as_str()));
+        let stuck = engine.stuck().into_keys().filter(|run| run != project && run.is_within(project.as_str()));
         let now: BTreeSet<RunId> = held.iter().cloned().chain(stuck).collect();
         if told.as_ref() != Some(&now) {
             engine.signal(project, signal::HELD, Payload::of(&Held { runs: now.clone() })).await?;
@@ -45,7 +44,7 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
             () = tokio::time::sleep(LOOK) => continue,
         };
         match event {
-            Ok(recorded) if recorded.run == *project || !is_at_or_below(&recorded.run, project.as_str()) => {}
+            Ok(recorded) if recorded.run == *project || !recorded.run.is_within(project.as_str()) => {}
             Ok(recorded) if !recorded.events.iter().any(changes_that) => {}
             Ok(recorded) => {
                 let summary = service.store.summary(&recorded.run).await?;

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use crate::overlay;
 
 use crate::request::{self, RequestError};
-use crate::select::is_at_or_below;
 use crate::service::Service;
 
 /// Writes runs to a file, as a backup or as an export.
@@ -166,9 +165,8 @@ impl request::Request for Check {
             return Ok(service.log.check(self.repair).await?);
         }
         let engaged = service.engaged();
-        let is_worked_on = |run: &RunId| {
-            engaged.iter().any(|root| is_at_or_below(run, root.as_str())) || service.batches.count(run) > 0
-        };
+        let is_worked_on =
+            |run: &RunId| engaged.iter().any(|root| run.is_within(root.as_str())) || service.batches.count(run) > 0;
         Ok(service.log.mend_in_use(is_worked_on).await?)
     }
 }

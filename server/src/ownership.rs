@@ -32,9 +32,8 @@ impl Service {
     }
 
     /// Why this data directory may not change the repository of a run: that belongs to another one.
-    pub(crate) async fn not_owned(&self, run: &str) -> Result<Option<String>, StoreError> {
-        let id = run.split('/').next().unwrap_or_default();
-        let Ok(project) = RunId::new(id) else { return Ok(None) };
+    pub(crate) async fn not_owned(&self, run: &RunId) -> Result<Option<String>, StoreError> {
+        let Ok(project) = RunId::new(run.root()) else { return Ok(None) };
         let Some(root) = crate::status::known_root(&*self.store, &project).await? else { return Ok(None) };
         let Ok(ours) = self.data_directory() else { return Ok(None) };
         let root = Path::new(&root);

@@ -9,7 +9,6 @@ use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::project::{FeatureView, ProjectInput};
 
 use crate::overlay;
-use crate::select::is_at_or_below;
 use crate::service::Service;
 
 impl Service {
@@ -30,7 +29,7 @@ impl Service {
     ) -> Result<(), StoreError> {
         engine.outcome(&new.run).await?;
         let runs = self.store.runs(new.run.as_str()).await?.into_iter();
-        let below = runs.filter(|(run, _)| *run != new.run && is_at_or_below(run, new.run.as_str()));
+        let below = runs.filter(|(run, _)| *run != new.run && run.is_within(new.run.as_str()));
         for (run, _) in below.filter(|(_, summary)| !summary.status.is_terminal()) {
             let request = Request { by: "longhaul".into(), why: "its project is begun again".into() };
             engine.deliver(&run, MessageBody::Terminate(request)).await?;

@@ -136,7 +136,7 @@ impl request::Request for Fork {
     }
 
     async fn perform(self, service: Arc<Service>) -> Result<Forked, RequestError> {
-        service.prepare(self.run.as_str()).await?;
+        service.prepare(&self.run).await?;
         service.fork(self).await
     }
 }
@@ -150,7 +150,7 @@ impl request::Request for RollBack {
     }
 
     async fn perform(self, service: Arc<Service>) -> Result<RolledBack, RequestError> {
-        service.prepare(self.project.as_str()).await?;
+        service.prepare(&self.project).await?;
         service.rollback(self).await
     }
 }
@@ -164,7 +164,7 @@ impl request::Request for TakeCheckpoint {
     }
 
     async fn perform(self, service: Arc<Service>) -> Result<Taken, RequestError> {
-        service.prepare(self.run.as_str()).await?;
+        service.prepare(&self.run).await?;
         service.checkpoint(self).await
     }
 }
@@ -174,27 +174,26 @@ impl request::Request for ListCheckpoints {
     type Response = Vec<Row>;
 
     async fn perform(self, service: Arc<Service>) -> Result<Vec<Row>, RequestError> {
-        service.locate(self.target.as_str()).await?;
+        service.locate(&self.target).await?;
         service.checkpoints(&self.target).await
     }
 }
 
 impl Service {
     /// What a change of a run needs: its repository, which has to belong to this data directory.
-    async fn prepare(&self, run: &str) -> Result<(), RequestError> {
+    async fn prepare(&self, run: &RunId) -> Result<(), RequestError> {
         self.locate(run).await?;
         self.not_owned(run).await?.map_or(Ok(()), |reason| Err(RequestError::Refused { reason }))
     }
 
     /// Tells git where the project of a run is: histories of one that was moved name the place where it was.
-    async fn locate(&self, run: &str) -> Result<(), StoreError> {
+    async fn locate(&self, run: &RunId) -> Result<(), StoreError> {
         if self.engine.is_some() {
             return Ok(());
         }
-        let id = run.split('/').next().unwrap_or_default();
-        let Ok(project) = RunId::new(id) else { return Ok(()) };
+        let Ok(project) = RunId::new(run.root()) else { return Ok(()) };
         if let Some(root) = crate::status::known_root(&*self.store, &project).await? {
-            self.git.is_at(&ProjectRef { id: id.to_owned(), root });
+            self.git.is_at(&ProjectRef { id: project.to_string(), root });
         }
         Ok(())
     }

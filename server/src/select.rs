@@ -85,11 +85,6 @@ impl Filter {
     }
 }
 
-/// Whether a run is this one or below it.
-pub(crate) fn is_at_or_below(run: &RunId, root: &str) -> bool {
-    run.as_str().strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// The runs that match all filters: those that are not over, unless a filter names a status.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SelectRuns {
@@ -109,7 +104,7 @@ impl request::Request for SelectRuns {
             if summary.status.is_terminal() && !any_status {
                 continue;
             }
-            let project = run.as_str().split('/').next().unwrap_or_default();
+            let project = run.root();
             if root.0 != project {
                 let known = match RunId::new(project) {
                     Ok(project) => status::known_root(&*service.store, &project).await?,
@@ -137,8 +132,7 @@ impl request::Request for SelectRuns {
 pub fn without_covered(runs: Vec<Selected>) -> Vec<Selected> {
     let projects: Vec<RunId> =
         runs.iter().filter(|run| run.kind == ProjectWorkflow::NAME).map(|run| run.run.clone()).collect();
-    let is_covered =
-        |run: &RunId| projects.iter().any(|project| run != project && is_at_or_below(run, project.as_str()));
+    let is_covered = |run: &RunId| projects.iter().any(|project| run != project && run.is_within(project.as_str()));
     runs.into_iter().filter(|selected| !is_covered(&selected.run)).collect()
 }
 

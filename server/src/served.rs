@@ -74,7 +74,7 @@ async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
         refresh(&mut projector).await;
         loop {
             match recorded.recv().await {
-                Ok(recorded) if !recorded.run.as_str().starts_with(run.as_str()) => {}
+                Ok(recorded) if !recorded.run.is_within(run.as_str()) => {}
                 Ok(_) | Err(RecvError::Lagged(_)) => break,
                 Err(RecvError::Closed) => return,
             }

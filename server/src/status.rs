@@ -144,16 +144,12 @@ pub async fn known_root(store: &dyn EventStore, project: &RunId) -> Result<Optio
 
 /// The runs of a project that cannot go on.
 fn stuck_below(project: &RunId, stuck: &BTreeMap<RunId, Stop>) -> Vec<StuckRun> {
-    let below = |run: &RunId| {
-        let rest = run.as_str().strip_prefix(project.as_str());
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
     let shown = |(run, stop): (&RunId, &Stop)| StuckRun {
         run: run.clone(),
         reason: stop.to_string(),
         has_diverged: matches!(stop, Stop::Diverged(_)),
     };
-    stuck.iter().filter(|(run, _)| below(run)).map(shown).collect()
+    stuck.iter().filter(|(run, _)| run.is_within(project.as_str())).map(shown).collect()
 }
 
 /// Where a project stands, by the log.
@@ -437,7 +433,7 @@ async fn sessions_cut_off(store: &dyn EventStore, last: &RunId, passes: bool) ->
 }
 
 /// Where a run stands, the orders that wait in its mailbox included.
-struct LockState {
+struct RunHead {
     is_active: bool,
     /// Whether it takes messages by itself: it is not paused, parked, stuck or over.
     can_act: bool,
@@ -455,7 +451,7 @@ async fn standing(
     summary: &Summary,
     stuck: &BTreeMap<RunId, Stop>,
     is_running: bool,
-) -> Result<LockState, StoreError> {
+) -> Result<RunHead, StoreError> {
     let pending = Pending::of(store, run).await?;
     let paused = pending.paused(match &summary.status {
         Status::Paused(request) => Some(request.clone()),
@@ -484,5 +480,5 @@ async fn standing(
         Status::Waiting { machine, .. } if is_stuck.is_none() => machine.clone(),
         _ => None,
     };
-    Ok(LockState { is_active: works && is_stuck.is_none(), can_act, paused, told, needs_person, machine })
+    Ok(RunHead { is_active: works && is_stuck.is_none(), can_act, paused, told, needs_person, machine })
 }

@@ -12,7 +12,6 @@ use crate::views::Outcomes;
 
 use crate::order::Order;
 use crate::request::{self, RequestError};
-use crate::select::is_at_or_below;
 use crate::service::{Delivered, Service};
 
 /// Gives an order to a run, or to a project and what is below it.
@@ -113,8 +112,7 @@ impl Service {
     /// Whether nobody runs it now: what it is told waits.
     pub(crate) fn waits(&self, run: &RunId) -> bool {
         let is_open_batch = self.batches.count(run) > 0;
-        self.engine.is_none()
-            || !is_open_batch && !self.lock_engaged().keys().any(|root| is_at_or_below(run, root.as_str()))
+        self.engine.is_none() || !is_open_batch && !self.lock_engaged().keys().any(|root| run.is_within(root.as_str()))
     }
 
     /// Why this cannot be told to this run.
@@ -153,7 +151,7 @@ impl Service {
             return Ok(vec![target.clone()]);
         }
         let runs = self.store.runs(target.as_str()).await?.into_iter();
-        let runs = runs.filter(|(run, summary)| is_at_or_below(run, target.as_str()) && !summary.status.is_terminal());
+        let runs = runs.filter(|(run, summary)| run.is_within(target.as_str()) && !summary.status.is_terminal());
         Ok(runs.map(|(run, _)| run).filter(|run| run != target || !order.is_for_features()).collect())
     }
 

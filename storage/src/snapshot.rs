@@ -38,10 +38,7 @@ impl Scope {
         match self {
             Self::All => true,
             Self::Run(one) => run == one,
-            Self::Below(top) => {
-                let rest = run.as_str().strip_prefix(top.as_str());
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            }
+            Self::Below(top) => run.is_within(top.as_str()),
         }
     }
 

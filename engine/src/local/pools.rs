@@ -109,7 +109,7 @@ impl Pools {
     pub(crate) async fn enter(&self, pool: Option<&str>, run: &RunId) -> Option<Place> {
         let pool = self.pools.get(pool?)?;
         let (sender, place) = oneshot::channel();
-        let project = run.as_str().split('/').next().unwrap_or_default();
+        let project = run.root();
         {
             let mut state = pool.lock();
             state.queues.entry(project.to_owned()).or_default().waiting.push_back(sender);

@@ -138,11 +138,8 @@ impl Shared {
     }
 
     pub(super) fn is_adopted(&self, run: &RunId) -> bool {
-        let below = |root: &String| {
-            let rest = run.as_str().strip_prefix(root.as_str());
-            rest.is_some_and(|rest| root.is_empty() || rest.is_empty() || rest.starts_with('/'))
-        };
-        self.adopted.lock().unwrap_or_else(PoisonError::into_inner).iter().any(below)
+        let adopted = self.adopted.lock().unwrap_or_else(PoisonError::into_inner);
+        adopted.iter().any(|root| root.is_empty() || run.is_within(root))
     }
 
     /// Brings a run into memory, if it is one of ours, not there yet, and the engine is not stopping.

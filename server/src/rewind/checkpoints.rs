@@ -35,10 +35,8 @@ impl Service {
             return Err(RequestError::refused(pruned::refusal(target, at)));
         }
         let mut rows = Vec::new();
-        let below = format!("{target}/");
         for (run, summary) in self.store.runs(target.as_str()).await? {
-            let is_meant = run == *target || run.as_str().starts_with(&below);
-            if is_meant && summary.workflow == FeatureWorkflow::NAME {
+            if run.is_within(target.as_str()) && summary.workflow == FeatureWorkflow::NAME {
                 let segment = self.store.read(&run, summary.origin).await?;
                 rows.extend(self.rows(&run, &segment).await);
             }

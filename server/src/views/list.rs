@@ -175,12 +175,8 @@ impl View<'_> {
 
 impl Query {
     fn fits(&self, run: &RunId, summary: &Summary) -> bool {
-        let is_of_project = |project: &RunId| {
-            let rest = run.as_str().strip_prefix(project.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         let has = |(key, value): &(String, String)| summary.labels.get(key) == Some(value);
-        self.project.as_ref().is_none_or(is_of_project)
+        self.project.as_ref().is_none_or(|project| run.is_within(project.as_str()))
             && self.after.as_ref().is_none_or(|cursor| cursor.is_before(summary.started_at, run))
             && self.kind.as_ref().is_none_or(|kind| *kind == summary.workflow)
             && self.since.is_none_or(|since| summary.started_at >= since)

@@ -7,9 +7,9 @@ pub mod history;
 mod lane;
 pub mod list;
 mod names;
-mod near;
 mod outcomes;
 pub mod report;
+mod suggest;
 #[cfg(test)]
 mod tests;
 mod told;

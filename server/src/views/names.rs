@@ -7,7 +7,7 @@ use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::{BacklogView, ProjectWorkflow};
 use serde::{Deserialize, Serialize};
 
-use super::near::nearest;
+use super::suggest::nearest;
 use super::{Nameless, Unknown, View, published, said};
 use crate::overlay::Features;
 use crate::request::RequestError;
@@ -142,15 +142,12 @@ fn unknown(name: &str, why: Nameless, meant: Vec<String>) -> RequestError {
 fn only<'a>(runs: impl Iterator<Item = &'a RunId>, text: &str) -> Option<RunId> {
     let mut runs: Vec<&RunId> = runs.collect();
     // What goes on with a whole part is meant rather than what only begins so: `login` is not `login-2`.
-    let is_whole =
-        |run: &&RunId| run.as_str().strip_prefix(text).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let whole: Vec<&RunId> = runs.iter().copied().filter(is_whole).collect();
+    let whole: Vec<&RunId> = runs.iter().copied().filter(|run| run.is_within(text)).collect();
     if !whole.is_empty() {
         runs = whole;
     }
     let top = runs.iter().min_by_key(|run| run.as_str().len())?;
-    let is_below = |run: &RunId| run == *top || run.as_str().starts_with(&format!("{top}/"));
-    if runs.iter().all(|run| is_below(run)) {
+    if runs.iter().all(|run| run.is_within(top.as_str())) {
         return Some((*top).clone());
     }
     let number = |run: &RunId| run.as_str().strip_prefix(text)?.strip_prefix('/')?.parse::<u64>().ok();

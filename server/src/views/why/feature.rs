@@ -13,7 +13,7 @@ use super::{Kind, Reason, WhyDocument};
 use crate::overlay::Features;
 
 /// What a project says of its features.
-struct LockState {
+struct ListedFeatures {
     listed: Vec<Feature>,
     views: BTreeMap<String, FeatureView>,
 }
@@ -28,7 +28,7 @@ impl View<'_> {
         let Features { published: values, views, .. } = Features::of(self.store, project).await?;
         let known = || published::<BacklogView>(&values, BacklogView::KEY).map(|backlog| backlog.features);
         let listed = list.or_else(known).unwrap_or_default();
-        let standing = LockState { listed, views };
+        let standing = ListedFeatures { listed, views };
         let state = standing.state(feature.as_str());
         let run = standing.views.get(feature.as_str()).and_then(|view| view.run.clone());
         let reasons = match state {
@@ -51,7 +51,7 @@ impl View<'_> {
     }
 
     /// Its last run says why in detail, unless a person blocked it.
-    async fn why_blocked(&self, feature: &FeatureId, standing: &LockState) -> Result<Vec<Reason>, StoreError> {
+    async fn why_blocked(&self, feature: &FeatureId, standing: &ListedFeatures) -> Result<Vec<Reason>, StoreError> {
         let view = standing.views.get(feature.as_str());
         if let Some(run) = view.and_then(|view| view.run.as_ref()) {
             let reasons = self.why_run(run).await?.reasons;
@@ -68,7 +68,7 @@ impl View<'_> {
         &self,
         project: &RunId,
         feature: &FeatureId,
-        standing: &LockState,
+        standing: &ListedFeatures,
     ) -> Result<Vec<Reason>, StoreError> {
         let commit = standing.views.get(feature.as_str()).and_then(|view| view.commit.as_deref()).unwrap_or_default();
         let done = Reason::of(Kind::Done, format!("It is done: its gates passed on {}.", report::short(commit)));
@@ -81,7 +81,7 @@ impl View<'_> {
         &self,
         project: &RunId,
         feature: &FeatureId,
-        standing: &LockState,
+        standing: &ListedFeatures,
     ) -> Result<Vec<Reason>, StoreError> {
         let mut reasons = standing.dependencies(feature.as_str());
         if let Some(request) = self.project_paused(project).await? {
@@ -108,7 +108,7 @@ impl View<'_> {
         &self,
         project: &RunId,
         feature: &FeatureId,
-        standing: &LockState,
+        standing: &ListedFeatures,
     ) -> Result<Reason, StoreError> {
         let in_progress = standing.views.iter().filter(|(_, view)| view.status == FeatureStatus::InProgress);
         let in_progress: Vec<String> = in_progress.map(|(id, _)| id.clone()).collect();
@@ -125,7 +125,7 @@ impl View<'_> {
     }
 }
 
-impl LockState {
+impl ListedFeatures {
     fn state(&self, id: &str) -> State {
         match self.views.get(id) {
             Some(view) if view.passes => State::Passes,

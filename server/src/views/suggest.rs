@@ -1,10 +1,12 @@
-//! Names that look like a name that does not exist.
+//! Suggestions for a name that does not exist.
+
+use strsim::levenshtein;
 
 /// The few of these that look most like a name, the likeliest first.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     const FEW: usize = 5;
     let close = |candidate: &'a str| {
-        let distance = distance(name, candidate).min(distance(name, last(candidate)));
+        let distance = levenshtein(name, candidate).min(levenshtein(name, last(candidate)));
         let contains = !name.is_empty() && candidate.contains(name);
         let enough = contains || distance <= 1 + name.len() / 3;
         enough.then_some((if contains { 0 } else { distance }, candidate))
@@ -21,32 +23,9 @@ fn last(run: &str) -> &str {
     &run[start..]
 }
 
-/// How many letters have to be changed, left out or added.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, there) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *there);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distances() {
-        for (one, other, expected) in [("", "", 0), ("abc", "abc", 0), ("", "ab", 2), ("kitten", "sitting", 3)] {
-            assert_eq!(distance(one, other), expected, "{one} {other}");
-        }
-    }
 
     #[test]
     fn what_is_likeliest_comes_first() {
