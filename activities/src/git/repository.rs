@@ -50,6 +50,14 @@ impl Checkout {
         let finished =
             Git::at(dir).args(["rev-parse", "--is-bare-repository", "--is-inside-work-tree"]).finish().await?;
         if finished.code() != Some(0) {
+            if let Ok(damage) = find_damage(dir).await
+                && let Some(damage) = damage.first()
+            {
+                return Err(Failure::terminal(format!(
+                    "the repository of {shown} is damaged: git cannot read {}; see `longhaul doctor {shown}`",
+                    damage.file().display()
+                )));
+            }
             if !finished.error_text().contains("not a git repository") {
                 return Err(finished.failure());
             }

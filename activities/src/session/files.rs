@@ -91,6 +91,11 @@ impl SessionFiles {
         self.folder.exists()
     }
 
+    /// Whether any session of this run was tried before.
+    pub(super) fn exist_of_run(&self) -> bool {
+        self.folder.parent().is_some_and(Path::exists)
+    }
+
     /// The report of this call, if it came to its end before.
     pub(super) fn report(&self) -> Option<SessionReport> {
         let kept: Kept =

@@ -140,6 +140,7 @@ pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
         feedback: Feedback::default(),
         agent: AgentSettings::default(),
         held_out: None,
+        redo: false,
     }
 }
 

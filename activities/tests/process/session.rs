@@ -25,6 +25,7 @@ fn input(world: &World) -> SessionInput {
             ..AgentSettings::default()
         },
         held_out: None,
+        redo: false,
     }
 }
 

@@ -83,6 +83,9 @@ fn session(report: &SessionReport) -> String {
         SessionEnding::ContextFull => "has filled its context",
         SessionEnding::Failed { reason } => &format!("failed: {reason}"),
         SessionEnding::NotStarted { reason } => &format!("could not be started: {}", brief(reason)),
+        SessionEnding::Landed { commit, .. } => {
+            return format!("no agent was started: the work of this run had landed as {}", short(commit));
+        }
     };
     format!("{ending}, {}", took(report.duration_ms))
 }

@@ -76,6 +76,9 @@ pub struct SessionInput {
     /// The directory of held-out checks, which it does not see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<String>,
+    /// Whether it is run even if work of this run is on the target: the gates failed there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redo: bool,
 }
 
 /// How a session ended.
@@ -90,6 +93,13 @@ pub enum SessionEnding {
     Failed {
         /// `exit code 1`, `silent for 600 s`, `timed out after 3600 s`, `killed by signal 9`.
         reason: String,
+    },
+    /// No agent was started: work of this run is on the target, and its log has lost that. The gates decide.
+    Landed {
+        /// The commit that landed.
+        commit: String,
+        /// The files that it changed, relative to the root.
+        files: Vec<String>,
     },
     /// The agent could not be started; no work was done.
     NotStarted {
