@@ -45,7 +45,7 @@ impl Repository {
 
         let files = self.changes(&base, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
-        Ok(Sealed { commit, files, tampered: told, rescued, notes })
+        Ok(Sealed { commit, files, tampered: told, rescued, notes: notes.text, unread_notes: notes.unread })
     }
 
     /// A tree that cannot be built upon is never sealed: what is in it is kept, and it is made again from the branch, or

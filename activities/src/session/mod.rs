@@ -203,6 +203,7 @@ fn without_agent(ending: SessionEnding, sandbox: String) -> SessionReport {
     SessionReport {
         ending,
         notes: String::new(),
+        unread_notes: None,
         duration_ms: 0,
         output_digest: String::new(),
         output_tail: String::new(),
@@ -218,9 +219,14 @@ fn report(finished: &Finished, files: &SessionFiles, sandbox: String) -> Session
         Some(CONTEXT_FULL) => SessionEnding::ContextFull,
         _ => SessionEnding::Failed { reason: finished.ending() },
     };
+    let (notes, unread_notes) = match files.notes() {
+        Ok(notes) => (notes, None),
+        Err(reason) => (String::new(), Some(reason)),
+    };
     SessionReport {
         ending,
-        notes: files.notes(),
+        notes,
+        unread_notes,
         duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
         output_digest: finished.output_digest.clone(),
         output_tail: finished.output_tail.clone(),

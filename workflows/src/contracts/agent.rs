@@ -115,6 +115,9 @@ pub struct SessionReport {
     pub ending: SessionEnding,
     /// What the agent left in its notes file, at most 64 KiB.
     pub notes: String,
+    /// Why its notes file was not read, if something else stands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread_notes: Option<String>,
     /// How long it took.
     pub duration_ms: u64,
     /// blake3 of its whole output, in hex.

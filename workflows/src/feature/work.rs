@@ -306,8 +306,10 @@ impl Work {
         self.commit.clone_from(&sealed.commit);
         self.broken = None;
         self.progress.tampered += u32::from(!sealed.tampered.is_empty());
-        let notes = [session.notes.trim(), sealed.notes.trim()];
-        let notes: Vec<_> = notes.into_iter().filter(|notes| !notes.is_empty()).collect();
+        let unread = [&session.unread_notes, &sealed.unread_notes].into_iter().flatten();
+        let unread = unread.map(|reason| prompt::unread_notes(reason));
+        let notes = [session.notes.trim(), sealed.notes.trim()].map(str::to_owned);
+        let notes: Vec<_> = notes.into_iter().chain(unread).filter(|notes| !notes.is_empty()).collect();
         // Guidance of people holds until the feature is done; all else is about the last session.
         let guidance = std::mem::take(&mut self.feedback.guidance);
         self.feedback = Feedback {
