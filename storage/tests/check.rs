@@ -146,7 +146,8 @@ fn waiting() -> Vec<Event> {
 async fn a_child_that_is_waited_for_and_lost_begins_anew() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledStore::open(directory.path()).unwrap();
-    let parent = |id: &str, events: Vec<Event>| Commit { summary: Some(summary_of(&events)), ..Commit::of(run(id), events) };
+    let parent =
+        |id: &str, events: Vec<Event>| Commit { summary: Some(summary_of(&events)), ..Commit::of(run(id), events) };
     store.commit(parent("waits", waiting())).await.unwrap();
     store.commit(parent("over", [waiting(), vec![completed(4)]].concat())).await.unwrap();
     store.close();

@@ -64,7 +64,8 @@ impl Repository {
             return Ok(None);
         }
         let grep = format!("--grep={}", run_line(run));
-        let mut git = self.plumbing.git().args(["log", "-z", "--first-parent", "--no-show-signature", "--format=%H%n%B"]);
+        let mut git =
+            self.plumbing.git().args(["log", "-z", "--first-parent", "--no-show-signature", "--format=%H%n%B"]);
         git = git.args(["--fixed-strings", &grep]).args(tips);
         if let Some(without) = without {
             git = git.arg(format!("^{without}"));

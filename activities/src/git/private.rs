@@ -104,7 +104,9 @@ impl Tree {
 fn read_ref(file: &Path) -> Result<Option<String>, Failure> {
     let is_file = std::fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 4096);
     let bytes = if is_file { files::read(file)? } else { None };
-    Ok(bytes.map(|bytes| files::shown(bytes.trim_ascii())).filter(|text| !text.is_empty() && !text.contains(char::is_control)))
+    Ok(bytes
+        .map(|bytes| files::shown(bytes.trim_ascii()))
+        .filter(|text| !text.is_empty() && !text.contains(char::is_control)))
 }
 
 impl Repository {

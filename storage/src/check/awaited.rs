@@ -33,7 +33,11 @@ pub(super) fn awaited(run: &RunId, events: &[Event], mail: &[Message]) -> Vec<Aw
         _ => None,
     };
     let ended: HashSet<RunId> = taken.chain(mail).filter_map(ended).collect();
-    let started = events.iter().filter_map(|event| match &event.kind {
+    // What an earlier life of the run had started ended with that.
+    let is_begin =
+        |event: &Event| matches!(&event.kind, EventKind::RunStarted { cause, .. } if *cause != Cause::ContinuedAsNew);
+    let begin = events.iter().rposition(is_begin).unwrap_or(0);
+    let started = events[begin..].iter().filter_map(|event| match &event.kind {
         EventKind::ChildStarted { run: child, workflow, input, .. } if !ended.contains(child) => {
             let kind = EventKind::RunStarted {
                 workflow: workflow.clone(),

@@ -137,12 +137,7 @@ async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option
 }
 
 /// Judges work of this run that is on the target already. No session was used; if the gates fail there, the next one is.
-async fn landed(
-    context: &mut dyn Context,
-    work: &mut Work,
-    commit: String,
-    files: Vec<String>,
-) -> Result<Try, Stop> {
+async fn landed(context: &mut dyn Context, work: &mut Work, commit: String, files: Vec<String>) -> Result<Try, Stop> {
     work.progress.sessions -= 1;
     work.redo = true;
     admission::report(context, work, SessionResult::Unused).await?;

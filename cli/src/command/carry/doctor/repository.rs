@@ -79,7 +79,10 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
             format!("echo ref: refs/heads/BRANCH > '{file}'"),
         ),
         Damage::PackedRefs { lost, .. } => (
-            format!("{file} is damaged, and with it {} that have no file of their own", counted(lost.len() as u64, "ref")),
+            format!(
+                "{file} is damaged, and with it {} that have no file of their own",
+                counted(lost.len() as u64, "ref")
+            ),
             "move it away, then restore each branch from .git/logs: git update-ref NAME COMMIT".to_owned(),
         ),
         Damage::Linked { checkout, .. } => of_linked(root, damage.file(), checkout.as_deref()),
