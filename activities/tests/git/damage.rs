@@ -166,7 +166,7 @@ async fn a_damaged_tie_to_another_checkout_is_named() {
         let second = world.root.parent().unwrap().canonicalize().unwrap().join("second");
         let expected = Damage::Linked { file: second.join(".git"), checkout: Some(second.clone()) };
         assert_eq!(damage, [expected]);
-        world.run(&["worktree", "repair", second.to_str().unwrap()]);
+        world.run(&["worktree", "repair"]);
         assert_eq!(found(&world).await, []);
         std::fs::remove_dir_all(&second).unwrap();
         assert_eq!(found(&world).await, [], "a checkout that was removed is no damage");

@@ -52,6 +52,7 @@ fn of_linked(root: &Path, file: &Path, checkout: Option<&Path>) -> (String, Stri
     let advice = match file.file_name().and_then(|name| name.to_str()) {
         Some("commondir") => format!("echo ../.. > '{}'", file.display()),
         Some("HEAD") => format!("echo ref: refs/heads/BRANCH > '{}', with the branch of {of}", file.display()),
+        Some(".git") => format!("git -C '{}' worktree repair", root.display()),
         _ => {
             let place = checkout.map_or_else(|| "CHECKOUT".to_owned(), |checkout| format!("'{}'", checkout.display()));
             format!("git -C '{}' worktree repair {place}", root.display())
