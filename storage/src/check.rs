@@ -1,5 +1,6 @@
 //! Looking through a whole log: every record, every blob, and what is derived from histories; and mending what can be.
 
+mod awaited;
 mod look;
 mod mend;
 mod quarantine;
@@ -18,6 +19,7 @@ use crate::sled_store::{SledStore, blocking, guarded};
 use crate::snapshot::{Records, Scope, take};
 use crate::sweep::Names;
 
+use awaited::Awaited;
 pub use rest::check_at_rest;
 
 /// What was found in a log.
@@ -74,6 +76,8 @@ enum Remedy {
     Publish(RunId, BTreeMap<String, Payload>),
     /// Move the run with all its records into a file.
     MoveRun(RunId, Vec<Event>),
+    /// Begin a run anew with this event.
+    Begin(RunId, Event),
     /// Move records of a run into a file.
     MoveRecords(RunId, Vec<(IVec, IVec)>),
     /// Move a record whose key names no run into a file.
@@ -109,6 +113,7 @@ impl Remedy {
             Self::Summarise(..) => "write the summary anew from the history",
             Self::Publish(..) => "write the published values anew from the history",
             Self::MoveRun(..) => "move the run into a file in quarantine/, with the events that can be read",
+            Self::Begin(..) => "begin the run anew, as it was started",
             Self::MoveRecords(..) | Self::MoveStray(_) => "move it into a file in quarantine/",
             Self::Rewrite => REWRITE,
         }
@@ -123,6 +128,7 @@ const REWRITE: &str = "make a log of what can be read, and keep the damaged one 
 struct Findings {
     report: CheckReport,
     found: Vec<Finding>,
+    awaited: Vec<Awaited>,
 }
 
 impl SledStore {
@@ -146,7 +152,7 @@ impl SledStore {
 
     async fn check_with(&self, repair: bool, is_worked_on: impl Fn(&RunId) -> bool) -> Result<CheckReport, StoreError> {
         let (findings, records) = self.findings().await?;
-        let Findings { mut report, found } = findings;
+        let Findings { mut report, found, .. } = findings;
         for finding in &found {
             let needs_rest = finding.remedy.takes_from().is_some_and(|run| {
                 let records = records.get(run);
@@ -201,6 +207,7 @@ impl SledStore {
             }
             findings.strays(&snapshot.strays);
             if snapshot.gaps.is_empty() {
+                findings.lost_children(&snapshot.runs);
                 let named = names.into_inner();
                 findings.report.unused = there.iter().filter(|(hash, _)| !named.contains(hash)).count() as u64;
             }

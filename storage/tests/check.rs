@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{EventStore, Payload, Status};
+use longhaul_engine::{Event, EventKind, EventStore, Message, MessageBody, Outcome, Payload, Position, Status};
 use longhaul_storage::{CheckReport, SledStore};
 
-use crate::common::{append, completed, large, run, signal, start, started, summary_of};
+use crate::common::{append, completed, large, now, run, signal, start, started, summary_of};
 use crate::damage::{change_value, event_key, forge, summary_key, tamper, the_blob};
 
 /// A log with runs of every kind, each with what its history says.
@@ -127,6 +127,42 @@ fn kept(directory: &Path) -> Vec<String> {
     let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
     files.sort_unstable();
     files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
+}
+
+/// A run that has started two children and taken the outcome of one.
+fn waiting() -> Vec<Event> {
+    let at = |position: Position, kind| Event { position, at: now(), kind };
+    let child = |command, id| {
+        let (workflow, input) = ("test".into(), Payload::of(id));
+        EventKind::ChildStarted { command, run: run(id), workflow, input }
+    };
+    let body = MessageBody::ChildEnded { run: run("one"), outcome: Outcome::Cancelled };
+    let message = Some(Message { seq: 1, at: now(), body });
+    let taken = EventKind::MessageReceived { command: 2, message };
+    vec![started(), at(1, child(0, "one")), at(2, child(1, "two")), at(3, taken)]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_that_is_waited_for_and_lost_begins_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledStore::open(directory.path()).unwrap();
+    let parent =
+        |id: &str, events: Vec<Event>| Commit { summary: Some(summary_of(&events)), ..Commit::of(run(id), events) };
+    store.commit(parent("waits", waiting())).await.unwrap();
+    store.commit(parent("over", [waiting(), vec![completed(4)]].concat())).await.unwrap();
+    store.close();
+    let expected = ["event 0 of run two: nothing is left of the run, and waits waits for it"];
+    assert_eq!(said(directory.path(), false).await.0, expected);
+    let (lines, report) = said(directory.path(), true).await;
+    assert_eq!((lines.as_slice(), report.damages[0].mended), (expected.map(str::to_owned).as_slice(), true));
+    assert_eq!(said(directory.path(), false).await.0, Vec::<String>::new());
+    let store = SledStore::open(directory.path()).unwrap();
+    let events = store.read(&run("two"), 0).await.unwrap();
+    let [Event { kind: EventKind::RunStarted { input, parent, .. }, .. }] = events.as_slice() else {
+        panic!("{events:?}")
+    };
+    assert_eq!((input, parent), (&Payload::of("two"), &Some(run("waits"))));
+    assert_eq!(store.summary(&run("two")).await.unwrap(), Some(summary_of(&events)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@ mod advice;
 mod doctor;
 mod fuzz;
 mod hurt;
+mod landed;
 mod pages;
 mod pruned;
 mod replay;

@@ -57,9 +57,9 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         claim::close(context, work).await?;
     }
     if work.brief.claimed
-        && let Some(outcome) = claim::judge(context, work).await?
+        && let Some(held) = claim::judge(context, work).await?
     {
-        return Ok(outcome);
+        return Ok(work.passed_as_claimed(held.commit, held.waits_on_next));
     }
 
     work.step(context, "work tree").await?;
@@ -83,6 +83,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
                 Try::Passed(commit) => commit,
                 Try::Again => continue,
                 Try::GivenUp(reason) => return Ok(work.blocked(reason)),
+                Try::Landed { commit, waits_on_next } => return Ok(work.passed(commit, waits_on_next)),
             },
         };
         if !approval::given(context, work, &commit).await? {

@@ -96,6 +96,11 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
     }
 }
 
+/// That notes of a session were not read.
+pub fn unread_notes(reason: &str) -> String {
+    format!("Notes of that session were not read: {reason}.")
+}
+
 fn rules(text: &mut String) {
     text.push_str(
         "\n# Rules\n\n\

@@ -104,7 +104,7 @@ impl FeatureRun {
 
     fn take_session(&mut self, event: &Event, input: &SessionInput, report: &SessionReport) {
         let kind = match report.ending {
-            SessionEnding::ClaimsDone => Kind::SessionEnded,
+            SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => Kind::SessionEnded,
             SessionEnding::ContextFull => Kind::Handoff,
             SessionEnding::Failed { .. } | SessionEnding::NotStarted { .. } => Kind::SessionFailed,
         };

@@ -5,6 +5,7 @@ use longhaul_workflows::contracts::{
     ChecksReport, Evidence, Landed, Sealed, SessionEnding, SessionInput, SessionReason, SessionReport,
 };
 use longhaul_workflows::feature::FeatureProgress;
+use longhaul_workflows::prompt;
 
 use super::text::{counted, last_lines, length_of, some_of};
 
@@ -33,12 +34,20 @@ pub(super) fn session_ended(report: &SessionReport) -> String {
         SessionEnding::ClaimsDone => format!("The agent says that the feature is done, after {took}."),
         SessionEnding::ContextFull => format!("The context is full after {took}; a fresh session goes on."),
         SessionEnding::NotStarted { reason } => format!("The agent could not be started: {reason}"),
+        SessionEnding::Landed { commit, .. } => {
+            format!("No agent was started: the work of this run had landed as {commit}.")
+        }
         SessionEnding::Failed { reason } => {
             let output = last_lines(&report.output_tail);
-            return paragraphs(&[&format!("It ended after {took}: {reason}."), &output, &report.notes]);
+            let ending = format!("It ended after {took}: {reason}.");
+            return paragraphs(&[&ending, &output, &report.notes, &unread(report.unread_notes.as_deref())]);
         }
     };
-    paragraphs(&[&ending, &report.notes])
+    paragraphs(&[&ending, &report.notes, &unread(report.unread_notes.as_deref())])
+}
+
+fn unread(reason: Option<&str>) -> String {
+    reason.map(prompt::unread_notes).unwrap_or_default()
 }
 
 pub(super) fn retried(message: &str, retry_at: Option<String>) -> String {
@@ -55,7 +64,7 @@ pub(super) fn checkpoint(sealed: &Sealed) -> String {
     } else {
         format!("The work is committed. The branch changes {}: {}.", counted(files.len(), "file"), some_of(files))
     };
-    paragraphs(&[&work, &sealed.notes])
+    paragraphs(&[&work, &sealed.notes, &unread(sealed.unread_notes.as_deref())])
 }
 
 pub(super) fn tampering(sealed: &Sealed) -> String {

@@ -87,7 +87,7 @@ impl Repository {
         if tip.as_ref() != Some(commit) {
             self.move_ref(&head_ref(&branch), tip.as_deref(), commit).await?;
         }
-        self.ready(&tree, Stand::Branch(&branch), None, commit).await
+        self.ready(&tree, Stand::alone(&branch), commit).await
     }
 
     /// Says where the branch is and where it goes, before it does. An attempt that was made before knows better where it was.
@@ -138,6 +138,6 @@ impl Repository {
         if tip.as_ref() != Some(&was) {
             self.move_ref(&head_ref(&branch), tip.as_deref(), &was).await?;
         }
-        if is_there { self.ready(&tree, Stand::Branch(&branch), None, &was).await } else { Ok(()) }
+        if is_there { self.ready(&tree, Stand::alone(&branch), &was).await } else { Ok(()) }
     }
 }

@@ -1,13 +1,19 @@
 //! What a power cut leaves of a repository whose git did not sync: empty objects, refs and indexes. Found, named, and put
 //! right where git holds enough to do so.
 
+mod head;
+mod linked;
+mod packed;
+
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::Failure;
 
 use super::command::Git;
 use super::files;
-use super::repository::{common_dir, git_dir};
+use super::names::is_object_name;
+
+use head::Place;
 
 /// One damaged file of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,13 +31,39 @@ pub enum Damage {
     },
     /// The index of a checkout that git cannot read.
     Index(PathBuf),
+    /// The HEAD of the checkout. Without one, git sees no repository.
+    Head {
+        /// Its file.
+        file: PathBuf,
+        /// What it has to say, as far as its reflog and the branches tell: `ref: refs/heads/main`, or a commit.
+        content: Option<String>,
+    },
+    /// The file of the packed refs: all refs in it are lost, or git refuses every command.
+    PackedRefs {
+        /// The file.
+        file: PathBuf,
+        /// The refs that have a reflog and no file of their own.
+        lost: Vec<String>,
+    },
+    /// A file that ties another checkout of the user to the repository.
+    Linked {
+        /// The file.
+        file: PathBuf,
+        /// The checkout, if that is known.
+        checkout: Option<PathBuf>,
+    },
 }
 
 impl Damage {
     /// The damaged file.
     pub fn file(&self) -> &Path {
         match self {
-            Self::EmptyObject(file) | Self::Index(file) | Self::Ref { file, .. } => file,
+            Self::EmptyObject(file)
+            | Self::Index(file)
+            | Self::Ref { file, .. }
+            | Self::Head { file, .. }
+            | Self::PackedRefs { file, .. }
+            | Self::Linked { file, .. } => file,
         }
     }
 }
@@ -41,15 +73,25 @@ impl Damage {
 /// # Errors
 /// If the directory is in no repository at all.
 pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
-    let common = common_dir(checkout).await?;
+    let Place { top, admin, common } = Place::of(checkout)?;
+    let checkout = top.as_path();
     let mut found: Vec<Damage> = empty_objects(&common.join("objects")).map(Damage::EmptyObject).collect();
+    found.extend(head::look(&admin, &common)?);
+    found.extend(packed::look(&common)?);
+    found.extend(linked::look(&admin, &common)?);
+    if Git::at(checkout).args(["for-each-ref", "--count=1"]).finish().await?.code() != Some(0)
+        && found.iter().any(|damage| !matches!(damage, Damage::EmptyObject(_)))
+    {
+        // Git can tell nothing of the rest before this is put right.
+        return Ok(found);
+    }
     for (name, file) in loose_refs(&common) {
         if !names_a_commit(&file) {
             let last = last_in_reflog(checkout, &common.join("logs").join(&name)).await?;
             found.push(Damage::Ref { name, file, last });
         }
     }
-    let index = git_dir(checkout).await?.join("index");
+    let index = admin.join("index");
     if index.exists() && Git::at(checkout).args(["ls-files", "-z"]).finish().await?.code() != Some(0) {
         found.push(Damage::Index(index));
     }
@@ -78,6 +120,26 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
             Git::at(checkout).args(["read-tree", "HEAD"]).run().await?;
             Git::at(checkout).args(["update-index", "-q", "--refresh"]).finish().await.map(drop)
         }
+        Damage::Head { file, content: Some(content) } => files::write_durably(file, format!("{content}\n").as_bytes()),
+        Damage::Head { file, content: None } => Err(Failure::terminal(format!(
+            "the branch that was checked out is not known; write `ref: refs/heads/BRANCH` into {}",
+            file.display()
+        ))),
+        Damage::PackedRefs { file, lost } => {
+            files::remove(file)?;
+            let common = file.parent().unwrap_or(file);
+            for name in lost {
+                if let Some(commit) = last_in_reflog(checkout, &common.join("logs").join(name)).await? {
+                    let args = ["update-ref", "-m", "longhaul: repair", name, &commit];
+                    Git::at(checkout).args(args).uninterrupted().run().await?;
+                }
+            }
+            Ok(())
+        }
+        Damage::Linked { file, .. } => Err(Failure::terminal(format!(
+            "{} belongs to another checkout; `git worktree repair` puts it right",
+            file.display()
+        ))),
     }
 }
 
@@ -109,15 +171,21 @@ fn loose_refs(common: &Path) -> Vec<(String, PathBuf)> {
 
 fn names_a_commit(file: &Path) -> bool {
     let Ok(bytes) = std::fs::read(file) else { return true };
-    let text = bytes.trim_ascii();
-    text.starts_with(b"ref: ") || matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit)
+    let text = files::shown(bytes.trim_ascii());
+    text.starts_with("ref: ") || is_object_name(&text)
+}
+
+/// The text of a small file of git's; `None`: it is not there, or a power cut left nothing of it.
+fn line_in(file: &Path) -> Result<Option<String>, Failure> {
+    let text = files::read(file)?.map(|bytes| files::shown(bytes.trim_ascii()));
+    Ok(text.filter(|text| !text.is_empty() && !text.contains(char::is_control)))
 }
 
 async fn last_in_reflog(checkout: &Path, log: &Path) -> Result<Option<String>, Failure> {
     let text = files::read(log)?.unwrap_or_default();
     let text = files::shown(&text);
     for line in text.lines().rev() {
-        let Some(commit) = line.split(' ').nth(1).filter(|commit| matches!(commit.len(), 40 | 64)) else { continue };
+        let Some(commit) = line.split(' ').nth(1).filter(|commit| is_object_name(commit)) else { continue };
         let readable = Git::at(checkout).args(["cat-file", "-e", &format!("{commit}^{{tree}}")]).finish().await?;
         if readable.code() == Some(0) {
             return Ok(Some(commit.to_owned()));

@@ -75,7 +75,7 @@ impl Repository {
         if stand != tip {
             self.move_ref(&head_ref(belongs.kept.branch), Some(tip), &stand).await?;
         }
-        self.ready(tree, Stand::Branch(belongs.kept.branch), Some(belongs.target), &stand).await?;
+        self.ready(tree, Stand::on(belongs.kept.branch, belongs.target), &stand).await?;
         Ok(stand)
     }
 

@@ -1,7 +1,7 @@
 //! `MergeCandidate`: the commit that would land, checked out where its gates can be run.
 
 use chrono::DateTime;
-use longhaul_engine::{Attempt, Failure};
+use longhaul_engine::{Attempt, Failure, RunId};
 use longhaul_workflows::contracts::{MergeInput, MergeStyle, Merged};
 
 use super::files;
@@ -26,7 +26,7 @@ impl Repository {
             let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
             return Ok(Merged::Conflict { tip, files, output: merged.output });
         }
-        if self.is_there_already(&tip, &merged.tree, input).await? {
+        if self.is_there_already(&tip, &merged.tree, input, &attempt.run).await? {
             let worktree = shown(&self.integration_at(&tip, input.tree).await?.path);
             return Ok(Merged::Candidate { commit: tip.clone(), tip, worktree, files: Vec::new() });
         }
@@ -43,8 +43,18 @@ impl Repository {
         Ok(Merged::Candidate { commit, tip, worktree: shown(&integration.path), files })
     }
 
-    /// Whether the work landed before, and was done again without another result.
-    async fn is_there_already(&self, tip: &str, merged: &str, input: &MergeInput) -> Result<bool, Failure> {
+    /// Whether the work landed before: by this run, whose log has lost that since, or done again without another result.
+    async fn is_there_already(
+        &self,
+        tip: &str,
+        merged: &str,
+        input: &MergeInput,
+        run: &RunId,
+    ) -> Result<bool, Failure> {
+        // Work that was continued on what landed contains that commit.
+        if self.landing(&[tip.to_owned()], Some(&input.commit), &input.feature, run).await?.is_some() {
+            return Ok(true);
+        }
         if self.tree_of(tip).await? != merged {
             return Ok(false);
         }
@@ -71,7 +81,7 @@ impl Repository {
         {
             tree.empty().await?;
         }
-        self.ready(&tree, Stand::Commit, None, commit).await?;
+        self.ready(&tree, Stand::Commit, commit).await?;
         Ok(tree)
     }
 }

@@ -14,7 +14,22 @@ pub(super) fn message(subject: &str, body: &str, feature: &FeatureId, run: &RunI
     let subject = if subject.is_empty() { feature.to_string() } else { subject };
     let body = body.trim();
     let body = if body.is_empty() { String::new() } else { format!("{body}\n\n") };
-    format!("{subject}\n\n{body}Feature-Id: {feature}\nRun-Id: {run}\n")
+    format!("{subject}\n\n{body}{}\n{}\n", feature_line(feature), run_line(run))
+}
+
+fn feature_line(feature: &FeatureId) -> String {
+    format!("Feature-Id: {feature}")
+}
+
+/// The trailer that names the run.
+pub(super) fn run_line(run: &RunId) -> String {
+    format!("Run-Id: {run}")
+}
+
+/// Whether the trailers of a message name this feature and this run. Trailers are the last paragraph.
+pub(super) fn is_of(message: &str, feature: &FeatureId, run: &RunId) -> bool {
+    let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
+    [feature_line(feature), run_line(run)].iter().all(|wanted| last.lines().any(|line| line == wanted))
 }
 
 #[cfg(test)]
@@ -31,5 +46,18 @@ mod tests {
             format!("Add login\n\nIt works.\n\n{trailers}")
         );
         assert_eq!(message("", "", &feature, &run), format!("login\n\n{trailers}"));
+    }
+
+    #[test]
+    fn a_message_is_known_by_its_trailers() {
+        let (feature, run) = (FeatureId::new("login").unwrap(), RunId::new("shop/login/1").unwrap());
+        let (other, tenth) = (FeatureId::new("cart").unwrap(), RunId::new("shop/login/10").unwrap());
+        let ours = message("Add login", "It works.", &feature, &run);
+        assert!(is_of(&ours, &feature, &run));
+        assert!(is_of(&format!("{ours}Signed-off-by: Ada\n"), &feature, &run));
+        assert!(!is_of(&ours, &other, &run) && !is_of(&ours, &feature, &tenth));
+        assert!(!is_of(&message("Add login", "", &feature, &tenth), &feature, &run));
+        let quoted = message("Add cart", "Feature-Id: login\nRun-Id: shop/login/1", &other, &tenth);
+        assert!(!is_of(&quoted, &feature, &run), "a description is no trailer");
     }
 }

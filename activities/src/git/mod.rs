@@ -2,7 +2,8 @@
 //!
 //! Every handler comes to the same end from any state that a crash or a power cut can leave, and returns when what it did
 //! is on stable storage. Read in this order: `open` (a work tree for a feature), `seal` (a checkpoint), `merge` and `land`
-//! (the way to the target branch), `close`. Below them: `plumbing` (Longhaul's own git directory), `tree` and `private`
+//! (the way to the target branch), `close`; `landed` finds what an
+//! earlier life brought there. Below them: `plumbing` (Longhaul's own git directory), `tree` and `private`
 //! (work trees and the repositories in them), `tip` (where work goes on top of), `back` (a feature at an earlier commit),
 //! `snapshot` and `rescue` (nothing is lost), `protected` and `head` (what an agent may not do), `checkout` and `saved`
 //! (the user's files), and [`check_git`] with its neighbours for a project's first use.
@@ -20,6 +21,7 @@ mod guard;
 mod head;
 mod interrupted;
 mod land;
+mod landed;
 mod left;
 mod list;
 mod locks;
@@ -63,6 +65,7 @@ pub use back::TakeBack;
 pub use checkpoint::{Keep, Kept};
 pub use damage::{Damage, find_damage, repair};
 pub use found::{commit_files, has_commit, make_repository};
+pub use landed::LandedWork;
 pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;
 pub use owner::{DataDirectory, Ownership, other_owner, own};

@@ -24,6 +24,11 @@ pub(super) fn fetched_refs(tree: &str) -> [String; 2] {
     ["branch", "head"].map(|end| format!("refs/longhaul/fetched/{}/{end}", ref_part(tree)))
 }
 
+/// Whether a text can be the name of an object.
+pub(super) fn is_object_name(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// A full ref name of a branch.
 pub(super) fn head_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")

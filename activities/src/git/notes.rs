@@ -9,21 +9,33 @@ use super::names::PROGRESS_FILE;
 use super::refs::Repository;
 use crate::files::progress_file;
 
+/// What an agent left in the progress file.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    /// What it appended.
+    pub(super) text: String,
+    /// Why the file was not read. What an agent put in its place is no reason for a failure.
+    pub(super) unread: Option<String>,
+}
+
 /// The most that is taken, in bytes; of more, the end.
 const LIMIT: usize = 64 * 1024;
 
 impl Repository {
     /// What the work tree's progress file has that the project's has not: the one of the commit that the work began on, or if
     /// it is not tracked, the one in the user's checkout.
-    pub(super) async fn notes_in(&self, work_tree: &Path, base: &str) -> Result<String, Failure> {
+    pub(super) async fn notes_in(&self, work_tree: &Path, base: &str) -> Result<Notes, Failure> {
         let read = |root: &Path| progress_file(root).map_err(|error| files::unreadable(&error, root));
-        // What an agent put in its place is no reason for a failure.
-        let Ok(Some(now)) = progress_file(work_tree) else { return Ok(String::new()) };
+        let now = match progress_file(work_tree) {
+            Ok(Some(now)) => now,
+            Ok(None) => return Ok(Notes::default()),
+            Err(error) => return Ok(Notes { unread: Some(error.to_string()), ..Notes::default() }),
+        };
         let before = match self.file_in(base, PROGRESS_FILE).await? {
             Some((_, bytes)) => bytes,
             None => read(&self.root)?.unwrap_or_default(),
         };
-        Ok(appended(&files::shown(&before), &files::shown(&now)).to_owned())
+        Ok(Notes { text: appended(&files::shown(&before), &files::shown(&now)).to_owned(), unread: None })
     }
 }
 

@@ -41,9 +41,9 @@ impl Repository {
         }
         if is_clean && !is_behind {
             tree.begin_use()?;
-            self.write_private(&tree, Stand::Branch(&branch), Some(&input.target), &head).await?;
+            self.write_private(&tree, Stand::on(&branch, &input.target), &head).await?;
         } else {
-            self.ready(&tree, Stand::Branch(&branch), Some(&input.target), &head).await?;
+            self.ready(&tree, Stand::on(&branch, &input.target), &head).await?;
         }
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
         let has_work = head != tip && !self.is_ancestor(&head, &tip).await?;

@@ -22,6 +22,8 @@ pub(super) struct Plumbing {
     is_sha256: bool,
     /// Author and committer: the user's if there is one, because the work lands in the user's repository.
     identity: Arc<[(&'static str, String)]>,
+    /// The names and addresses of the user's remotes.
+    remotes: Arc<[(String, String)]>,
 }
 
 impl Plumbing {
@@ -48,7 +50,12 @@ impl Plumbing {
             chosen("GIT_COMMITTER_EMAIL", email),
         ];
         let (objects, shallow) = (common.join("objects"), common.join("shallow"));
-        Ok(Self { dir: dir.to_owned(), objects, shallow, is_sha256, identity: identity.into() })
+        let remotes = values.iter().filter_map(|(name, value)| {
+            let remote = name.strip_prefix("remote.")?.strip_suffix(".url")?;
+            Some((remote.to_owned(), value.clone()))
+        });
+        let (identity, remotes) = (identity.into(), remotes.collect());
+        Ok(Self { dir: dir.to_owned(), objects, shallow, is_sha256, identity, remotes })
     }
 
     /// A command without a work tree.
@@ -74,6 +81,11 @@ impl Plumbing {
     /// The name and address of the user, for commits of agents.
     pub(super) fn author(&self) -> (&str, &str) {
         (&self.identity[0].1, &self.identity[1].1)
+    }
+
+    /// The names and addresses of the user's remotes.
+    pub(super) fn remotes(&self) -> &[(String, String)] {
+        &self.remotes
     }
 
     /// The lines of a configuration that say in which format objects are named.
@@ -110,15 +122,13 @@ fn format_lines(is_sha256: bool) -> &'static str {
     }
 }
 
-/// The configuration that holds in a checkout: names in small letters, and values, in order.
+/// The configuration that holds in a checkout: names as git writes them, and values, in order.
 async fn config_of(root: &Path) -> Result<Vec<(String, String)>, Failure> {
     let listed = Git::at(root).args(["config", "--list", "-z", "--includes"]).run().await?;
     let entry = |bytes: &[u8]| {
         let text = files::shown(bytes);
-        let (name, value) = text
-            .split_once('\n')
-            .map_or((text.clone(), String::new()), |(name, value)| (name.to_owned(), value.to_owned()));
-        (name.to_lowercase(), value)
+        let (name, value) = text.split_once('\n').unwrap_or((&text, ""));
+        (name.to_owned(), value.to_owned())
     };
     Ok(files::nul_separated(&listed.stdout).map(entry).collect())
 }

@@ -10,7 +10,7 @@ use longhaul_engine::Failure;
 
 use super::command::Git;
 use super::files;
-use super::names::{fetched_refs, head_ref};
+use super::names::{fetched_refs, head_ref, is_object_name};
 use super::refs::Repository;
 use super::tree::Tree;
 
@@ -21,9 +21,25 @@ const OURS: &str = "longhaul";
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stand<'a> {
     /// A branch of the private repository, at the commit.
-    Branch(&'a str),
+    Branch {
+        name: &'a str,
+        /// The branch that finished work goes to, brought to where it is now; `None`: it stays where it is.
+        target: Option<&'a str>,
+    },
     /// A detached HEAD.
     Commit,
+}
+
+impl<'a> Stand<'a> {
+    /// On a branch, beside the target as it is now.
+    pub(super) fn on(name: &'a str, target: &'a str) -> Self {
+        Self::Branch { name, target: Some(target) }
+    }
+
+    /// On a branch.
+    pub(super) fn alone(name: &'a str) -> Self {
+        Self::Branch { name, target: None }
+    }
 }
 
 /// Where a program left HEAD. The commit is in the project's objects.
@@ -43,8 +59,7 @@ impl Tree {
     /// The commits that an unfinished merge in the private repository is about to join.
     pub(super) fn merging(&self) -> Result<Vec<String>, Failure> {
         let text = files::read(&self.private_dir().join("MERGE_HEAD"))?.unwrap_or_default();
-        let is_name = |line: &&str| matches!(line.len(), 40 | 64) && line.bytes().all(|byte| byte.is_ascii_hexdigit());
-        Ok(files::shown(&text).lines().map(str::trim).filter(is_name).map(str::to_owned).collect())
+        Ok(files::shown(&text).lines().map(str::trim).filter(|line| is_object_name(line)).map(str::to_owned).collect())
     }
 
     /// Whether a merge, rebase or the like is unfinished in the private repository.
@@ -58,7 +73,7 @@ impl Tree {
             return Ok(Head::default());
         };
         let Some(on) = head.strip_prefix("ref: ").map(str::trim) else {
-            return Ok(Head { on: None, commit: Some(head) });
+            return Ok(Head { on: None, commit: Some(head).filter(|commit| is_object_name(commit)) });
         };
         let commit = self.private_ref(on).await?;
         Ok(Head { on: Some(on.to_owned()), commit })
@@ -69,7 +84,7 @@ impl Tree {
         let Some(dir) = self.private_dir_if_there() else { return Ok(None) };
         let is_plain = name.starts_with("refs/") && !name.contains("..");
         match read_ref(&dir.join(name)) {
-            Ok(Some(commit)) if is_plain && !commit.starts_with("ref:") => Ok(Some(commit)),
+            Ok(Some(commit)) if is_plain && is_object_name(&commit) => Ok(Some(commit)),
             _ => {
                 let git = Git::at(&self.path).env("GIT_DIR", &dir);
                 let answer =
@@ -85,10 +100,13 @@ impl Tree {
     }
 }
 
+/// The text of a ref. A power cut leaves files that are empty, or full of zeros.
 fn read_ref(file: &Path) -> Result<Option<String>, Failure> {
     let is_file = std::fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 4096);
     let bytes = if is_file { files::read(file)? } else { None };
-    Ok(bytes.map(|bytes| files::shown(bytes.trim_ascii())).filter(|text| !text.is_empty()))
+    Ok(bytes
+        .map(|bytes| files::shown(bytes.trim_ascii()))
+        .filter(|text| !text.is_empty() && !text.contains(char::is_control)))
 }
 
 impl Repository {
@@ -116,6 +134,10 @@ impl Repository {
     /// A commit of a private repository, in the project's objects. One that cannot be read is reported and left out: after
     /// a power cut, the private repository may be damaged.
     async fn fetched(&self, tree: &Tree, name: &str, commit: &str) -> Result<Option<String>, Failure> {
+        if tree.branch_at()?.as_deref() == Some(commit) {
+            // Longhaul put the branch there.
+            return Ok(Some(commit.to_owned()));
+        }
         let known = self.plumbing.git().args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).finish().await?;
         if known.code() == Some(0) {
             return Ok(Some(commit.to_owned()));
@@ -135,28 +157,16 @@ impl Repository {
 
     /// Brings a tree to a commit, with a private repository that stands there; makes the tree if it is missing or suspect.
     /// What is uncommitted in it must have been kept before.
-    pub(super) async fn ready(
-        &self,
-        tree: &Tree,
-        stand: Stand<'_>,
-        target: Option<&str>,
-        commit: &str,
-    ) -> Result<(), Failure> {
+    pub(super) async fn ready(&self, tree: &Tree, stand: Stand<'_>, commit: &str) -> Result<(), Failure> {
         tree.make_usable()?;
         // Twice forced where no agent works: a repository that a check made goes too.
         let clean = if matches!(stand, Stand::Commit) { "-ffd" } else { "-fd" };
         tree.reset_to(commit, clean).await?;
-        self.write_private(tree, stand, target, commit).await
+        self.write_private(tree, stand, commit).await
     }
 
     /// Writes what a private repository consists of, apart from its objects and the branches of its own.
-    pub(super) async fn write_private(
-        &self,
-        tree: &Tree,
-        stand: Stand<'_>,
-        target: Option<&str>,
-        commit: &str,
-    ) -> Result<(), Failure> {
+    pub(super) async fn write_private(&self, tree: &Tree, stand: Stand<'_>, commit: &str) -> Result<(), Failure> {
         let dir = tree.private_dir();
         let is_ours = dir.is_dir() && !dir.is_symlink() && dir.join(OURS).is_file();
         if !is_ours && files::is_there(&dir) {
@@ -172,23 +182,23 @@ impl Repository {
                 self.git().args(["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"]).run().await?;
             files::write(&dir.join("packed-refs"), &tags.stdout)?;
         }
-        files::write(&dir.join("config"), self.private_config().await?.as_bytes())?;
+        files::write(&dir.join("config"), self.private_config().as_bytes())?;
         self.borrow_objects(tree)?;
         copy_if_there(self.plumbing.shallow(), &dir.join("shallow"))?;
         copy_if_there(&self.plumbing.excluded(), &dir.join("info/exclude"))?;
         files::copy_with_time(&tree.index(), &dir.join("index"))?;
         let line = format!("{commit}\n");
-        if let Some(target) = target
+        if let Stand::Branch { target: Some(target), .. } = stand
             && let Some(tip) = self.commit_of(&head_ref(target)).await?
         {
             write_ref(&dir.join(head_ref(target)), &format!("{tip}\n"))?;
         }
         match stand {
-            Stand::Branch(branch) => {
-                write_ref(&dir.join(head_ref(branch)), &line)?;
+            Stand::Branch { name, .. } => {
+                write_ref(&dir.join(head_ref(name)), &line)?;
                 // After the ref: a crash in between leaves a ref that looks moved, to where the project's branch is.
                 tree.set_branch_at(commit)?;
-                files::write(&dir.join("HEAD"), format!("ref: {}\n", head_ref(branch)).as_bytes())?;
+                files::write(&dir.join("HEAD"), format!("ref: {}\n", head_ref(name)).as_bytes())?;
             }
             Stand::Commit => files::write(&dir.join("HEAD"), line.as_bytes())?,
         }
@@ -210,21 +220,15 @@ impl Repository {
     }
 
     /// Remotes are named so that submodules with relative addresses are found, and the user is the author.
-    async fn private_config(&self) -> Result<String, Failure> {
+    fn private_config(&self) -> String {
         let (name, email) = self.plumbing.author();
         let mut text = self.plumbing.format_lines().to_owned();
         text.push_str("[core]\n\tbare = false\n\tlogallrefupdates = true\n\tfsync = committed,reference\n");
         text.push_str(&format!("[user]\n\tname = {}\n\temail = {}\n", quoted(name), quoted(email)));
-        let listed = self.git().args(["config", "--get-regexp", "-z", r"^remote\..*\.url$"]).finish().await?;
-        for entry in files::nul_separated(&listed.stdout) {
-            let entry = files::shown(entry);
-            if let Some((key, url)) = entry.split_once('\n')
-                && let Some(remote) = key.strip_prefix("remote.").and_then(|rest| rest.strip_suffix(".url"))
-            {
-                text.push_str(&format!("[remote {}]\n\turl = {}\n", quoted(remote), quoted(url)));
-            }
+        for (remote, url) in self.plumbing.remotes() {
+            text.push_str(&format!("[remote {}]\n\turl = {}\n", quoted(remote), quoted(url)));
         }
-        Ok(text)
+        text
     }
 
     /// Moves what is not a private repository of ours out of its place.

@@ -25,10 +25,10 @@ impl Repository {
                 input.feature
             )));
         };
-        let stand = Stand::Branch(&branch);
+        let stand = Stand::on(&branch, &input.target);
         if self.is_ancestor(&tip, &head).await? {
             // An earlier attempt may have moved the branch and died before its files followed.
-            self.ready(&tree, stand, Some(&input.target), &head).await?;
+            self.ready(&tree, stand, &head).await?;
             return self.refreshed(head, tip, None).await;
         }
         let commit = if self.is_ancestor(&head, &tip).await? {
@@ -38,7 +38,7 @@ impl Repository {
             if !merged.conflicts.is_empty() {
                 let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
                 let conflict = RefreshConflict { files, output: merged.output };
-                self.ready(&tree, stand, Some(&input.target), &head).await?;
+                self.ready(&tree, stand, &head).await?;
                 return self.refreshed(head, tip, Some(conflict)).await;
             }
             let subject = format!("{}: merge `{}`", input.feature, input.target);
@@ -47,7 +47,7 @@ impl Repository {
             self.commit(&new).await?
         };
         self.move_ref(&head_ref(&branch), Some(&head), &commit).await?;
-        self.ready(&tree, stand, Some(&input.target), &commit).await?;
+        self.ready(&tree, stand, &commit).await?;
         self.refreshed(commit, tip, None).await
     }
 

@@ -50,6 +50,9 @@ impl Checkout {
         let finished =
             Git::at(dir).args(["rev-parse", "--is-bare-repository", "--is-inside-work-tree"]).finish().await?;
         if finished.code() != Some(0) {
+            if let Some(damaged) = damaged(dir).await {
+                return Err(damaged);
+            }
             if !finished.error_text().contains("not a git repository") {
                 return Err(finished.failure());
             }
@@ -65,7 +68,11 @@ impl Checkout {
             _ => return Err(Failure::terminal(format!("{shown} is inside of a .git directory; use the checkout"))),
         }
         let top = PathBuf::from(Git::at(dir).args(["rev-parse", "--show-toplevel"]).text().await?);
-        let head = Git::at(&top).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).find().await?;
+        let head = Git::at(&top).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).find().await;
+        let head = match head {
+            Ok(head) => head,
+            Err(failure) => return Err(damaged(&top).await.unwrap_or(failure)),
+        };
         if head.is_none() {
             return Err(without_commit(&top).await?);
         }
@@ -83,6 +90,15 @@ impl Checkout {
             ))),
         }
     }
+}
+
+/// That a repository is damaged in which git does not work, if it is.
+async fn damaged(dir: &Path) -> Option<Failure> {
+    let damage = find_damage(dir).await.ok()?;
+    let (file, shown) = (damage.first()?.file().display(), dir.display());
+    Some(Failure::terminal(format!(
+        "the repository of {shown} is damaged: git cannot read {file}; see `longhaul doctor {shown}`"
+    )))
 }
 
 /// Why HEAD names no commit: there is none yet, or the repository is damaged.

@@ -41,11 +41,11 @@ impl Repository {
         let commit = self.commit_state(&tree, &branch, &head, &state, &message).await?;
         files::copy_with_time(&snapshot.file(), &tree.index())?;
         tree.set_at(&commit)?;
-        self.write_private(&tree, Stand::Branch(&branch), Some(&input.target), &commit).await?;
+        self.write_private(&tree, Stand::on(&branch, &input.target), &commit).await?;
 
         let files = self.changes(&base, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
-        Ok(Sealed { commit, files, tampered: told, rescued, notes })
+        Ok(Sealed { commit, files, tampered: told, rescued, notes: notes.text, unread_notes: notes.unread })
     }
 
     /// A tree that cannot be built upon is never sealed: what is in it is kept, and it is made again from the branch, or
@@ -64,7 +64,7 @@ impl Repository {
         }
         self.keep_found(tree, kept).await?;
         let commit = self.branch_commit(kept.branch).await?.unwrap_or_default();
-        self.ready(tree, Stand::Branch(kept.branch), Some(target), &commit).await
+        self.ready(tree, Stand::on(kept.branch, target), &commit).await
     }
 
     /// Puts protected files back as the base has them, after keeping what was there, and takes Longhaul's own files out of

@@ -10,6 +10,7 @@ use longhaul_engine::Failure;
 
 use super::command::Git;
 use super::files;
+use super::names::is_object_name;
 use super::plumbing::Plumbing;
 use super::refs::Repository;
 
@@ -115,7 +116,7 @@ impl Tree {
 
     /// The commit that the tree was last brought to.
     pub(super) fn at(&self) -> Result<Option<String>, Failure> {
-        Ok(files::read(&self.records.join(AT))?.map(|bytes| files::shown(&bytes)))
+        self.recorded(AT)
     }
 
     /// Records where Longhaul put the branch in the private repository.
@@ -125,7 +126,13 @@ impl Tree {
 
     /// Where Longhaul last put the branch in the private repository.
     pub(super) fn branch_at(&self) -> Result<Option<String>, Failure> {
-        Ok(files::read(&self.records.join(BRANCH))?.map(|bytes| files::shown(&bytes)))
+        self.recorded(BRANCH)
+    }
+
+    /// A commit that was recorded. A record that a power cut emptied is none.
+    fn recorded(&self, name: &str) -> Result<Option<String>, Failure> {
+        let bytes = files::read(&self.records.join(name))?;
+        Ok(bytes.map(|bytes| files::shown(&bytes)).filter(|commit| is_object_name(commit)))
     }
 
     /// Whether a reset was interrupted. What it was to overwrite had been kept, and what is there is of no value.

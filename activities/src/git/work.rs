@@ -67,7 +67,7 @@ impl GitHandlers {
             repository.integration_at(commit, number).await?
         } else {
             let tree = repository.tree(&gates_tree(&tree.name()));
-            repository.ready(&tree, Stand::Commit, None, commit).await?;
+            repository.ready(&tree, Stand::Commit, commit).await?;
             tree
         };
         Ok(WorkTree { repository, tree, branch: None })
@@ -109,8 +109,8 @@ impl WorkTree {
     pub(crate) async fn reset(&self, commit: &str) -> Result<(), Failure> {
         // Twice forced: a repository that a program made in it goes too.
         self.tree.reset_to(commit, "-ffd").await?;
-        let stand = self.branch.as_deref().map_or(Stand::Commit, Stand::Branch);
-        self.repository.write_private(&self.tree, stand, None, commit).await
+        let stand = self.branch.as_deref().map_or(Stand::Commit, Stand::alone);
+        self.repository.write_private(&self.tree, stand, commit).await
     }
 
     /// Whether git keeps a file.
@@ -135,7 +135,7 @@ impl Repository {
             Some(commit) => commit,
             None => self.revive(branch, wanted).await?,
         };
-        self.ready(tree, Stand::Branch(branch), None, &commit).await
+        self.ready(tree, Stand::alone(branch), &commit).await
     }
 
     /// Makes the branch again: at the commit that is wanted, or where the run left it when it was closed.

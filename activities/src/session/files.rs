@@ -91,6 +91,11 @@ impl SessionFiles {
         self.folder.exists()
     }
 
+    /// Whether any session of this run was tried before.
+    pub(super) fn exist_of_run(&self) -> bool {
+        self.folder.parent().is_some_and(Path::exists)
+    }
+
     /// The report of this call, if it came to its end before.
     pub(super) fn report(&self) -> Option<SessionReport> {
         let kept: Kept =
@@ -103,7 +108,7 @@ impl SessionFiles {
         if self.exist() {
             let lost = self.free_name();
             fs::rename(&self.folder, &lost)?;
-            fs::write(lost.join(NOTES_FILE), self.notes())?;
+            fs::write(lost.join(NOTES_FILE), self.notes().unwrap_or_default())?;
         }
         make_folder_durably(&self.folder)?;
         self.empty_shared()?;
@@ -142,15 +147,12 @@ impl SessionFiles {
         }
     }
 
-    /// What the agent left for the next session. Whatever it made of the file, this neither fails nor waits.
-    pub(super) fn notes(&self) -> String {
+    /// What the agent left for the next session, or why that is not read. Whatever it made of the file, this does not wait.
+    pub(super) fn notes(&self) -> Result<String, String> {
         // A little more, for a character that is cut in two.
         let end = placed::read_end(&self.notes_file(), Links::Within(&self.tree), NOTES as u64 + 4);
-        let end = end.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the notes of a session are not read");
-            None
-        });
-        readable_end(&end.unwrap_or_default(), NOTES)
+        let end = end.map_err(|error| error.to_string())?;
+        Ok(readable_end(&end.unwrap_or_default(), NOTES))
     }
 
     /// Whether the agent said that its context is full.

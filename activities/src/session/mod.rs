@@ -52,6 +52,21 @@ impl SessionHandler {
         Ok(self.setup.git.reopen_worktree(&open, attempt).await?.rescued)
     }
 
+    /// Whether what the session is to do has landed already: the log of its run has lost its end.
+    async fn landed(
+        &self,
+        input: &SessionInput,
+        attempt: &Attempt,
+        may_be: bool,
+    ) -> Result<Option<SessionEnding>, Failure> {
+        if input.redo {
+            return Ok(None);
+        }
+        let SessionInput { project, target, feature, .. } = input;
+        let landed = self.setup.git.landed_work(project, target, &feature.id, &attempt.run, may_be).await?;
+        Ok(landed.map(|landed| SessionEnding::Landed { commit: landed.commit, files: landed.files }))
+    }
+
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
         SessionFiles::new(self.setup.runner.data_dir(), attempt, input)
     }
@@ -102,6 +117,9 @@ impl Handler<RunSession> for SessionHandler {
             return Ok(report);
         }
         let kept = if files.exist() { self.clear_up(&input, attempt).await? } else { None };
+        if let Some(landed) = self.landed(&input, attempt, files.exist_of_run()).await? {
+            return Ok(without_agent(landed, String::new()));
+        }
         let wanted = Wanted {
             project: &input.project,
             feature: &input.feature.id,
@@ -136,7 +154,9 @@ impl Handler<RunSession> for SessionHandler {
         };
         let finished = match ran {
             Ok(finished) => finished,
-            Err(failure) if failure.kind == FailureKind::Terminal => return Ok(not_started(failure.message, sandbox)),
+            Err(failure) if failure.kind == FailureKind::Terminal => {
+                return Ok(without_agent(SessionEnding::NotStarted { reason: failure.message }, sandbox));
+            }
             Err(failure) => return Err(failure),
         };
         let report = report(&finished, &files, sandbox);
@@ -178,11 +198,12 @@ fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>
     Ok((program, args.iter().map(Into::into).collect()))
 }
 
-/// The report of an agent that could not be started.
-fn not_started(reason: String, sandbox: String) -> SessionReport {
+/// The report where no agent was started.
+fn without_agent(ending: SessionEnding, sandbox: String) -> SessionReport {
     SessionReport {
-        ending: SessionEnding::NotStarted { reason },
+        ending,
         notes: String::new(),
+        unread_notes: None,
         duration_ms: 0,
         output_digest: String::new(),
         output_tail: String::new(),
@@ -198,9 +219,14 @@ fn report(finished: &Finished, files: &SessionFiles, sandbox: String) -> Session
         Some(CONTEXT_FULL) => SessionEnding::ContextFull,
         _ => SessionEnding::Failed { reason: finished.ending() },
     };
+    let (notes, unread_notes) = match files.notes() {
+        Ok(notes) => (notes, None),
+        Err(reason) => (String::new(), Some(reason)),
+    };
     SessionReport {
         ending,
-        notes: files.notes(),
+        notes,
+        unread_notes,
         duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
         output_digest: finished.output_digest.clone(),
         output_tail: finished.output_tail.clone(),

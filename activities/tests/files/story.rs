@@ -140,6 +140,7 @@ pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
         feedback: Feedback::default(),
         agent: AgentSettings::default(),
         held_out: None,
+        redo: false,
     }
 }
 
@@ -148,6 +149,7 @@ pub(crate) fn report(ending: SessionEnding, notes: &str) -> SessionReport {
         sandbox: String::new(),
         ending,
         notes: notes.into(),
+        unread_notes: None,
         duration_ms: 65_000,
         output_digest: "d".into(),
         output_tail: "the end of its output\n".into(),
@@ -200,6 +202,7 @@ pub(crate) async fn seal(world: &mut World, commit: &str, files: &[&str], tamper
         tampered: tampered.to_vec(),
         rescued: (!tampered.is_empty()).then(|| "refs/longhaul/rescue/shop/login/1/9.0".into()),
         notes: String::new(),
+        unread_notes: None,
     };
     world.completed::<Seal>(RUN, &input, &sealed).await;
 }

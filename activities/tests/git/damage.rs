@@ -74,3 +74,101 @@ async fn a_ref_that_nothing_is_known_of_is_named_and_left() {
     repair(&world.root, &damage[1]).await.unwrap();
     assert_eq!(found(&world).await.len(), 1);
 }
+
+/// What a power cut leaves in a file.
+const LEFT: [&[u8]; 2] = [b"", &[0; 21]];
+
+fn leave(world: &World, file: &str, left: &[u8]) {
+    std::fs::write(world.root.join(file), left).unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_head_names_its_branch_again() {
+    for left in LEFT {
+        let world = World::new();
+        world.run(&["branch", "other"]);
+        world.run(&["checkout", "--quiet", "-b", "work/new"]);
+        world.open("login").await;
+        leave(&world, ".git/HEAD", left);
+        let failure = Checkout::containing(&world.root).await.unwrap_err();
+        assert!(failure.message.contains("is damaged") && failure.message.contains(".git/HEAD"), "{failure}");
+        let damage = found(&world).await;
+        let [Damage::Head { content, .. }] = damage.as_slice() else { panic!("{damage:?}") };
+        assert_eq!(content.as_deref(), Some("ref: refs/heads/work/new"));
+        repair(&world.root, &damage[0]).await.unwrap();
+        assert_eq!((world.run(&["branch", "--show-current"]), status(&world.root)), ("work/new".into(), String::new()));
+        assert_eq!(found(&world).await, []);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_head_without_a_checkout_in_its_reflog_is_the_branch_at_its_commit() {
+    let world = World::new();
+    let check = async |expected: Option<&str>| {
+        let head = std::fs::read(world.root.join(".git/HEAD")).unwrap();
+        leave(&world, ".git/HEAD", b"");
+        let damage = found(&world).await;
+        let [Damage::Head { content, .. }] = damage.as_slice() else { panic!("{damage:?}") };
+        assert_eq!(content.as_deref(), expected);
+        leave(&world, ".git/HEAD", &head);
+    };
+    check(Some("ref: refs/heads/main")).await;
+    world.run(&["branch", "other"]);
+    check(None).await;
+    world.write("more.txt", "more\n");
+    let commit = world.commit("More");
+    check(Some("ref: refs/heads/main")).await;
+    world.run(&["pack-refs", "--all"]);
+    check(Some("ref: refs/heads/main")).await;
+    world.run(&["checkout", "--quiet", "--detach"]);
+    check(Some(&commit)).await;
+}
+
+#[tokio::test]
+async fn packed_refs_that_are_lost_come_back_from_their_reflogs() {
+    for left in LEFT {
+        let world = World::new();
+        world.run(&["branch", "other"]);
+        let main = world.at("main");
+        world.run(&["pack-refs", "--all"]);
+        leave(&world, ".git/packed-refs", left);
+        let failure = Checkout::containing(&world.root).await.unwrap_err();
+        assert!(failure.message.contains("is damaged") && failure.message.contains("packed-refs"), "{failure}");
+        let damage = found(&world).await;
+        let [Damage::PackedRefs { lost, .. }] = damage.as_slice() else { panic!("{damage:?}") };
+        assert_eq!(lost.as_slice(), ["refs/heads/main", "refs/heads/other"]);
+        repair(&world.root, &damage[0]).await.unwrap();
+        assert_eq!((world.at("main"), world.at("other"), status(&world.root)), (main.clone(), main, String::new()));
+        assert_eq!(found(&world).await, []);
+    }
+    let world = World::new();
+    leave(&world, ".git/packed-refs", b"");
+    assert_eq!(found(&world).await, [], "nothing is lost");
+}
+
+#[tokio::test]
+async fn a_damaged_tie_to_another_checkout_is_named() {
+    for left in LEFT {
+        for file in [".git/worktrees/second/gitdir", ".git/worktrees/second/commondir", ".git/worktrees/second/HEAD"] {
+            let world = World::new();
+            world.run(&["worktree", "add", "--quiet", "-b", "side", "../second"]);
+            assert_eq!(found(&world).await, []);
+            leave(&world, file, left);
+            let damage = found(&world).await;
+            assert!(matches!(damage.as_slice(), [Damage::Linked { .. }]), "{file}: {damage:?}");
+            assert!(damage[0].file().ends_with(file), "{damage:?}");
+            repair(&world.root, &damage[0]).await.unwrap_err();
+        }
+        let world = World::new();
+        world.run(&["worktree", "add", "--quiet", "-b", "side", "../second"]);
+        leave(&world, "../second/.git", left);
+        let damage = found(&world).await;
+        let second = world.root.parent().unwrap().canonicalize().unwrap().join("second");
+        let expected = Damage::Linked { file: second.join(".git"), checkout: Some(second.clone()) };
+        assert_eq!(damage, [expected]);
+        world.run(&["worktree", "repair"]);
+        assert_eq!(found(&world).await, []);
+        std::fs::remove_dir_all(&second).unwrap();
+        assert_eq!(found(&world).await, [], "a checkout that was removed is no damage");
+    }
+}

@@ -10,6 +10,7 @@ mod follow;
 mod head;
 mod killed;
 mod land;
+mod landed;
 mod merge;
 mod open;
 mod project;

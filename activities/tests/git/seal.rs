@@ -60,6 +60,16 @@ async fn the_progress_file_is_read_and_never_committed() {
 }
 
 #[tokio::test]
+async fn a_progress_file_that_is_none_is_named() {
+    let world = World::new();
+    world.open("login").await;
+    std::os::unix::fs::symlink("/etc/passwd", world.tree("login").join("claude-progress.txt")).unwrap();
+    let sealed = world.seal("login").await;
+    assert_eq!(sealed.notes, "");
+    assert!(sealed.unread_notes.as_ref().is_some_and(|reason| reason.contains("leads out of")), "{sealed:?}");
+}
+
+#[tokio::test]
 async fn a_tracked_progress_file_stays_as_it_was() {
     let world = World::new();
     world.write("claude-progress.txt", "Earlier.\n");

@@ -25,6 +25,7 @@ fn input(world: &World) -> SessionInput {
             ..AgentSettings::default()
         },
         held_out: None,
+        redo: false,
     }
 }
 
@@ -72,8 +73,14 @@ async fn notes_are_bounded_and_only_read_from_a_plain_file() {
         session("head -c 100000 /dev/zero | tr '\\0' n >$LONGHAUL_NOTES_FILE; printf end >>$LONGHAUL_NOTES_FILE");
     let notes = notes.await.notes;
     assert_eq!((notes.len(), notes.ends_with("nend")), (64 * 1024, true));
-    assert_eq!(session("rm $LONGHAUL_NOTES_FILE; mkfifo $LONGHAUL_NOTES_FILE").await.notes, "");
-    assert_eq!(session("ln -sf /etc/passwd $LONGHAUL_NOTES_FILE").await.notes, "");
+    for (script, reason) in [
+        ("rm $LONGHAUL_NOTES_FILE; mkfifo $LONGHAUL_NOTES_FILE", "notes.md is a named pipe"),
+        ("ln -sf /etc/passwd $LONGHAUL_NOTES_FILE", "notes.md is a link that leads out of"),
+    ] {
+        let report = session(script).await;
+        assert_eq!(report.notes, "");
+        assert!(report.unread_notes.as_ref().is_some_and(|unread| unread.contains(reason)), "{report:?}");
+    }
     assert_eq!(session("truncate -s 1T $LONGHAUL_NOTES_FILE").await.notes.len(), 64 * 1024);
     assert_eq!(session("rm -r .longhaul; ln -s / .longhaul").await.notes, "");
     assert_eq!(session("rm -r $(dirname $LONGHAUL_NOTES_FILE)/notes.md").await.notes, "");

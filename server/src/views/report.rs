@@ -83,8 +83,15 @@ fn session(report: &SessionReport) -> String {
         SessionEnding::ContextFull => "has filled its context",
         SessionEnding::Failed { reason } => &format!("failed: {reason}"),
         SessionEnding::NotStarted { reason } => &format!("could not be started: {}", brief(reason)),
+        SessionEnding::Landed { commit, .. } => {
+            return format!("no agent was started: the work of this run had landed as {}", short(commit));
+        }
     };
-    format!("{ending}, {}", took(report.duration_ms))
+    format!("{ending}, {}{}", took(report.duration_ms), unread(report.unread_notes.as_deref()))
+}
+
+fn unread(reason: Option<&str>) -> String {
+    reason.map(|reason| format!("; its notes were not read: {reason}")).unwrap_or_default()
 }
 
 fn sealed(sealed: &Sealed) -> String {
@@ -96,7 +103,7 @@ fn sealed(sealed: &Sealed) -> String {
     for tampering in &sealed.tampered {
         text += &format!("; put back: {}: {}", tampering.file, tampering.what);
     }
-    text
+    text + &unread(sealed.unread_notes.as_deref())
 }
 
 fn merged(merged: &Merged) -> String {

@@ -6,6 +6,7 @@ use std::path::Path;
 use longhaul_engine::{Event, EventKind, Position, RunId, Summary};
 use sled::IVec;
 
+use super::awaited::awaited;
 use super::{Finding, Findings, Remedy};
 use crate::blob::Source;
 use crate::carried;
@@ -34,18 +35,21 @@ fn sound<T>(read: impl FnOnce() -> Result<T, Flaw>) -> Result<T, String> {
 }
 
 impl Findings {
-    fn add(&mut self, key: &[u8], what: impl Into<String>, remedy: Remedy) {
+    pub(super) fn add(&mut self, key: &[u8], what: impl Into<String>, remedy: Remedy) {
         self.found.push(Finding { record: key::describe(key), what: what.into(), remedy });
     }
 
     pub(super) fn look_at(&mut self, run: &RunId, records: &Records, source: Source<'_>) {
         self.count(records);
         let Records { mail, summary, .. } = records;
+        let mut messages = Vec::new();
         for (key, value) in mail {
             let seq = key::number_of(key).unwrap_or_default();
-            if let Err(what) = sound(|| decode(key, value, source, |unpacker, message| unpacker.message(seq, message)))
-            {
-                self.add(key, what, Remedy::MoveRecords(run.clone(), vec![(key.clone(), value.clone())]));
+            match sound(|| decode(key, value, source, |unpacker, message| unpacker.message(seq, message))) {
+                Ok(message) => messages.push(message),
+                Err(what) => {
+                    self.add(key, what, Remedy::MoveRecords(run.clone(), vec![(key.clone(), value.clone())]));
+                }
             }
         }
         let stored = summary.as_ref().map(|_| sound(|| records.summary(source).transpose()));
@@ -61,6 +65,7 @@ impl Findings {
             Err((key, what, readable)) => self.add(&key, what, Remedy::MoveRun(run.clone(), readable)),
             Ok(events) => {
                 self.taken(run, mail, &events);
+                self.awaited.extend(awaited(run, &events, &messages));
                 self.summary(run, stored, &events);
                 self.published(run, records, &events, source);
             }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use longhaul_engine::{Event, Position, RunId, StoreError};
+use longhaul_engine::store::Commit;
+use longhaul_engine::{Event, EventStore, Position, RunId, StoreError, Summary};
 
 use super::{Remedy, quarantine};
 use crate::key;
@@ -55,6 +56,10 @@ impl SledStore {
                     order.put(key::published(run, name), &body, &mut packer)?;
                 }
                 self.order(order, packer, answer).await?;
+            }
+            Remedy::Begin(run, start) => {
+                let summary = Summary::begin(start);
+                self.commit(Commit { summary, ..Commit::of(run.clone(), vec![start.clone()]) }).await?;
             }
             Remedy::MoveRecords(run, entries) => {
                 let order = on_what_was_seen(run, records);

@@ -127,6 +127,7 @@ impl Handler<RunSession> for Sessions {
             sandbox: String::new(),
             ending: SessionEnding::ClaimsDone,
             notes: String::new(),
+            unread_notes: None,
             duration_ms: 1,
             output_digest: String::new(),
             output_tail: String::new(),
@@ -307,7 +308,8 @@ impl World {
                     let commit = state.branches.get(input.feature.as_str()).cloned().unwrap_or_default();
                     let is_new = !state.words(&commit).is_subset(&state.words(&state.target));
                     let files = if is_new { vec![format!("{}.txt", input.feature)] } else { Vec::new() };
-                    Ok(Sealed { commit, files, tampered: Vec::new(), rescued: None, notes: String::new() })
+                    let (tampered, notes) = (Vec::new(), String::new());
+                    Ok(Sealed { commit, files, tampered, rescued: None, notes, unread_notes: None })
                 },
             ))
             .with::<CheckOutTip>(self.does::<CheckOutTip, _, _>(

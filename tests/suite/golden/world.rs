@@ -119,6 +119,7 @@ fn report(input: &SessionInput, ending: SessionEnding, notes: &str) -> SessionRe
         sandbox: String::new(),
         ending,
         notes: notes.into(),
+        unread_notes: None,
         duration_ms: 600_000,
         output_digest: hash(&prompt::session(input), 64),
         output_tail: format!("session {} of {}\n", input.number, input.feature.id),
@@ -284,6 +285,7 @@ impl World {
             tampered: if tampered { vec![tampering] } else { Vec::new() },
             rescued: tampered.then(|| format!("refs/longhaul/rescue/{}/{}/1/7.0", input.project.id, input.feature)),
             notes: String::new(),
+            unread_notes: None,
         }
     }
 

@@ -76,6 +76,9 @@ pub struct SessionInput {
     /// The directory of held-out checks, which it does not see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<String>,
+    /// Whether it is run even if work of this run is on the target: the gates failed there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redo: bool,
 }
 
 /// How a session ended.
@@ -91,6 +94,13 @@ pub enum SessionEnding {
         /// `exit code 1`, `silent for 600 s`, `timed out after 3600 s`, `killed by signal 9`.
         reason: String,
     },
+    /// No agent was started: work of this run is on the target, and its log has lost that. The gates decide.
+    Landed {
+        /// The commit that landed.
+        commit: String,
+        /// The files that it changed, relative to the root.
+        files: Vec<String>,
+    },
     /// The agent could not be started; no work was done.
     NotStarted {
         /// What is wrong, and what to do.
@@ -105,6 +115,9 @@ pub struct SessionReport {
     pub ending: SessionEnding,
     /// What the agent left in its notes file, at most 64 KiB.
     pub notes: String,
+    /// Why its notes file was not read, if something else stands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread_notes: Option<String>,
     /// How long it took.
     pub duration_ms: u64,
     /// blake3 of its whole output, in hex.

@@ -154,6 +154,9 @@ pub struct Sealed {
     pub rescued: Option<String>,
     /// What the agent had appended to the progress file.
     pub notes: String,
+    /// Why the progress file in the work tree was not read, if something else stands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread_notes: Option<String>,
 }
 
 impl Activity for Seal {

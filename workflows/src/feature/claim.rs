@@ -10,12 +10,20 @@ use crate::contracts::{
 };
 
 use super::turn::{self, Turn};
-use super::{FeatureOutcome, Work, retry};
+use super::{Work, retry};
 
-/// Runs the gates on the tip of the target. The feature passes if they do; `None`: the claim does not hold.
+/// A claim that holds.
+pub(super) struct Held {
+    /// The commit on which the gates passed.
+    pub(super) commit: String,
+    /// Why finished work waits on `longhaul/next`, if it does.
+    pub(super) waits_on_next: Option<String>,
+}
+
+/// Runs the gates on the tip of the target; `None`: the claim does not hold.
 ///
 /// The integration work tree is used, so the turn to merge is needed.
-pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<Option<FeatureOutcome>, Stop> {
+pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<Option<Held>, Stop> {
     work.step(context, "waiting to check the target").await?;
     let turn = turn::take(context, work, &[]).await?;
     work.step(context, "gates on the target").await?;
@@ -35,7 +43,7 @@ pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<
         // The tip may be a merge that no branch has yet, and the target may have moved: landing settles both.
         if let Some(landed) = turn::land(context, work, &tip.commit, &tip.commit).await? {
             close(context, work).await?;
-            return Ok(Some(work.passed_as_claimed(tip.commit, landed.waits_on_next)));
+            return Ok(Some(Held { commit: tip.commit, waits_on_next: landed.waits_on_next }));
         }
     }
 }

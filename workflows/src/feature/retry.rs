@@ -6,7 +6,7 @@ use longhaul_engine::{Context, ContextExt, Stop};
 use crate::contracts::{Problem, RefreshWorktree, RunChecks, RunSession, RunSetup, Seal, SessionEnding, SessionReason};
 
 use super::admission::{self, SessionPermit, SessionResult};
-use super::{FeatureProgress, Work};
+use super::{FeatureProgress, Work, claim};
 
 /// What came of a try.
 pub(super) enum Try {
@@ -16,6 +16,13 @@ pub(super) enum Try {
     Again,
     /// A limit is reached, or there will be no session.
     GivenUp(String),
+    /// The run had landed before, and its gates pass on the target.
+    Landed {
+        /// The commit that landed.
+        commit: String,
+        /// Why finished work waits on `longhaul/next`, if it does.
+        waits_on_next: Option<String>,
+    },
 }
 
 /// Sets the work tree up and runs the baseline on the commit that the work stands on.
@@ -129,6 +136,16 @@ async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option
     }
 }
 
+/// Judges work of this run that is on the target already. No session was used; if the gates fail there, the next one is.
+async fn landed(context: &mut dyn Context, work: &mut Work, commit: String, files: Vec<String>) -> Result<Try, Stop> {
+    work.progress.sessions -= 1;
+    work.redo = true;
+    admission::report(context, work, SessionResult::Unused).await?;
+    let Some(held) = claim::judge(context, work).await? else { return Ok(Try::Again) };
+    work.files = files;
+    Ok(Try::Landed { commit, waits_on_next: held.waits_on_next })
+}
+
 /// Runs a session, seals it, and runs the gates if the agent says that it is done.
 async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     work.begin_session(context).await?;
@@ -137,6 +154,9 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
         work.take_no_session(&session);
         admission::report(context, work, SessionResult::of(&session, false)).await?;
         return Ok(Try::Again);
+    }
+    if let SessionEnding::Landed { commit, files } = session.ending {
+        return landed(context, work, commit, files).await;
     }
     let sealed = context.call::<Seal>(work.seal(&session)).await?;
     let has_changed = sealed.commit != work.commit;

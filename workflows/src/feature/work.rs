@@ -38,6 +38,8 @@ pub(super) struct Work {
     pub(super) broken: Option<BrokenBase>,
     /// It repairs the baseline of the project.
     pub(super) repairs: bool,
+    /// Work of this run is on the target, and its gates failed there.
+    pub(super) redo: bool,
 }
 
 impl Work {
@@ -56,6 +58,7 @@ impl Work {
             is_fruitless: false,
             broken: None,
             repairs: false,
+            redo: false,
         }
     }
 
@@ -151,12 +154,13 @@ impl Work {
             feedback: self.feedback.clone(),
             agent: self.brief.settings.agent.clone(),
             held_out: self.brief.settings.project.hidden_checks.clone(),
+            redo: self.redo,
         }
     }
 
     pub(super) fn seal(&self, session: &SessionReport) -> SealInput {
         let ended = match &session.ending {
-            SessionEnding::ClaimsDone => "done".to_owned(),
+            SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => "done".to_owned(),
             SessionEnding::ContextFull => "to be continued".to_owned(),
             SessionEnding::Failed { reason } | SessionEnding::NotStarted { reason } => reason.clone(),
         };
@@ -302,8 +306,10 @@ impl Work {
         self.commit.clone_from(&sealed.commit);
         self.broken = None;
         self.progress.tampered += u32::from(!sealed.tampered.is_empty());
-        let notes = [session.notes.trim(), sealed.notes.trim()];
-        let notes: Vec<_> = notes.into_iter().filter(|notes| !notes.is_empty()).collect();
+        let unread = [&session.unread_notes, &sealed.unread_notes].into_iter().flatten();
+        let unread = unread.map(|reason| prompt::unread_notes(reason));
+        let notes = [session.notes.trim(), sealed.notes.trim()].map(str::to_owned);
+        let notes: Vec<_> = notes.into_iter().chain(unread).filter(|notes| !notes.is_empty()).collect();
         // Guidance of people holds until the feature is done; all else is about the last session.
         let guidance = std::mem::take(&mut self.feedback.guidance);
         self.feedback = Feedback {
@@ -314,7 +320,7 @@ impl Work {
             ..Feedback::default()
         };
         match &session.ending {
-            SessionEnding::ClaimsDone => {}
+            SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => {}
             SessionEnding::ContextFull => self.reason = SessionReason::Continue,
             SessionEnding::Failed { reason } | SessionEnding::NotStarted { reason } => {
                 self.progress.failed_sessions += 1;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use longhaul_activities::git::{Damage, find_damage, repair};
 
-use super::Finding;
+use super::{Finding, counted};
 
 /// How many empty objects are named one by one.
 const NAMED: usize = 3;
@@ -45,6 +45,22 @@ async fn of_objects(root: &Path, objects: &[Damage], fix: bool) -> Finding {
     Finding::problem("repository", what, advice).or_fix(fix, || outcome)
 }
 
+/// What is wrong with another checkout of the user, and what to do.
+fn of_linked(root: &Path, file: &Path, checkout: Option<&Path>) -> (String, String) {
+    let of = checkout.map_or_else(|| "another checkout".to_owned(), |checkout| checkout.display().to_string());
+    let what = format!("{} is damaged: git cannot use {of}", file.display());
+    let advice = match file.file_name().and_then(|name| name.to_str()) {
+        Some("commondir") => format!("echo ../.. > '{}'", file.display()),
+        Some("HEAD") => format!("echo ref: refs/heads/BRANCH > '{}', with the branch of {of}", file.display()),
+        Some(".git") => format!("git -C '{}' worktree repair", root.display()),
+        _ => {
+            let place = checkout.map_or_else(|| "CHECKOUT".to_owned(), |checkout| format!("'{}'", checkout.display()));
+            format!("git -C '{}' worktree repair {place}", root.display())
+        }
+    };
+    (what, advice)
+}
+
 async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
     let file = damage.file().display();
     let (what, advice) = match damage {
@@ -56,11 +72,33 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
             let what = format!("{name} is damaged: {file} names no commit, and its reflog knows none that can be read");
             (what, format!("choose a commit with `git fsck --lost-found`, then: git update-ref {name} COMMIT"))
         }
-        _ => (format!("git cannot read the index {file}"), format!("rm '{file}' && git reset")),
+        Damage::Head { content: Some(content), .. } => {
+            (format!("git cannot read {file}, and so sees no repository"), format!("echo '{content}' > '{file}'"))
+        }
+        Damage::Head { content: None, .. } => (
+            format!("git cannot read {file}, and so sees no repository; the branch that was checked out is not known"),
+            format!("echo ref: refs/heads/BRANCH > '{file}'"),
+        ),
+        Damage::PackedRefs { lost, .. } => (
+            format!(
+                "{file} is damaged, and with it {} that have no file of their own",
+                counted(lost.len() as u64, "ref")
+            ),
+            "move it away, then restore each branch from .git/logs: git update-ref NAME COMMIT".to_owned(),
+        ),
+        Damage::Linked { checkout, .. } => of_linked(root, damage.file(), checkout.as_deref()),
+        Damage::EmptyObject(_) | Damage::Index(_) => {
+            (format!("git cannot read the index {file}"), format!("rm '{file}' && git reset"))
+        }
     };
     let finding = Finding::problem("repository", what, advice);
-    let can_be_fixed = !matches!(damage, Damage::Ref { name, last: None, .. } if !name.starts_with("refs/longhaul/"));
-    if !can_be_fixed {
+    let must_be_done_by_hand = match damage {
+        Damage::Ref { name, last: None, .. } => !name.starts_with("refs/longhaul/"),
+        Damage::Head { content, .. } => content.is_none(),
+        Damage::Linked { .. } => true,
+        _ => false,
+    };
+    if must_be_done_by_hand {
         return finding;
     }
     let outcome = if fix { repair(root, damage).await.map_err(std::io::Error::other) } else { Ok(()) };

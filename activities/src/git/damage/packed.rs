@@ -1,0 +1,51 @@
+//! The packed refs. Git takes an empty file for no refs at all, and refuses every command when it is full of zeros.
+
+use std::path::Path;
+
+use longhaul_engine::Failure;
+
+use super::super::files;
+use super::super::names::is_object_name;
+use super::{Damage, entries};
+
+const FILE: &str = "packed-refs";
+
+/// The refs in the file and their commits.
+pub(super) fn refs(common: &Path) -> Result<Vec<(String, String)>, Failure> {
+    let text = files::shown(&files::read(&common.join(FILE))?.unwrap_or_default());
+    let named = text.lines().filter_map(|line| line.split_once(' ')).filter(|(commit, _)| is_object_name(commit));
+    Ok(named.map(|(commit, name)| (name.to_owned(), commit.to_owned())).collect())
+}
+
+pub(super) fn look(common: &Path) -> Result<Option<Damage>, Failure> {
+    let file = common.join(FILE);
+    let Some(bytes) = files::read(&file)? else { return Ok(None) };
+    // Git itself writes a first line, whatever follows.
+    let has_zeros = bytes.contains(&0);
+    if !bytes.is_empty() && !has_zeros {
+        return Ok(None);
+    }
+    let lost = with_reflog_only(common);
+    Ok((has_zeros || !lost.is_empty()).then_some(Damage::PackedRefs { file, lost }))
+}
+
+/// The refs that have a reflog and no file. Git removes the reflog of a ref that is deleted.
+fn with_reflog_only(common: &Path) -> Vec<String> {
+    let logs = common.join("logs");
+    let mut open = vec![logs.join("refs")];
+    let mut found = Vec::new();
+    while let Some(dir) = open.pop() {
+        for path in entries(&dir) {
+            if path.is_dir() {
+                open.push(path);
+            } else if let Ok(name) = path.strip_prefix(&logs)
+                && path.extension().is_none_or(|end| end != "lock")
+                && !common.join(name).exists()
+            {
+                found.push(name.to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
