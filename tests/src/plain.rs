@@ -1,5 +1,7 @@
 //! Texts without what differs between two runs of the same project: times, hashes, durations, ids, paths.
 
+use longhaul_activities::process::{Level, available};
+
 /// What is to be replaced.
 #[derive(Debug)]
 pub struct Plain {
@@ -15,7 +17,7 @@ impl Plain {
 
     /// The text without what differs.
     pub fn text(&self, text: &str) -> String {
-        let mut text = text.replace(&self.place, "<place>");
+        let mut text = without_finding(&text.replace(&self.place, "<place>"), has_less_than_bubblewrap());
         // A project that has never run has no id.
         if !self.project.is_empty() {
             text = text.replace(&self.project, "<project>");
@@ -27,6 +29,37 @@ impl Plain {
             .collect()
     }
 }
+
+fn has_less_than_bubblewrap() -> bool {
+    available().best() != Some(Level::Bubblewrap)
+}
+
+/// What `longhaul doctor` says, without what it says of the sandbox: a warning where there is none or a weaker one.
+fn without_finding(text: &str, is_warning: bool) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let last = lines.len().wrapping_sub(1);
+        let is_json = lines.last().is_some_and(|line| line.trim() == "\"subject\": \"sandbox\",");
+        let words: Vec<&str> = line.split_whitespace().take(2).collect();
+        if line.contains(ADVICE) {
+            continue;
+        } else if is_json {
+            lines[last - 1] = lines[last - 1].replace("warning", "ok");
+            lines.push(format!("{}\"what\": \"<level>\",", &line[..line.len() - line.trim_start().len()]));
+        } else if matches!(words[..], ["ok" | "warning", "sandbox"]) {
+            lines.push("ok  sandbox  <level>".into());
+        } else if let Some((problems, warnings)) = line.split_once(" problems, ").filter(|_| is_warning) {
+            let warnings: usize = warnings.trim_end_matches(" warnings").parse().unwrap_or_default();
+            lines.push(format!("{problems} problems, {} warnings", warnings.saturating_sub(1)));
+        } else {
+            lines.push(line.to_owned());
+        }
+    }
+    lines.join("\n")
+}
+
+/// What `longhaul doctor` advises where there is no bubblewrap.
+const ADVICE: &str = "install bubblewrap, and allow unprivileged user namespaces";
 
 /// A line without the sandbox that this machine offers.
 fn without_level(line: &str) -> String {
@@ -172,5 +205,24 @@ mod tests {
         check("  0  2026-11-21T17:29:45Z  took 1m02s", "  0  <time>  took <span>");
         check(r#"  "duration_ms": 12, "x": 2"#, r#"  "duration_ms": <n>, "x": 2"#);
         check("/tmp/x/p      10 of 12, exit code 1", "<place>/p  10 of 12, exit code 1");
+    }
+
+    #[test]
+    fn what_is_said_of_the_sandbox_is_the_same_on_each_machine() {
+        let with = "ok       git      version 2\nok       sandbox  bubblewrap\n0 problems, 1 warnings";
+        let without = "ok       git      version 2\nwarning  sandbox  none: no\n                  to do: install bubblewrap, and \
+                       allow unprivileged user namespaces\n0 problems, 2 warnings";
+        let expected = "ok       git      version 2\nok  sandbox  <level>\n0 problems, 1 warnings";
+        assert_eq!(without_finding(with, false), expected);
+        assert_eq!(without_finding(without, true), expected);
+        let json = |state: &str, what: &str, advice: &str| {
+            format!(
+                "  \"state\": \"{state}\",\n  \"subject\": \"sandbox\",\n  \"what\": \"{what}\",\n{advice}  \"x\": 1"
+            )
+        };
+        let advice = format!("  \"advice\": \"{ADVICE}\",\n");
+        let expected = json("ok", "<level>", "");
+        assert_eq!(without_finding(&json("ok", "bubblewrap", ""), false), expected);
+        assert_eq!(without_finding(&json("warning", "landlock: no", &advice), true), expected);
     }
 }

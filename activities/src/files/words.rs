@@ -33,7 +33,7 @@ pub(super) fn session_ended(report: &SessionReport) -> String {
         SessionEnding::ClaimsDone => format!("The agent says that the feature is done, after {took}."),
         SessionEnding::ContextFull => format!("The context is full after {took}; a fresh session goes on."),
         SessionEnding::NotStarted { reason } => format!("The agent could not be started: {reason}"),
-        SessionEnding::Failed { reason } => {
+        SessionEnding::Failed { reason, .. } => {
             let output = last_lines(&report.output_tail);
             return paragraphs(&[&format!("It ended after {took}: {reason}."), &output, &report.notes]);
         }

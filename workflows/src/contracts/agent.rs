@@ -90,6 +90,9 @@ pub enum SessionEnding {
     Failed {
         /// `exit code 1`, `silent for 600 s`, `timed out after 3600 s`, `killed by signal 9`.
         reason: String,
+        /// Exit code 126 or 127, by which a shell says that a command could not be run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        lacks_command: bool,
     },
     /// The agent could not be started; no work was done.
     NotStarted {
