@@ -102,3 +102,6 @@ pub(crate) fn exit(document: &StatusDocument) -> Exit {
         Exit::Ok
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,7 +25,7 @@ fn world(sandbox: &str) -> World {
     // The agent itself must not hold it.
     let canary = CANARY.replace('-', "\"\"-");
     let agent = format!(
-        "#!/bin/sh\nid=$LONGHAUL_FEATURE_ID\ncat >'{place}'/\"prompt-$id-$LONGHAUL_SESSION\"\n\
+        "#!/bin/sh\nid=$LONGHAUL_FEATURE_ID\ncat - \"$LONGHAUL_FEATURE_FILE\" >'{place}'/\"prompt-$id-$LONGHAUL_SESSION\"\n\
          grep -rl {canary} \"$PWD\" '{place}/p' >>'{place}/found'\n\
          env | grep LONGHAUL_HIDDEN >>'{place}/found'\n\
          cat '{place}/held/check.sh' >>'{place}/read' 2>/dev/null\n\
@@ -60,6 +60,8 @@ fn tells_no_more_than_the_message(sandbox: &str) -> World {
     assert_eq!(standing, ["blocked", "completed"]);
     let first = read(&world, "prompt-stubborn-1");
     assert!(first.contains("- held: held out; you learn only whether it passes"), "{first}");
+    assert!(first.contains("\"hidden\": true"), "the feature file: {first}");
+    assert!(!first.contains("LONGHAUL_HIDDEN") && !first.contains("check.sh"), "{first}");
     for prompt in ["prompt-stubborn-2", "prompt-quick-2"] {
         let told = read(&world, prompt);
         assert!(told.contains("The held-out check `held` failed on commit") && told.contains(MESSAGE), "{told}");

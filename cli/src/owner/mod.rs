@@ -38,6 +38,7 @@ pub(crate) use batches::BatchStanding;
 pub(crate) use carry::{Carried, Errand, Imported, PrunedRun};
 pub(crate) use desk::{Answer, Ask, Desk, is_copy};
 pub(crate) use order::Order;
+pub(crate) use refused::refuse_within_session;
 pub(crate) use select::{Filter, without_covered};
 pub(crate) use serve::Server;
 pub(crate) use socket::Gone;

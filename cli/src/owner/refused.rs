@@ -7,6 +7,8 @@ use chrono::Utc;
 use longhaul_activities::process::call_of;
 use longhaul_engine::RunId;
 
+use crate::exit::usage;
+
 use super::desk::{Answer, Ask};
 
 /// How many refusals are kept.
@@ -33,13 +35,24 @@ impl Refused {
     }
 }
 
+/// Refuses a command that changes a data directory without asking its owner, if a session runs it.
+pub(crate) fn refuse_within_session(verb: &str, data_dir: &Path) -> anyhow::Result<()> {
+    match call_of(std::process::id().cast_signed(), data_dir) {
+        Some(call) => Err(usage(reason(verb, &call))),
+        None => Ok(()),
+    }
+}
+
+fn reason(verb: &str, call: &str) -> String {
+    format!("`longhaul {verb}` was asked for from within the session {call}: agents and checks cannot steer runs")
+}
+
 /// The answer to a request that a session has no right to; `None`: it may be answered. `pid` is that of the process that
 /// asks; `None` where the system does not tell.
 pub(super) fn refusal(ask: &Ask, pid: Option<i32>, data_dir: &Path, refused: Option<&Refused>) -> Option<Answer> {
     let verb = ask.steers()?;
     let call = call_of(pid?, data_dir)?;
-    let reason =
-        format!("`longhaul {verb}` was asked for from within the session {call}: agents and checks cannot steer runs");
+    let reason = reason(verb, &call);
     tracing::warn!(verb, call, "steering from within a session was refused");
     if let Some(refused) = refused {
         let at = Utc::now().format("%Y-%m-%d %H:%M:%S");

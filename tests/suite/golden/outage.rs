@@ -233,6 +233,24 @@ async fn a_feature_that_is_paused_when_it_is_to_probe_leaves_that_to_another() {
 }
 
 #[tokio::test]
+async fn a_feature_that_is_paused_is_not_asked_to_probe() {
+    let shop = Shop::open(&DOWN[..2]).await;
+    let mut sessions = shop.all_wait(2).await;
+    let of_basket = shop.sessions("basket").await;
+    let runs = Held { runs: [id("shop/basket/1")].into() };
+    shop.engine.deliver(&id("shop/basket/1"), MessageBody::Pause(Request::default())).await.unwrap();
+    shop.engine.signal(&id(PROJECT), signal::HELD, Payload::of(&runs)).await.unwrap();
+    // Whoever waits longer would be the first to probe, so the second probe is the paused one's at the latest.
+    for next in [60, 120] {
+        shop.let_probe().await;
+        sessions += 1;
+        shop.waits(next, sessions).await;
+    }
+    assert_eq!(shop.sessions("basket").await, of_basket);
+    shop.engine.stop().await;
+}
+
+#[tokio::test]
 async fn what_waits_in_an_outage_can_be_paused_resumed_and_cancelled() {
     let shop = Shop::open(&DOWN).await;
     let sessions = shop.all_wait(3).await;

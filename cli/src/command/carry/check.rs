@@ -13,11 +13,14 @@ use crate::arguments::{Check, Output};
 use crate::command::{page, reach, unasked};
 use crate::document;
 use crate::exit::Exit;
-use crate::owner::{Access, Carried, Errand};
+use crate::owner::{Access, Carried, Errand, refuse_within_session};
 use crate::term;
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
     let repair = arguments.repair;
+    if repair {
+        refuse_within_session("check --repair", data_dir)?;
+    }
     let (report, in_use) = match reach(data_dir).await {
         Ok(access @ Access::Remote(_)) => (checked(access, repair).await?, true),
         Ok(Access::Local(desk)) => {
