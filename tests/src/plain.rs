@@ -37,23 +37,24 @@ fn has_less_than_bubblewrap() -> bool {
 /// What `longhaul doctor` says, without what it says of the sandbox: a warning where there is none or a weaker one.
 fn without_finding(text: &str, is_warning: bool) -> String {
     let mut lines: Vec<String> = Vec::new();
-    for line in text.lines() {
-        let last = lines.len().wrapping_sub(1);
+    for line in text.lines().filter(|line| !line.contains(ADVICE)) {
+        let words: Vec<&str> = line.split_whitespace().take(4).collect();
         let is_json = lines.last().is_some_and(|line| line.trim() == "\"subject\": \"sandbox\",");
-        let words: Vec<&str> = line.split_whitespace().take(2).collect();
-        if line.contains(ADVICE) {
-            continue;
-        } else if is_json {
-            lines[last - 1] = lines[last - 1].replace("warning", "ok");
-            lines.push(format!("{}\"what\": \"<level>\",", &line[..line.len() - line.trim_start().len()]));
-        } else if matches!(words[..], ["ok" | "warning", "sandbox"]) {
-            lines.push("ok  sandbox  <level>".into());
-        } else if let Some((problems, warnings)) = line.split_once(" problems, ").filter(|_| is_warning) {
-            let warnings: usize = warnings.trim_end_matches(" warnings").parse().unwrap_or_default();
-            lines.push(format!("{problems} problems, {} warnings", warnings.saturating_sub(1)));
-        } else {
-            lines.push(line.to_owned());
-        }
+        let plain = match words[..] {
+            _ if is_json => {
+                let state = lines.len() - 2;
+                lines[state] = lines[state].replace("warning", "ok");
+                format!("{}\"what\": \"<level>\",", &line[..line.len() - line.trim_start().len()])
+            }
+            ["ok" | "warning", "sandbox", ..] => "ok  sandbox  <level>".into(),
+            [problems, "problem," | "problems,", warnings, "warning" | "warnings"] if is_warning => {
+                let warnings = warnings.parse::<usize>().unwrap_or_default().saturating_sub(1);
+                let [some, rest] = [words[1], if warnings == 1 { "warning" } else { "warnings" }];
+                format!("{problems} {some} {warnings} {rest}")
+            }
+            _ => line.to_owned(),
+        };
+        lines.push(plain);
     }
     lines.join("\n")
 }
@@ -209,10 +210,10 @@ mod tests {
 
     #[test]
     fn what_is_said_of_the_sandbox_is_the_same_on_each_machine() {
-        let with = "ok       git      version 2\nok       sandbox  bubblewrap\n0 problems, 1 warnings";
+        let with = "ok       git      version 2\nok       sandbox  bubblewrap\n0 problems, 1 warning";
         let without = "ok       git      version 2\nwarning  sandbox  none: no\n                  to do: install bubblewrap, and \
                        allow unprivileged user namespaces\n0 problems, 2 warnings";
-        let expected = "ok       git      version 2\nok  sandbox  <level>\n0 problems, 1 warnings";
+        let expected = "ok       git      version 2\nok  sandbox  <level>\n0 problems, 1 warning";
         assert_eq!(without_finding(with, false), expected);
         assert_eq!(without_finding(without, true), expected);
         let json = |state: &str, what: &str, advice: &str| {

@@ -1,3 +1,5 @@
+//! Logs of projects made by hand, and when they have settled.
+
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
