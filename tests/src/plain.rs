@@ -1,6 +1,8 @@
 //! Texts without what differs between two runs of the same project: times, hashes, durations, ids, paths.
 
+use longhaul_activities::confine::in_force;
 use longhaul_activities::process::{Level, available};
+use longhaul_workflows::settings::SandboxMode;
 
 /// What is to be replaced.
 #[derive(Debug)]
@@ -17,7 +19,9 @@ impl Plain {
 
     /// The text without what differs.
     pub fn text(&self, text: &str) -> String {
-        let mut text = without_finding(&text.replace(&self.place, "<place>"), has_less_than_bubblewrap());
+        let level = in_force(SandboxMode::Auto).unwrap_or_default();
+        let text = without_finding(&text.replace(&self.place, "<place>"), has_less_than_bubblewrap());
+        let mut text = unbroken(&text, &level);
         // A project that has never run has no id.
         if !self.project.is_empty() {
             text = text.replace(&self.project, "<project>");
@@ -61,6 +65,26 @@ fn without_finding(text: &str, is_warning: bool) -> String {
 
 /// What `longhaul doctor` advises where there is no bubblewrap.
 const ADVICE: &str = "install bubblewrap, and allow unprivileged user namespaces";
+
+/// A sandbox that was broken to the width of a narrow page, in one line again.
+fn unbroken(text: &str, level: &str) -> String {
+    let level: Vec<&str> = level.split_whitespace().collect();
+    let (mut plain, mut lines) = (Vec::new(), text.lines());
+    while let Some(line) = lines.next() {
+        let Some(shown) = line.trim_start().strip_prefix("sandbox: ") else {
+            plain.push(line.to_owned());
+            continue;
+        };
+        let mut words: Vec<&str> = shown.split_whitespace().collect();
+        while words.len() < level.len() && level.starts_with(&words) {
+            let Some(next) = lines.next() else { break };
+            words.extend(next.split_whitespace());
+        }
+        let indent = &line[..line.len() - line.trim_start().len()];
+        plain.push(format!("{indent}sandbox: {}", words.join(" ")));
+    }
+    plain.join("\n")
+}
 
 /// A line without the sandbox that this machine offers.
 fn without_level(line: &str) -> String {
@@ -206,6 +230,15 @@ mod tests {
         check("  0  2026-11-21T17:29:45Z  took 1m02s", "  0  <time>  took <span>");
         check(r#"  "duration_ms": 12, "x": 2"#, r#"  "duration_ms": <n>, "x": 2"#);
         check("/tmp/x/p      10 of 12, exit code 1", "<place>/p  10 of 12, exit code 1");
+    }
+
+    #[test]
+    fn a_sandbox_that_was_broken_into_lines_is_one_again() {
+        let level = "none: no bubblewrap; no Landlock";
+        let broken = "a\n  sandbox: none: no\n  bubblewrap; no\n  Landlock\nb";
+        assert_eq!(unbroken(broken, level), format!("a\n  sandbox: {level}\nb"));
+        assert_eq!(unbroken("sandbox: bubblewrap\nb", "bubblewrap"), "sandbox: bubblewrap\nb");
+        assert_eq!(unbroken("sandbox: none\nb", "bubblewrap"), "sandbox: none\nb");
     }
 
     #[test]
