@@ -273,7 +273,7 @@ impl Driver {
         if !is_settled(watched, &document) {
             return Ok(Some(ProjectState::Working));
         }
-        let reason = document.machine_wait().map(str::to_owned).or(document.problem.clone());
+        let reason = document.vain_wait().map(|(_, cause)| cause.to_owned()).or(document.problem.clone());
         let now = state_of(settled::verdict(&document), reason);
         if now == ProjectState::Passed && *published == now {
             // Nothing is left to do: neither is it looked at nor are its files watched any more.

@@ -48,6 +48,7 @@ pub use maintenance::{
 };
 pub use open::{Limits, open, workflows};
 pub use order::Order;
+pub use refused::refuse_within_session;
 pub use request::{Request, RequestError};
 pub use rewind::{Fork, Forked, From, ListCheckpoints, RollBack, RolledBack, Row, TakeCheckpoint, Taken};
 pub use select::{Filter, SelectRuns, Selected, without_covered};

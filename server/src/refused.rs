@@ -7,6 +7,7 @@ use chrono::Utc;
 use longhaul_activities::process::call_of;
 use longhaul_engine::RunId;
 
+use crate::error::{Error, Result};
 use crate::request::RequestError;
 
 /// How many refusals are kept.
@@ -33,6 +34,18 @@ impl Refused {
     }
 }
 
+/// Refuses a command that changes a data directory without asking its owner, if a session runs it.
+pub fn refuse_within_session(verb: &str, data_dir: &Path) -> Result<()> {
+    match call_of(std::process::id().cast_signed(), data_dir) {
+        Some(call) => Err(Error::usage(reason(verb, &call))),
+        None => Ok(()),
+    }
+}
+
+fn reason(verb: &str, call: &str) -> String {
+    format!("`longhaul {verb}` was asked for from within the session {call}: agents and checks cannot steer runs")
+}
+
 /// Why a session may not make a request; `None`: it may be performed. `command` is what the request changes, `pid` the
 /// process that makes it; `None` where the system does not tell.
 pub(crate) fn refusal(
@@ -43,8 +56,7 @@ pub(crate) fn refusal(
 ) -> Option<RequestError> {
     let verb = command?;
     let call = call_of(pid?, data_dir)?;
-    let reason =
-        format!("`longhaul {verb}` was asked for from within the session {call}: agents and checks cannot steer runs");
+    let reason = reason(verb, &call);
     tracing::warn!(verb, call, "steering from within a session was refused");
     if let Some(refused) = refused {
         let at = Utc::now().format("%Y-%m-%d %H:%M:%S");

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
 
 use crate::status::{FeatureLine, ShownPhase, StatusDocument};
@@ -9,7 +10,7 @@ use crate::status::{FeatureLine, ShownPhase, StatusDocument};
 /// How long nothing may be active before a project that cannot go on counts as settled.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// How long a project may wait for nothing but the machine before it counts as settled.
+/// How long a project may wait for nothing but the machine, or an agent that cannot work, before it counts as settled.
 const MACHINE_WAIT: Duration = Duration::from_mins(5);
 
 /// How long something else must happen in a project before that wait is counted anew: an attempt of a guarded activity
@@ -22,11 +23,21 @@ pub struct Watched {
     quiet_since: Option<Instant>,
     /// Since when it waits for nothing but the machine, and when that was seen last.
     machine: Option<(Instant, Instant)>,
+    /// Since when it is watched.
+    begun: DateTime<Utc>,
 }
 
 impl Watched {
     pub fn new(id: RunId) -> Self {
-        Self { id, quiet_since: None, machine: None }
+        Self { id, quiet_since: None, machine: None, begun: Utc::now() }
+    }
+
+    /// Whether it has waited for nothing but an agent that cannot work for as long as for the machine.
+    fn has_waited_for_agent(&self, document: &StatusDocument) -> bool {
+        document.agent_wait().is_some_and(|paused| {
+            let waited = Utc::now() - paused.since.max(self.begun);
+            waited.to_std().is_ok_and(|waited| waited >= machine_wait())
+        })
     }
 
     /// Whether it has waited for nothing but the machine for as long as anybody waits for that.
@@ -50,7 +61,7 @@ pub fn machine_wait() -> Duration {
 
 /// Whether nothing more will happen in a project without a person, or before the machine is mended.
 pub fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
-    if watched.has_waited_for_machine(document) {
+    if watched.has_waited_for_machine(document) || watched.has_waited_for_agent(document) {
         return true;
     }
     if document.is_over {
@@ -89,7 +100,7 @@ pub enum Verdict {
 /// How a settled project stands.
 pub fn verdict(document: &StatusDocument) -> Verdict {
     let in_hand = document.features.iter().any(FeatureLine::is_held);
-    if document.stuck.iter().any(|stuck| !stuck.has_diverged) || document.machine_wait().is_some() {
+    if document.stuck.iter().any(|stuck| !stuck.has_diverged) || document.vain_wait().is_some() {
         Verdict::Failed
     } else if !document.stuck.is_empty() {
         Verdict::Blocked
@@ -105,3 +116,6 @@ pub fn verdict(document: &StatusDocument) -> Verdict {
         Verdict::Passed
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -66,6 +66,10 @@ pub struct PausedSessions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
     pub reason: String,
+    /// Since when.
+    pub since: DateTime<Utc>,
+    /// The agent cannot be started, or no session of it got through since a person had the project run.
+    pub needs_person: bool,
 }
 
 /// A run that cannot go on.
@@ -263,7 +267,10 @@ impl StatusDocument {
         self.stopped_by = view.halted;
         self.problem = view.problem;
         self.waits_on_next = view.waits_on_next;
-        let shown = |paused: SessionsPaused| PausedSessions { until: paused.until, reason: paused.reason };
+        let shown = |paused: SessionsPaused| {
+            let SessionsPaused { until, reason, since, needs_person } = paused;
+            PausedSessions { until, reason, since, needs_person }
+        };
         self.sessions_paused = view.paused.map(shown);
         self.synced = view.synced;
     }
@@ -294,6 +301,19 @@ impl StatusDocument {
         let causes = self.features.iter().filter_map(|line| line.machine.as_deref()).chain(self.machine.as_deref());
         let is_all = self.active_runs > 0 && causes.clone().count() == self.active_runs;
         causes.clone().next().filter(|_| is_all).and_then(|cause| cause.lines().next())
+    }
+
+    /// The pause of sessions that all waits for that is under way, if a person has to end it: the agent is missing or
+    /// not logged in. The project itself is active: it has a timer for the next probe.
+    pub fn agent_wait(&self) -> Option<&PausedSessions> {
+        let is_all = self.phase == ShownPhase::Working && self.active_runs <= 1 && self.machine.is_none();
+        self.sessions_paused.as_ref().filter(|paused| is_all && paused.needs_person && paused.until.is_some())
+    }
+
+    /// What all waits for that is under way, if `longhaul run` does not wait for it for ever: the machine, or the agent.
+    pub fn vain_wait(&self) -> Option<(&'static str, &str)> {
+        let machine = self.machine_wait().map(|cause| ("machine", cause));
+        machine.or_else(|| self.agent_wait().map(|paused| ("agent", paused.reason.as_str())))
     }
 
     /// Whether there is something to do that needs no person.

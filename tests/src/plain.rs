@@ -1,5 +1,9 @@
 //! Texts without what differs between two runs of the same project: times, hashes, durations, ids, paths.
 
+use longhaul_activities::confine::in_force;
+use longhaul_activities::process::{Level, available};
+use longhaul_workflows::settings::SandboxMode;
+
 /// What is to be replaced.
 #[derive(Debug)]
 pub struct Plain {
@@ -15,7 +19,9 @@ impl Plain {
 
     /// The text without what differs.
     pub fn text(&self, text: &str) -> String {
-        let mut text = text.replace(&self.place, "<place>");
+        let level = in_force(SandboxMode::Auto).unwrap_or_default();
+        let text = without_finding(&text.replace(&self.place, "<place>"), has_less_than_bubblewrap());
+        let mut text = unbroken(&text, &level);
         // A project that has never run has no id.
         if !self.project.is_empty() {
             text = text.replace(&self.project, "<project>");
@@ -26,6 +32,58 @@ impl Plain {
             .map(|line| spaced(&counted(&tokens(&measured(&line)))) + "\n")
             .collect()
     }
+}
+
+fn has_less_than_bubblewrap() -> bool {
+    available().best() != Some(Level::Bubblewrap)
+}
+
+/// What `longhaul doctor` says, without what it says of the sandbox: a warning where there is none or a weaker one.
+fn without_finding(text: &str, is_warning: bool) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines().filter(|line| !line.contains(ADVICE)) {
+        let words: Vec<&str> = line.split_whitespace().take(4).collect();
+        let is_json = lines.last().is_some_and(|line| line.trim() == "\"subject\": \"sandbox\",");
+        let plain = match words[..] {
+            _ if is_json => {
+                let state = lines.len() - 2;
+                lines[state] = lines[state].replace("warning", "ok");
+                format!("{}\"what\": \"<level>\",", &line[..line.len() - line.trim_start().len()])
+            }
+            ["ok" | "warning", "sandbox", ..] => "ok  sandbox  <level>".into(),
+            [problems, "problem," | "problems,", warnings, "warning" | "warnings"] if is_warning => {
+                let warnings = warnings.parse::<usize>().unwrap_or_default().saturating_sub(1);
+                let [some, rest] = [words[1], if warnings == 1 { "warning" } else { "warnings" }];
+                format!("{problems} {some} {warnings} {rest}")
+            }
+            _ => line.to_owned(),
+        };
+        lines.push(plain);
+    }
+    lines.join("\n")
+}
+
+/// What `longhaul doctor` advises where there is no bubblewrap.
+const ADVICE: &str = "install bubblewrap, and allow unprivileged user namespaces";
+
+/// A sandbox that was broken to the width of a narrow page, in one line again.
+fn unbroken(text: &str, level: &str) -> String {
+    let level: Vec<&str> = level.split_whitespace().collect();
+    let (mut plain, mut lines) = (Vec::new(), text.lines());
+    while let Some(line) = lines.next() {
+        let Some(shown) = line.trim_start().strip_prefix("sandbox: ") else {
+            plain.push(line.to_owned());
+            continue;
+        };
+        let mut words: Vec<&str> = shown.split_whitespace().collect();
+        while words.len() < level.len() && level.starts_with(&words) {
+            let Some(next) = lines.next() else { break };
+            words.extend(next.split_whitespace());
+        }
+        let indent = &line[..line.len() - line.trim_start().len()];
+        plain.push(format!("{indent}sandbox: {}", words.join(" ")));
+    }
+    plain.join("\n")
 }
 
 /// A line without the sandbox that this machine offers.
@@ -172,5 +230,33 @@ mod tests {
         check("  0  2026-11-21T17:29:45Z  took 1m02s", "  0  <time>  took <span>");
         check(r#"  "duration_ms": 12, "x": 2"#, r#"  "duration_ms": <n>, "x": 2"#);
         check("/tmp/x/p      10 of 12, exit code 1", "<place>/p  10 of 12, exit code 1");
+    }
+
+    #[test]
+    fn a_sandbox_that_was_broken_into_lines_is_one_again() {
+        let level = "none: no bubblewrap; no Landlock";
+        let broken = "a\n  sandbox: none: no\n  bubblewrap; no\n  Landlock\nb";
+        assert_eq!(unbroken(broken, level), format!("a\n  sandbox: {level}\nb"));
+        assert_eq!(unbroken("sandbox: bubblewrap\nb", "bubblewrap"), "sandbox: bubblewrap\nb");
+        assert_eq!(unbroken("sandbox: none\nb", "bubblewrap"), "sandbox: none\nb");
+    }
+
+    #[test]
+    fn what_is_said_of_the_sandbox_is_the_same_on_each_machine() {
+        let with = "ok       git      version 2\nok       sandbox  bubblewrap\n0 problems, 1 warning";
+        let without = "ok       git      version 2\nwarning  sandbox  none: no\n                  to do: install bubblewrap, and \
+                       allow unprivileged user namespaces\n0 problems, 2 warnings";
+        let expected = "ok       git      version 2\nok  sandbox  <level>\n0 problems, 1 warning";
+        assert_eq!(without_finding(with, false), expected);
+        assert_eq!(without_finding(without, true), expected);
+        let json = |state: &str, what: &str, advice: &str| {
+            format!(
+                "  \"state\": \"{state}\",\n  \"subject\": \"sandbox\",\n  \"what\": \"{what}\",\n{advice}  \"x\": 1"
+            )
+        };
+        let advice = format!("  \"advice\": \"{ADVICE}\",\n");
+        let expected = json("ok", "<level>", "");
+        assert_eq!(without_finding(&json("ok", "bubblewrap", ""), false), expected);
+        assert_eq!(without_finding(&json("warning", "landlock: no", &advice), true), expected);
     }
 }

@@ -13,6 +13,7 @@ mod cut_off;
 mod differs;
 mod flow;
 mod golden;
+mod held_out;
 mod import;
 mod kill;
 mod locks;

@@ -228,3 +228,40 @@ fn an_agent_that_is_gone_blocks_no_feature() {
     run.exits(0);
     assert_eq!(paid.sessions(), ["a start", "b start"]);
 }
+
+/// One feature whose agent does this; a run that waits for it for no more than a second.
+fn vain(agent: &str, says: &str, sessions: usize) {
+    let paid = Paid::new(&[("a", "test -e a.txt")], "", agent);
+    let impatient = paid.world.longhaul.clone().with("LONGHAUL_MACHINE_WAIT", "1");
+    let said = impatient.call(&["run", &paid.world.root]);
+    said.exits(4).says("stopped after waiting 1 s for the agent: ").says(says).says("sessions paused until ");
+    said.says("is the agent installed and logged in?");
+    assert_eq!(paid.of("a"), sessions, "{:?}", paid.sessions());
+    let status = paid.world.longhaul.status(&paid.world.project.root());
+    assert_eq!(status["features"][0]["status"], "in_progress", "it is not the feature's fault");
+    assert!(status["sessions_paused"]["until"].is_string(), "the next probe is due then, whoever runs it");
+    for command in ["status .", "why a", "why <project>"] {
+        paid.world.call(command).says(says);
+    }
+    // Whoever runs it again has the agent probed at once.
+    impatient.call(&["run", &paid.world.root]).exits(4).says(says);
+    assert_eq!(paid.of("a"), sessions + 1, "{:?}", paid.sessions());
+    let mended = paid.world.project.read("agent.sh").replace(agent, "echo done >a.txt\ncommit\n");
+    paid.world.project.write("agent.sh", &mended);
+    paid.world.project.commit("Mend the agent");
+    paid.world.run().exits(0);
+    assert_eq!(paid.of("a"), sessions + 2);
+    paid.world.call("replay --all").exits(0).says("0 diverged");
+}
+
+#[test]
+fn a_run_whose_agent_is_not_logged_in_ends_with_4_and_the_next_one_goes_on() {
+    let agent =
+        "echo '{\"type\":\"result\",\"is_error\":true,\"result\":\"Not logged in · Please run /login\"}'; exit 1\n";
+    vain(agent, "exit code 1, `Not logged in · Please run /login`", 3);
+}
+
+#[test]
+fn a_run_whose_agent_is_not_installed_ends_with_4_and_the_next_one_goes_on() {
+    vain("no-such-agent --print\n", "cannot be started: exit code 127, ", 1);
+}

@@ -83,6 +83,63 @@ fn a_session_cannot_steer() {
     assert!(!world.project.place().join("backup").exists());
 }
 
+/// Verbs that change something, which a process that comes from a session of an owner that is gone may try.
+const VERBS: [&str; 20] = [
+    "pause .",
+    "resume .",
+    "cancel .",
+    "terminate .",
+    "run .",
+    "rollback . --to parser",
+    "feature block parser --why no --dir .",
+    "steer parser hurry --dir .",
+    "approve parser --dir .",
+    "deny parser --why no --dir .",
+    "signal <project> sync '\"x\"'",
+    "fork <project>/parser/1 --from session:1",
+    "restart <project>/parser/1",
+    "checkpoint <project>/parser/1 --note x",
+    "export --all -O <place>/stolen",
+    "backup -O <place>/stolen",
+    "prune --older-than 0d",
+    "check --repair",
+    "import <place>/all.jsonl",
+    "doctor . --fix",
+];
+
+#[test]
+fn a_session_cannot_steer_while_nobody_runs_the_log() {
+    let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, "");
+    world.run().exits(0);
+    let place = world.project.place().display().to_string();
+    world.call("export --all -O <place>/all.jsonl").exits(0);
+    let owner = longhaul_activities::process::owner_id(&world.project.home());
+    let project = world.project_id();
+    let inside = world.longhaul.clone().with("LONGHAUL_OWNER", &owner);
+    let inside = inside.with("LONGHAUL_SESSION_KEY", &format!("{project}/parser/1@5"));
+    let before = world.json("list");
+    let mut answered = Vec::new();
+    for verb in VERBS {
+        let verb =
+            verb.replace("<project>", &project).replace("<place>", &place).replace(" .", &format!(" {}", world.root));
+        // Its own environment is clean: what it comes from is not.
+        let line = format!(
+            "env -i PATH=\"$PATH\" HOME=\"$HOME\" \"$UNDER_TEST\" --data-dir \"$LONGHAUL_HOME\" {verb}; exit $?"
+        );
+        let said = inside.shell(&line);
+        let is_refused = said.talk.contains(&format!("the session {project}/parser/1@5"));
+        if said.code() != 2 || !is_refused || world.project.place().join("stolen").exists() {
+            answered.push(format!("{verb}: {} {}{}", said.code(), said.out, said.talk));
+        }
+    }
+    assert!(answered.is_empty(), "{answered:#?}");
+    assert_eq!(world.json("list"), before);
+    world.call("export --all -O <place>/after.jsonl").exits(0);
+    let read = |file: &str| std::fs::read_to_string(world.project.place().join(file)).unwrap();
+    assert_eq!(read("after.jsonl"), read("all.jsonl"), "nothing was written");
+    inside.shell(&format!("\"$UNDER_TEST\" status {}; exit $?", world.root)).exits(0).says("1 of 1 features pass");
+}
+
 #[test]
 fn a_pipe_in_the_place_of_the_list_is_an_error_at_once() {
     let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, "");

@@ -37,7 +37,7 @@ pub(super) fn session_ended(report: &SessionReport) -> String {
         SessionEnding::Landed { commit, .. } => {
             format!("No agent was started: the work of this run had landed as {commit}.")
         }
-        SessionEnding::Failed { reason } => {
+        SessionEnding::Failed { reason, .. } => {
             let output = last_lines(&report.output_tail);
             let ending = format!("It ended after {took}: {reason}.");
             return paragraphs(&[&ending, &output, &report.notes, &unread(report.unread_notes.as_deref())]);

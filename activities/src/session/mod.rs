@@ -26,6 +26,9 @@ use files::SessionFiles;
 /// choose its exit code makes the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
 pub const CONTEXT_FULL: i32 = 75;
 
+/// The exit codes of shells, `env` and others whose command cannot be executed, or is not there.
+const LACKS_COMMAND: [i32; 2] = [126, 127];
+
 const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.";
 
 /// Runs sessions. Each has a folder `sessions/<run>/<call>` in the data directory, for its record, and a folder
@@ -217,7 +220,10 @@ fn report(finished: &Finished, files: &SessionFiles, sandbox: String) -> Session
         Some(_) if files.says_context_full() => SessionEnding::ContextFull,
         Some(0) => SessionEnding::ClaimsDone,
         Some(CONTEXT_FULL) => SessionEnding::ContextFull,
-        _ => SessionEnding::Failed { reason: finished.ending() },
+        code => {
+            let lacks_command = code.is_some_and(|code| LACKS_COMMAND.contains(&code));
+            SessionEnding::Failed { reason: finished.ending(), lacks_command }
+        }
     };
     let (notes, unread_notes) = match files.notes() {
         Ok(notes) => (notes, None),

@@ -150,7 +150,7 @@ async fn a_session_that_is_cut_off_is_tried_again_under_the_same_id() {
     );
     assert!(!world.path(".longhaul/sessions/session-002.json").exists());
 
-    let failed = SessionEnding::Failed { reason: "exit code 1".into() };
+    let failed = SessionEnding::Failed { reason: "exit code 1".into(), lacks_command: false };
     world.completed::<RunSession>(RUN, &input, &story::report(failed, "")).await;
     projector.refresh().await.unwrap();
     assert_eq!(status(&world), "error");

@@ -45,7 +45,7 @@ async fn session(script: &str) -> SessionReport {
 
 #[tokio::test]
 async fn exit_codes_are_claims() {
-    let failed = |reason: &str| SessionEnding::Failed { reason: reason.into() };
+    let failed = |reason: &str| SessionEnding::Failed { reason: reason.into(), lacks_command: false };
     assert_eq!(session("exit 0").await.ending, SessionEnding::ClaimsDone);
     assert_eq!(session("exit 75").await.ending, SessionEnding::ContextFull);
     assert_eq!(session("touch $LONGHAUL_CONTEXT_FULL_FILE").await.ending, SessionEnding::ContextFull);
@@ -103,7 +103,7 @@ async fn a_silent_agent_has_failed() {
     let mut input = input(&world);
     input.agent.silence_timeout.0 = 1;
     let report = perform(&world, input).await.unwrap();
-    assert_eq!(report.ending, SessionEnding::Failed { reason: "silent for 1 s".into() });
+    assert_eq!(report.ending, SessionEnding::Failed { reason: "silent for 1 s".into(), lacks_command: false });
 }
 
 #[tokio::test]

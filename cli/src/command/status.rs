@@ -113,7 +113,7 @@ pub(super) fn headline(document: &StatusDocument) -> String {
 }
 
 /// Why no session begins, in a line.
-fn sessions_paused(paused: &PausedSessions) -> String {
+pub(super) fn sessions_paused(paused: &PausedSessions) -> String {
     let reason = first_line(&paused.reason);
     match paused.until {
         Some(until) => format!("sessions paused until {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC")),

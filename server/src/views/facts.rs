@@ -180,7 +180,7 @@ impl Facts {
             contracts::SessionEnding::ClaimsDone => "claims_done".into(),
             contracts::SessionEnding::ContextFull => "context_full".into(),
             contracts::SessionEnding::Landed { .. } => "landed".into(),
-            contracts::SessionEnding::Failed { reason } | contracts::SessionEnding::NotStarted { reason } => reason,
+            contracts::SessionEnding::Failed { reason, .. } | contracts::SessionEnding::NotStarted { reason } => reason,
         });
         session.cost_usd = ["/cost_usd", "/usage/cost_usd"].into_iter().find_map(|at| value.pointer(at)?.as_f64());
         session.log = Some(report.log);

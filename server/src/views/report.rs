@@ -81,7 +81,7 @@ fn session(report: &SessionReport) -> String {
     let ending = match &report.ending {
         SessionEnding::ClaimsDone => "says that it is done",
         SessionEnding::ContextFull => "has filled its context",
-        SessionEnding::Failed { reason } => &format!("failed: {reason}"),
+        SessionEnding::Failed { reason, .. } => &format!("failed: {reason}"),
         SessionEnding::NotStarted { reason } => &format!("could not be started: {}", brief(reason)),
         SessionEnding::Landed { commit, .. } => {
             return format!("no agent was started: the work of this run had landed as {}", short(commit));

@@ -5,7 +5,7 @@ use longhaul_tests::script::{id, until};
 use longhaul_workflows::backlog::{Check, FeatureStatus};
 use longhaul_workflows::project::signal;
 
-use super::world::{World, feature};
+use super::world::{PROJECT, World, feature};
 
 #[tokio::test]
 async fn another_feature_under_an_old_id_joins_no_run_and_passes_by_no_old_work() {
@@ -167,5 +167,40 @@ async fn gates_that_are_added_while_a_feature_lands_run_before_it_passes() {
     world.let_go("land ");
     world.until_passes("login").await;
     assert_eq!(world.target(), ["login", "tidy"]);
+    world.end(&engine).await;
+}
+
+#[tokio::test]
+async fn gates_that_are_added_after_features_passed_are_checked_once_on_the_target() {
+    let world = World::new(vec![feature("login", "has login"), feature("shop", "has shop")]);
+    let engine = world.begin().await;
+    world.until_passes("login").await;
+    world.until_passes("shop").await;
+    let gate = |run: &str| vec![Check { name: "lint".into(), run: run.into(), ..Check::default() }];
+    let judged = || world.count("check_out_tip ");
+    // They hold: nothing is paid.
+    world.edit_gates(&engine, gate("has shop")).await;
+    until("the gates ran on the target", async || judged() == 1).await;
+    world.until_passes("shop").await;
+    assert_eq!(world.state().sessions.len(), 2);
+    // They do not: one feature is worked on, and the others are not.
+    world.hold("run_session shop");
+    world.edit_gates(&engine, gate("has tidy")).await;
+    world.until_begun("run_session shop", 2).await;
+    assert!(!world.view("shop").await.unwrap().passes, "its gates fail on the target");
+    assert!(world.view("login").await.unwrap().passes);
+    // Edited again meanwhile, they are judged by the same feature.
+    world.edit_gates(&engine, gate("has neat")).await;
+    until("its run was told", async || !world.memory.mailbox(&id("p/shop/3")).await.unwrap().is_empty()).await;
+    world.let_go("run_session shop");
+    world.until_passes("shop").await;
+    assert!(world.target().contains(&"neat".to_owned()), "{:?}", world.target());
+    assert_eq!(judged(), 2, "once for each edit that no run took up");
+    assert!(!world.state().sessions.iter().any(|run| run == "p/login/2"), "{:?}", world.state().sessions);
+    // One that is taken away needs no proof.
+    world.edit_gates(&engine, Vec::new()).await;
+    until("it was read", async || world.memory.mailbox(&id(PROJECT)).await.unwrap().is_empty()).await;
+    world.until_passes("shop").await;
+    assert_eq!(judged(), 2);
     world.end(&engine).await;
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use chrono::{DateTime, Utc};
 use longhaul_tests::command::{Longhaul, Running, Said};
 use longhaul_tests::project::{Plan, Project, plain};
 use longhaul_tests::wait::until;
@@ -156,8 +157,17 @@ fn a_block_that_is_lifted_at_once_has_no_two_agents_at_work() {
     marks.sort_by_key(|mark| mark.began);
     assert_eq!((marks.len(), marks[0].ended, marks[1].ended), (2, false, true), "{marks:#?}");
     assert_ne!(marks[0].session.0, marks[1].session.0);
+    let list = world.longhaul.call(&["list", "--feature", "parser", "-o", "json"]).exits(0).json();
+    let mut lives: Vec<[DateTime<Utc>; 2]> = list["runs"].as_array().unwrap().iter().map(life).collect();
+    lives.sort();
+    assert!(lives[0][1] <= lives[1][0], "the second run began before the first one had ended: {list:#}");
     let landed: BTreeSet<String> = world.project.landed("main").into_iter().collect();
     assert_eq!(landed, ["parser".to_owned(), "table".to_owned()].into());
+}
+
+/// When a run began and ended.
+fn life(run: &Value) -> [DateTime<Utc>; 2] {
+    ["started_at", "ended_at"].map(|name| run[name].as_str().unwrap().parse().unwrap())
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub(super) const PROJECT: &str = "p";
 pub(super) struct State {
     pub(super) list: Vec<Feature>,
     pub(super) gates: Vec<Check>,
+    pub(super) baseline: Vec<Check>,
     pub(super) parallel: u32,
     /// What reading the list fails with, the next one first.
     pub(super) unreadable: VecDeque<Failure>,
@@ -47,6 +48,8 @@ pub(super) struct State {
     at_work: BTreeMap<String, String>,
     /// The features that landed.
     pub(super) landed: Vec<String>,
+    /// Features that change `shared.txt`, and how often the work on each does not merge.
+    pub(super) shared: BTreeMap<String, u32>,
     /// What must not happen.
     pub(super) wrongs: Vec<String>,
 }
@@ -60,6 +63,12 @@ impl State {
 
     pub(super) fn words(&self, commit: &str) -> BTreeSet<String> {
         self.commits.get(commit).cloned().unwrap_or_default()
+    }
+
+    /// The files that the work on a feature changes.
+    fn files(&self, feature: &str) -> Vec<String> {
+        let shared = self.shared.contains_key(feature).then(|| "shared.txt".to_owned());
+        std::iter::once(format!("{feature}.txt")).chain(shared).collect()
     }
 
     /// A branch of a feature on which words are that the target does not have.
@@ -181,6 +190,12 @@ impl World {
         self.tell(engine, signal::RELOAD, Payload::of(&"edit")).await;
     }
 
+    /// Puts other gates in the place of those that are there, and has them read.
+    pub(super) async fn edit_gates(&self, engine: &Engine, gates: Vec<Check>) {
+        self.state().gates = gates;
+        self.tell(engine, signal::RELOAD, Payload::of(&"edit")).await;
+    }
+
     pub(super) async fn pause(&self, engine: &Engine, run: &str, is_held: bool) {
         let request = Request { by: "ann".into(), why: String::new() };
         let order = if is_held { MessageBody::Pause(request) } else { MessageBody::Resume(request) };
@@ -293,7 +308,7 @@ impl World {
                         commit = state.commit(words);
                         state.branches.insert(feature.clone(), commit.clone());
                     }
-                    Ok(Refreshed { commit, tip, files: vec![format!("{feature}.txt")], conflict: None })
+                    Ok(Refreshed { commit, tip, files: state.files(&feature), conflict: None })
                 },
             ))
             .with::<RunSetup>(self.does::<RunSetup, _, _>(
@@ -307,7 +322,7 @@ impl World {
                 |state, input, _| {
                     let commit = state.branches.get(input.feature.as_str()).cloned().unwrap_or_default();
                     let is_new = !state.words(&commit).is_subset(&state.words(&state.target));
-                    let files = if is_new { vec![format!("{}.txt", input.feature)] } else { Vec::new() };
+                    let files = if is_new { state.files(input.feature.as_str()) } else { Vec::new() };
                     let (tampered, notes) = (Vec::new(), String::new());
                     Ok(Sealed { commit, files, tampered, rescued: None, notes, unread_notes: None })
                 },
@@ -323,6 +338,11 @@ impl World {
             .with::<MergeCandidate>(self.does::<MergeCandidate, _, _>(
                 |input: &MergeInput| input.feature.to_string(),
                 |state, input, _| {
+                    if let Some(left) = state.shared.get_mut(input.feature.as_str()).filter(|left| **left > 0) {
+                        *left -= 1;
+                        let (tip, files) = (state.target.clone(), vec!["shared.txt".into()]);
+                        return Ok(Merged::Conflict { tip, files, output: String::new() });
+                    }
                     let mut words = state.words(&state.target);
                     words.extend(state.words(&input.commit));
                     let (commit, worktree) = (state.commit(words), format!("/w/.integrate-{}", input.tree));
@@ -357,6 +377,7 @@ fn load(state: &mut State) -> Result<LoadedBacklog, Failure> {
     }
     let mut settings = Settings {
         gates: state.gates.clone(),
+        baseline: state.baseline.clone(),
         limits: Limits { failed_gates: 2, ..Limits::default() },
         ..Settings::default()
     };

@@ -12,7 +12,7 @@ use longhaul_tests::script::{id, until};
 use longhaul_workflows::contracts::{ProjectRef, RunSession};
 use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::project::{
-    FeatureView, Phase, ProjectInput, ProjectView, ProjectWorkflow, SessionsPaused, signal,
+    FeatureView, Held, Phase, ProjectInput, ProjectView, ProjectWorkflow, SessionsPaused, signal,
 };
 
 use super::world::{Habit, Plan, World};
@@ -203,6 +203,50 @@ async fn a_feature_that_fails_while_others_get_through_is_blocked() {
     until("the project is done", async || shop.is_idle().await).await;
     let view = shop.view().await.unwrap();
     assert_eq!((view.passed, view.blocked), (1, 1));
+    shop.engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_feature_that_is_paused_when_it_is_to_probe_leaves_that_to_another() {
+    let shop = Shop::open(&DOWN[..2]).await;
+    let sessions = shop.all_wait(2).await;
+    let deliver = async |run: &str, body| {
+        shop.engine.deliver(&id(run), body).await.unwrap();
+    };
+    let held = async |runs: &[&str]| {
+        let runs = runs.iter().map(|run| id(run)).collect();
+        shop.engine.signal(&id(PROJECT), signal::HELD, Payload::of(&Held { runs })).await.unwrap();
+    };
+    let both = ["shop/basket/1", "shop/login/1"];
+    for run in both {
+        deliver(run, MessageBody::Pause(Request::default())).await;
+    }
+    shop.let_probe().await;
+    let probes = async || shop.paused().await.filter(|paused| paused.until.is_none()).map(|paused| paused.reason);
+    until("one is to probe", async || probes().await.is_some()).await;
+    let other = if probes().await.unwrap().contains("basket") { both[1] } else { both[0] };
+    assert_eq!(shop.sessions("").await, sessions, "it is paused");
+    deliver(other, MessageBody::Resume(Request::default())).await;
+    held(&both.into_iter().filter(|run| *run != other).collect::<Vec<_>>()).await;
+    until("the other one probes", async || shop.sessions("").await == sessions + 1).await;
+    shop.engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_feature_that_is_paused_is_not_asked_to_probe() {
+    let shop = Shop::open(&DOWN[..2]).await;
+    let mut sessions = shop.all_wait(2).await;
+    let of_basket = shop.sessions("basket").await;
+    let runs = Held { runs: [id("shop/basket/1")].into() };
+    shop.engine.deliver(&id("shop/basket/1"), MessageBody::Pause(Request::default())).await.unwrap();
+    shop.engine.signal(&id(PROJECT), signal::HELD, Payload::of(&runs)).await.unwrap();
+    // Whoever waits longer would be the first to probe, so the second probe is the paused one's at the latest.
+    for next in [60, 120] {
+        shop.let_probe().await;
+        sessions += 1;
+        shop.waits(next, sessions).await;
+    }
+    assert_eq!(shop.sessions("basket").await, of_basket);
     shop.engine.stop().await;
 }
 

@@ -107,7 +107,9 @@ impl Handler<RunSession> for World {
         }
         let (ending, notes) = match (habit, input.number) {
             (Habit::Fills, 1) => (SessionEnding::ContextFull, "The parser is done; the printer is not."),
-            (Habit::NeverPasses, 1) => (SessionEnding::Failed { reason: "exit code 1".into() }, ""),
+            (Habit::NeverPasses, 1) => {
+                (SessionEnding::Failed { reason: "exit code 1".into(), lacks_command: false }, "")
+            }
             _ => (SessionEnding::ClaimsDone, ""),
         };
         Ok(report(&input, ending, notes))
@@ -180,7 +182,9 @@ impl World {
     fn outage(&self, habit: Habit) -> Option<SessionEnding> {
         let is_over = *self.let_go.borrow();
         match habit {
-            Habit::Down if !is_over => Some(SessionEnding::Failed { reason: "exit code 1".into() }),
+            Habit::Down if !is_over => {
+                Some(SessionEnding::Failed { reason: "exit code 1".into(), lacks_command: false })
+            }
             Habit::Missing if !is_over => Some(SessionEnding::NotStarted { reason: "`agent` is not there.".into() }),
             _ => None,
         }

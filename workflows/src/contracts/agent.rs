@@ -93,6 +93,9 @@ pub enum SessionEnding {
     Failed {
         /// `exit code 1`, `silent for 600 s`, `timed out after 3600 s`, `killed by signal 9`.
         reason: String,
+        /// Exit code 126 or 127, by which a shell says that a command could not be run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        lacks_command: bool,
     },
     /// No agent was started: work of this run is on the target, and its log has lost that. The gates decide.
     Landed {

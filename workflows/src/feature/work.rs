@@ -162,7 +162,7 @@ impl Work {
         let ended = match &session.ending {
             SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => "done".to_owned(),
             SessionEnding::ContextFull => "to be continued".to_owned(),
-            SessionEnding::Failed { reason } | SessionEnding::NotStarted { reason } => reason.clone(),
+            SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason } => reason.clone(),
         };
         self.seal_as(&format!("session {}, {ended}", self.progress.sessions))
     }
@@ -322,7 +322,7 @@ impl Work {
         match &session.ending {
             SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => {}
             SessionEnding::ContextFull => self.reason = SessionReason::Continue,
-            SessionEnding::Failed { reason } | SessionEnding::NotStarted { reason } => {
+            SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason } => {
                 self.progress.failed_sessions += 1;
                 self.reason = SessionReason::Retry;
                 let (reason, output_tail) = (reason.clone(), session.output_tail.clone());

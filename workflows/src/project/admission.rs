@@ -129,7 +129,8 @@ impl Memory {
         let (parallel, in_progress) = (self.parallel(), self.current.len());
         let aside = admissions.aside.len().min(in_progress);
         let is_full = in_progress - aside >= parallel || in_progress >= 2 * parallel;
-        let is_held = admissions.repair.is_at_work() || (admissions.paused.is_some() && in_progress > 0);
+        let is_held =
+            admissions.repair.is_at_work(&self.held_features()) || (admissions.paused.is_some() && in_progress > 0);
         !is_full && !is_held
     }
 
@@ -207,13 +208,17 @@ impl Memory {
     /// Answers the requests that can be answered.
     pub(super) async fn admit(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         self.forget_who_left();
+        let held = self.held_features();
+        for feature in &held {
+            self.admissions.breakers.values_mut().for_each(|breaker| breaker.leave(feature));
+        }
         let needs_clock =
             !self.admissions.waiting.is_empty() && self.admissions.breakers.values().any(Breaker::is_open);
         let now = if needs_clock { Some(context.now().await?) } else { None };
         (self.admissions.paused, self.probe_in) = (None, None);
         let (mut reasons, mut aside) = (BTreeMap::new(), BTreeSet::new());
         for waiting in std::mem::take(&mut self.admissions.waiting) {
-            match self.decide(&waiting, now) {
+            match self.decide(&waiting, &held, now) {
                 Decision::Answer(permit) => {
                     if let Some(run) = self.run_of(&waiting.feature) {
                         context.signal(run, SessionPermit::SIGNAL, &permit).await?;
@@ -259,16 +264,18 @@ impl Memory {
 
     /// Finished work that waits for a feature which resolves a conflict.
     fn held_back(&self) -> Vec<(FeatureId, FeatureId)> {
-        let held = |ready: &crate::feature::Ready| {
-            let other = self.admissions.conflicts.holds_back(ready, self.admissions.claims())?;
+        let held = self.held_features();
+        let held_back = |ready: &crate::feature::Ready| {
+            let other = self.admissions.conflicts.holds_back(ready, self.admissions.claims(), &held)?;
             Some((ready.feature.clone(), other.clone()))
         };
-        self.queue.waiting().filter_map(held).collect()
+        self.queue.waiting().filter_map(held_back).collect()
     }
 
     /// Whether finished work may merge now.
     pub(super) fn may_merge(&self, ready: &crate::feature::Ready) -> bool {
-        self.admissions.conflicts.holds_back(ready, self.admissions.claims()).is_none()
+        let held = self.held_features();
+        self.admissions.conflicts.holds_back(ready, self.admissions.claims(), &held).is_none()
     }
 
     fn take_reasons(&mut self, reasons: BTreeMap<FeatureId, String>) {
@@ -279,13 +286,16 @@ impl Memory {
         self.admissions.reasons = reasons;
     }
 
-    fn decide(&mut self, waiting: &Waiting, now: Option<DateTime<Utc>>) -> Decision {
+    fn decide(&mut self, waiting: &Waiting, held: &BTreeSet<FeatureId>, now: Option<DateTime<Utc>>) -> Decision {
         let (feature, request) = (&waiting.feature, &waiting.request);
+        if held.contains(feature) {
+            return wait("waits until its run goes on".into(), false);
+        }
         if let Some(broken) = &request.broken {
             if waiting.moves < self.admissions.moves {
                 return Decision::Answer(SessionPermit::Rebase);
             }
-            match self.admissions.repair.turn(feature, broken) {
+            match self.admissions.repair.turn(feature, broken, held) {
                 repair::Turn::Repairs => {}
                 repair::Turn::Waits(why) => return wait(why, true),
                 repair::Turn::Rebase => return Decision::Answer(SessionPermit::Rebase),
@@ -294,7 +304,7 @@ impl Memory {
         }
         if let Some(claim) = &waiting.claim {
             let ready: BTreeSet<&FeatureId> = self.ready().collect();
-            if let Some(other) = self.admissions.conflicts.before(claim, self.admissions.claims(), &ready) {
+            if let Some(other) = self.admissions.conflicts.before(claim, self.admissions.claims(), &ready, held) {
                 return wait(
                     format!("waits to resolve its conflict until {other}, with the same files, is through"),
                     true,

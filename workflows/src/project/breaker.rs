@@ -32,6 +32,8 @@ pub(super) struct Breaker {
     /// Failed sessions of an outage that their features have not been told of.
     forgiven: BTreeMap<FeatureId, u32>,
     open: Option<Open>,
+    /// Whether a session got through since a person last had the project run.
+    works: bool,
 }
 
 /// No session begins.
@@ -41,6 +43,8 @@ struct Open {
     until: Option<DateTime<Utc>>,
     /// How long the last wait was, in seconds.
     wait: u32,
+    /// Since when no session begins.
+    since: DateTime<Utc>,
     /// The feature whose session probes.
     probe: Option<FeatureId>,
     /// The agent could not be started, which is no fault of any feature.
@@ -65,6 +69,11 @@ pub struct SessionsPaused {
     pub until: Option<DateTime<Utc>>,
     /// What failed.
     pub reason: String,
+    /// Since when.
+    pub since: DateTime<Utc>,
+    /// The agent cannot be started, or no session of it got through since a person had the project run: it may be missing
+    /// or not logged in, and waiting alone does not change that.
+    pub needs_person: bool,
 }
 
 impl Breaker {
@@ -93,7 +102,7 @@ impl Breaker {
         if let Some(open) = &mut self.open {
             let is_due = open.until.is_none_or(|until| now.is_some_and(|now| until <= now));
             if open.probe.is_some() || !is_due {
-                return Admission::Waits(open.paused());
+                return Admission::Waits(open.paused(self.works));
             }
             open.probe = Some(feature.clone());
             let suspects = self.suspects.remove(feature).unwrap_or(0);
@@ -121,7 +130,8 @@ impl Breaker {
         };
         let is_start = !failure.started;
         let until = Some(now + TimeDelta::seconds(i64::from(wait)));
-        self.open = Some(Open { until, wait, probe: None, is_start, why: self.why(failure) });
+        let since = self.open.as_ref().map_or(now, |open| open.since);
+        self.open = Some(Open { until, wait, since, probe: None, is_start, why: self.why(failure) });
     }
 
     /// A session got through.
@@ -137,7 +147,7 @@ impl Breaker {
             }
         }
         let forgiven = std::mem::take(&mut self.forgiven);
-        *self = Self { forgiven, ..Self::default() };
+        *self = Self { forgiven, works: true, ..Self::default() };
     }
 
     /// A feature does not use the session that it was granted, or its run is over.
@@ -159,6 +169,7 @@ impl Breaker {
 
     /// Lets a session probe at once: a person wants to go on.
     pub(super) fn hurry(&mut self) {
+        self.works = false;
         if let Some(open) = &mut self.open {
             open.until = None;
         }
@@ -166,10 +177,12 @@ impl Breaker {
 
     fn why(&self, failure: &Failed<'_>) -> String {
         let Failed { agent, ending, last_words, started } = failure;
+        let agent = if agent.chars().count() > LONG { first_word(agent) } else { (*agent).to_owned() };
         let ending = ending.trim_end().trim_end_matches('.');
         let count = self.count;
         match (started, last_words.is_empty()) {
-            (false, _) => format!("the agent `{agent}` cannot be started: {ending}"),
+            (false, true) => format!("the agent `{agent}` cannot be started: {ending}"),
+            (false, false) => format!("the agent `{agent}` cannot be started: {ending}, `{last_words}`"),
             (true, true) => format!("{count} sessions of `{agent}` failed alike and changed nothing: {ending}"),
             (true, false) => {
                 format!("{count} sessions of `{agent}` failed alike and changed nothing: {ending}, `{last_words}`")
@@ -179,11 +192,19 @@ impl Breaker {
 }
 
 impl Open {
-    fn paused(&self) -> SessionsPaused {
+    fn paused(&self, works: bool) -> SessionsPaused {
         let until = if self.probe.is_some() { None } else { self.until };
         let probe = self.probe.as_ref().map(|probe| format!("; a session of {probe} probes it now"));
-        SessionsPaused { until, reason: format!("{}{}", self.why, probe.unwrap_or_default()) }
+        let reason = format!("{}{}", self.why, probe.unwrap_or_default());
+        SessionsPaused { until, reason, since: self.since, needs_person: self.is_start || !works }
     }
+}
+
+/// A longer command is named by its program: what failed must not be cut off behind it.
+const LONG: usize = 40;
+
+fn first_word(command: &str) -> String {
+    format!("{} …", command.split(' ').next().unwrap_or_default())
 }
 
 /// A session that failed without progress.
@@ -195,4 +216,47 @@ pub(super) struct Failed<'a> {
     pub(super) last_words: &'a str,
     /// Whether the agent could be started.
     pub(super) started: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
+    /// Sessions fail until the breaker opens. Whether a person has to end that.
+    fn needs_person(breaker: &mut Breaker, started: bool) -> Option<bool> {
+        let feature = FeatureId::new("login").unwrap();
+        for _ in 0..ALIKE {
+            let failed = Failed { agent: "agent", ending: "exit code 1", last_words: "", started };
+            breaker.fail(&feature, &failed, NOW);
+        }
+        match breaker.admit(&feature, Some(NOW)) {
+            Admission::Waits(paused) => Some(paused.needs_person),
+            Admission::Begins { .. } => None,
+        }
+    }
+
+    #[test]
+    fn an_agent_that_got_through_is_waited_for_until_a_person_has_the_project_run() {
+        let (mut breaker, feature) = (Breaker::default(), FeatureId::new("login").unwrap());
+        assert_eq!(needs_person(&mut breaker, true), Some(true), "it may not be logged in");
+        breaker.pass(&feature);
+        assert_eq!(needs_person(&mut breaker, true), Some(false), "an outage");
+        breaker.pass(&feature);
+        assert_eq!(needs_person(&mut breaker, false), Some(true), "it is gone");
+        breaker.pass(&feature);
+        breaker.hurry();
+        assert_eq!(needs_person(&mut breaker, true), Some(true));
+    }
+
+    #[test]
+    fn a_long_command_is_named_by_its_program() {
+        let mut breaker = Breaker::default();
+        let agent = format!("claude -p {}", "--flag ".repeat(9));
+        let failed = Failed { agent: &agent, ending: "exit code 127", last_words: "not found", started: false };
+        breaker.fail(&FeatureId::new("login").unwrap(), &failed, NOW);
+        let why = breaker.open.map(|open| open.why);
+        assert_eq!(why.as_deref(), Some("the agent `claude …` cannot be started: exit code 127, `not found`"));
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! A feature whose work does not merge asks for a session to resolve that. Once granted, its files are reserved until its run
 //! is over: no other feature that changes one of them merges before it or resolves beside it. Whoever was in the merge queue
-//! before it asked goes first; that costs merges only, and saves a second resolution.
+//! before it asked goes first; that costs merges only, and saves a second resolution. A feature that does not go on by itself
+//! keeps no files from the others meanwhile: it merges on top of what they landed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,12 +78,14 @@ impl Conflicts {
         claim: &'a Claim,
         earlier: impl IntoIterator<Item = &'a Claim>,
         ready: &BTreeSet<&'a FeatureId>,
+        held: &BTreeSet<FeatureId>,
     ) -> Option<&'a FeatureId> {
         let overlaps = |files: &Files| !files.is_disjoint(&claim.files);
-        let resolving = self.resolving.iter().find(|(other, files)| **other != claim.feature && overlaps(files));
+        let resolving = self.resolving.iter().filter(|(other, files)| **other != claim.feature && overlaps(files));
         let resolving = resolving.map(|(other, _)| other);
-        let asked = || earlier.into_iter().find(|other| overlaps(&other.files)).map(|other| &other.feature);
-        resolving.or_else(asked).or_else(|| claim.after.iter().find(|feature| ready.contains(feature)))
+        let asked = earlier.into_iter().filter(|other| overlaps(&other.files)).map(|other| &other.feature);
+        let before = claim.after.iter().filter(|feature| ready.contains(feature));
+        resolving.chain(asked).chain(before).find(|other| !held.contains(*other))
     }
 
     /// Reserves the files of a claim.
@@ -95,17 +98,19 @@ impl Conflicts {
         &'a self,
         ready: &Ready,
         claims: impl IntoIterator<Item = &'a Claim>,
+        held: &BTreeSet<FeatureId>,
     ) -> Option<&'a FeatureId> {
         // Files that it changes beyond its own reservation must not make two that resolve wait for each other.
         if self.resolving.contains_key(&ready.feature) {
             return None;
         }
         let overlaps = |files: &Files| ready.files.iter().any(|file| files.contains(file));
-        let resolving = self.resolving.iter().find(|(_, files)| overlaps(files));
+        let resolving = self.resolving.iter().filter(|(_, files)| overlaps(files)).map(|(other, _)| other);
         let is_before = |claim: &&Claim| {
             claim.feature != ready.feature && overlaps(&claim.files) && !claim.after.contains(&ready.feature)
         };
-        resolving.map(|(other, _)| other).or_else(|| claims.into_iter().find(is_before).map(|claim| &claim.feature))
+        let asked = claims.into_iter().filter(is_before).map(|claim| &claim.feature);
+        resolving.chain(asked).find(|other| !held.contains(*other))
     }
 
     /// The run of a feature is over.

@@ -28,6 +28,7 @@ impl Memory {
         let settings = self.overrides.apply(loaded.settings)?;
         let changes = self.backlog.update(loaded.features).map_err(|error| error.to_string())?;
         let has_other_gates = settings.gates != self.settings.gates;
+        let has_new_gates = settings.gates.iter().any(|gate| !self.settings.gates.contains(gate));
         self.settings = settings;
         self.list_file = loaded.list_file;
         if !self.is_synced() || self.settings.project.target.is_some() {
@@ -50,6 +51,9 @@ impl Memory {
             for feature in &at_work {
                 self.tell_edit(feature);
             }
+        }
+        if has_new_gates {
+            self.judge_gates();
         }
         Ok(())
     }
@@ -118,6 +122,22 @@ impl Memory {
             }
             Some(FeatureState::Blocked(_)) => self.set(id, FeatureState::Pending),
             _ => {}
+        }
+    }
+
+    /// Has new gates checked once on the target. They are of the whole project, so it is enough that one feature that has
+    /// passed is a claim again: if a gate fails, an agent works on that feature until it passes. A claim that is not judged
+    /// yet is judged by these gates anyway.
+    fn judge_gates(&mut self) {
+        let is_to_judge = |(id, state): (&Feature, &FeatureState)| {
+            matches!(state, FeatureState::Pending | FeatureState::InProgress) && self.is_claimed(&id.id)
+        };
+        if self.backlog.iter().any(is_to_judge) {
+            return;
+        }
+        let passed = self.backlog.iter().filter(|(_, state)| **state == FeatureState::Passed);
+        if let Some(last) = passed.last().map(|(feature, _)| feature.id.clone()) {
+            self.ask_again(&last);
         }
     }
 

@@ -263,12 +263,17 @@ impl Memory {
 
     /// The next run that merges, and its turn.
     pub(super) fn next_turn(&mut self) -> Option<(RunId, Turn)> {
-        let held: BTreeSet<FeatureId> = self.held.iter().filter_map(|run| self.feature_of(run)).collect();
+        let held = self.held_features();
         let waiting = self.queue.waiting().filter(|ready| !self.may_merge(ready));
         let kept_back: BTreeSet<FeatureId> = waiting.map(|ready| ready.feature.clone()).collect();
         let (ready, tree) = self.queue.next(|id| held.contains(id), |id| !kept_back.contains(id))?;
         let run = self.run_of(&ready.feature)?;
         Some((run, Turn { regression: regression::checks(self, &ready), tree }))
+    }
+
+    /// The features whose runs do not go on by themselves.
+    pub(super) fn held_features(&self) -> BTreeSet<FeatureId> {
+        self.held.iter().filter_map(|run| self.feature_of(run)).collect()
     }
 
     pub(super) fn is_idle(&self) -> bool {

@@ -1,5 +1,7 @@
 //! A project whose baseline fails is repaired once: one feature repairs, the others wait and start from the result.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{FeatureId, FeatureState};
@@ -35,9 +37,9 @@ pub(super) enum Turn {
 }
 
 impl Repair {
-    /// Whether a feature repairs the baseline now.
-    pub(super) fn is_at_work(&self) -> bool {
-        self.at_work.is_some()
+    /// Whether a feature repairs the baseline now. One that does not go on by itself does not.
+    pub(super) fn is_at_work(&self, held: &BTreeSet<FeatureId>) -> bool {
+        self.repairer().is_some_and(|repairer| !held.contains(repairer))
     }
 
     /// The feature that repairs.
@@ -46,12 +48,12 @@ impl Repair {
     }
 
     /// What a feature may do that found the baseline broken.
-    pub(super) fn turn(&self, feature: &FeatureId, broken: &BrokenBase) -> Turn {
+    pub(super) fn turn(&self, feature: &FeatureId, broken: &BrokenBase, held: &BTreeSet<FeatureId>) -> Turn {
         if self.repaired.as_ref() == Some(&broken.commit) {
             return Turn::Rebase;
         }
-        match &self.at_work {
-            Some((other, _)) if other != feature => {
+        match self.repairer().filter(|repairer| !held.contains(*repairer)) {
+            Some(other) if other != feature => {
                 Turn::Waits(format!("waits while {other} repairs the baseline of the project{}", self.so_far(broken)))
             }
             None if self.failed_on(broken).len() >= TRIES => Turn::Refused(self.refusal(broken)),

@@ -14,10 +14,13 @@ use crate::command::{page, reach};
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
-use longhaul_server::Client;
+use longhaul_server::{Client, refuse_within_session};
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
     let repair = arguments.repair;
+    if repair {
+        refuse_within_session("check --repair", data_dir)?;
+    }
     let (report, in_use) = match reach(data_dir).await {
         Ok(access @ Client::Remote(_)) => (send(access, longhaul_server::Check { repair }).await?, true),
         Ok(Client::Local(service)) => {

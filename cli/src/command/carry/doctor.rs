@@ -20,6 +20,7 @@ use crate::command::page::Page;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
+use longhaul_server::refuse_within_session;
 
 use finding::{Finding, State};
 
@@ -30,6 +31,9 @@ pub(in crate::command) struct DoctorDocument {
 }
 
 pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
+    if arguments.fix {
+        refuse_within_session("doctor --fix", data_dir)?;
+    }
     let mut findings = vec![machine::git().await, machine::disk(data_dir), machine::sandbox()];
     findings.extend(data::directory(data_dir, arguments.fix));
     findings.extend(data::owner(data_dir, arguments.fix).await);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::command::page::safe;
-use crate::command::status::{first_line, state};
+use crate::command::status::{first_line, sessions_paused, state};
 use crate::term;
 use longhaul_server::status::{FeatureLine, StatusDocument};
 use longhaul_server::views::report::brief;
@@ -16,6 +16,8 @@ use longhaul_server::views::report::brief;
 pub(in crate::command) struct Progress {
     bars: Option<Bars>,
     shown: BTreeMap<(String, String), String>,
+    /// Why no session of a project begins.
+    paused: BTreeMap<String, String>,
     /// The projects that were looked at.
     begun: BTreeSet<String>,
 }
@@ -33,7 +35,7 @@ impl Progress {
             projects: BTreeMap::new(),
             features: BTreeMap::new(),
         });
-        Self { bars, shown: BTreeMap::new(), begun: BTreeSet::new() }
+        Self { bars, shown: BTreeMap::new(), paused: BTreeMap::new(), begun: BTreeSet::new() }
     }
 
     /// Shows what changed in a project.
@@ -48,6 +50,7 @@ impl Progress {
                 None => plain(&document.project, &sentence),
             }
         }
+        self.show_pause(document);
         for line in &document.features {
             let key = (document.project.clone(), line.id.clone());
             let now = sentence(line);
@@ -67,6 +70,21 @@ impl Progress {
         if let Some(bars) = &mut self.bars {
             bars.show_project(document);
         }
+    }
+
+    /// Shows once for each wait why no session begins.
+    fn show_pause(&mut self, document: &StatusDocument) {
+        let Some(paused) = document.sessions_paused.as_ref().filter(|paused| paused.until.is_some()) else { return };
+        let advice = if paused.needs_person { "; is the agent installed and logged in?" } else { "" };
+        let now = format!("{}{advice}", safe(&sessions_paused(paused)));
+        if self.paused.get(&document.project) == Some(&now) {
+            return;
+        }
+        match &self.bars {
+            Some(bars) => drop(bars.all.println(format!("  {now}"))),
+            None => plain(&document.project, &now),
+        }
+        self.paused.insert(document.project.clone(), now);
     }
 
     /// Takes the bars away.
