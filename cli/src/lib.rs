@@ -5,6 +5,7 @@ mod command;
 mod demo;
 mod document;
 mod exit;
+mod findings;
 mod heard;
 mod leftovers;
 mod look;

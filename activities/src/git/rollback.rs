@@ -113,7 +113,8 @@ impl Repository {
         }
         let earlier = self.commit_of(kept).await?;
         self.move_ref(kept, earlier.as_deref(), &next).await?;
-        self.delete_ref(&head_ref(NEXT), &next).await
+        self.delete_ref(&head_ref(NEXT), &next).await?;
+        self.record_next(&[])
     }
 
     /// Closes the work trees of features whose branches hold what is undone: merged, it would come back.

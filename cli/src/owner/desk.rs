@@ -29,7 +29,7 @@ use super::batches::{BatchStanding, OpenBatches, Terms};
 use super::carry::{self, Carried, Errand};
 use super::engaged::{self, Engaged};
 use super::order::Order;
-use super::refused::{Refused, refusal};
+use super::refused::{Recorded, refusal};
 use super::select::{Filter, Selected};
 
 /// Something asked of a log.
@@ -171,8 +171,8 @@ pub(crate) struct Desk {
     pub(super) git: GitHandlers,
     /// Held while a feature is taken back and its new run is not in the log yet.
     pub(super) taking_back: tokio::sync::Mutex<()>,
-    /// What sessions asked for and were refused.
-    pub(super) refused: Refused,
+    /// What sessions asked for and were refused, as far as it was recorded.
+    pub(super) refused: Recorded,
     /// Held by everybody who is being answered.
     answering: RwLock<()>,
     /// Whether nothing more is taken up. To be looked at with `answering` held.
@@ -194,7 +194,7 @@ impl Desk {
         let (engaged, batches) = (Mutex::default(), OpenBatches::default());
         let (taking_back, answering) = (tokio::sync::Mutex::default(), RwLock::default());
         let is_closed = AtomicBool::new(false);
-        let refused = Refused::default();
+        let refused = Recorded::default();
         let store = log.clone();
         Arc::new(Self { store, log, engine, engaged, batches, git, taking_back, refused, answering, is_closed })
     }
@@ -246,8 +246,8 @@ impl Desk {
     /// Answers the command that opened the log, unless a session runs it.
     pub(super) async fn answer_here(self: &Arc<Self>, ask: Ask) -> Answer {
         let own = std::process::id().cast_signed();
-        if let Some(refusal) = refusal(&ask, Some(own), self.log.directory(), None) {
-            return refusal;
+        if let Some(refusal) = refusal(&ask, Some(own), self.log.directory()) {
+            return refusal.answer();
         }
         let answer = self.answer(ask).await;
         if self.engine.is_none() {
@@ -287,7 +287,6 @@ impl Desk {
         if for_people {
             status::name_who_ended(&*self.store, &mut status).await;
         }
-        status.refused = self.refused.below(project);
         Ok(Answer::Status { status: Box::new(status) })
     }
 

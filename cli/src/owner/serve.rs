@@ -74,7 +74,9 @@ async fn converse(desk: Arc<Desk>, mut stream: UnixStream) {
     let writer = Mutex::new(writer);
     let attending = async {
         match serde_json::from_str::<Ask>(&line) {
-            Ok(ask) if let Some(answer) = refusal(&ask, peer, desk.log.directory(), Some(&desk.refused)) => {
+            Ok(ask) if let Some(refusal) = refusal(&ask, peer, desk.log.directory()) => {
+                let answer = refusal.answer();
+                refusal.record(&desk).await;
                 write(&writer, &answer).await;
             }
             Ok(ask) => desk.attend(ask, async |answer| write(&writer, &answer).await).await,

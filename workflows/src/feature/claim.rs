@@ -5,12 +5,11 @@
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
-    CheckOutTip, CloseInput, CloseWorktree, Evidence, Problem, RunChecks, RunSetup, Seal, SealInput, SessionReason,
-    TipInput,
+    CheckOutTip, CloseInput, CloseWorktree, Evidence, Problem, RunSetup, Seal, SealInput, SessionReason, TipInput,
 };
 
 use super::turn::{self, Turn};
-use super::{FeatureOutcome, Work, retry};
+use super::{FeatureOutcome, Work, notice, retry};
 
 /// Runs the gates on the tip of the target. The feature passes if they do; `None`: the claim does not hold.
 ///
@@ -25,7 +24,7 @@ pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<
         let mut failed = setup.failed().cloned();
         if failed.is_none() {
             let checks = work.gates_in(&tip.worktree, &tip.commit);
-            failed = context.call::<RunChecks>(checks).await?.failed().cloned();
+            failed = notice::checks(context, work, checks).await?.failed().cloned();
         }
         if let Some(failed) = failed {
             work.take_refuted_claim(failed);
@@ -34,6 +33,7 @@ pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<
         }
         // The tip may be a merge that no branch has yet, and the target may have moved: landing settles both.
         if let Some(landed) = turn::land(context, work, &tip.commit, &tip.commit).await? {
+            work.note_outside(&landed.outside);
             close(context, work).await?;
             return Ok(Some(work.passed_as_claimed(tip.commit, landed.waits_on_next)));
         }

@@ -78,7 +78,7 @@ impl Work {
         settings.gates.iter().chain(&self.brief.feature.checks).chain(baseline).cloned().collect()
     }
 
-    fn checks(&self, worktree: &str, commit: &str, checks: Vec<Check>) -> ChecksInput {
+    pub(super) fn checks(&self, worktree: &str, commit: &str, checks: Vec<Check>) -> ChecksInput {
         ChecksInput {
             project: self.project(),
             feature: self.id(),
@@ -184,6 +184,7 @@ impl Work {
             feature: self.id(),
             commit: commit.into(),
             style: self.brief.settings.merge.style,
+            protected: self.brief.settings.protected(),
             list_file: self.brief.list_file.clone(),
             subject: feature.name.clone(),
             body: feature.description.clone(),
@@ -293,6 +294,8 @@ impl Work {
 
     /// Work that an earlier run left.
     pub(super) fn take_found(&mut self, sealed: &Sealed) {
+        self.note_tampering(None, &sealed.tampered);
+        self.note_outside(&sealed.outside);
         self.files.clone_from(&sealed.files);
         self.commit.clone_from(&sealed.commit);
     }
@@ -302,6 +305,8 @@ impl Work {
         self.commit.clone_from(&sealed.commit);
         self.broken = None;
         self.progress.tampered += u32::from(!sealed.tampered.is_empty());
+        self.note_tampering(Some(self.progress.sessions), &sealed.tampered);
+        self.note_outside(&sealed.outside);
         let notes = [session.notes.trim(), sealed.notes.trim()];
         let notes: Vec<_> = notes.into_iter().filter(|notes| !notes.is_empty()).collect();
         // Guidance of people holds until the feature is done; all else is about the last session.

@@ -54,6 +54,9 @@ pub(crate) struct Evidence {
     pub(crate) output_tail: String,
     /// The file with the whole output.
     pub(crate) log: String,
+    /// Protected files that had to be put back just before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) put_back: Vec<String>,
 }
 
 impl Evidence {
