@@ -34,6 +34,7 @@ mod sandbox;
 mod secrets;
 mod setups;
 mod steer;
+mod tamper;
 mod terminate;
 mod tidy;
 mod verbs;

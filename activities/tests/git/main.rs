@@ -12,6 +12,7 @@ mod killed;
 mod land;
 mod merge;
 mod open;
+mod outside;
 mod project;
 mod refresh;
 mod seal;

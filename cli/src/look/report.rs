@@ -119,7 +119,7 @@ fn merged(merged: &Merged) -> String {
 }
 
 fn outside(changes: &[OutsideChange]) -> String {
-    changes.iter().map(|change| format!("; {change}")).collect()
+    changes.iter().flat_map(|change| ["; ".to_owned(), change.to_string()]).collect()
 }
 
 fn landed(landed: &Landed) -> String {

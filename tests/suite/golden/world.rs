@@ -148,7 +148,7 @@ impl World {
             .with::<RefreshWorktree>(self.answers(1, Self::refresh))
             .with::<RunSetup>(self.answers(20, Self::set_up))
             .with::<RunChecks>(self.answers(30, Self::check))
-            .with::<CheckBase>(self.answers(5, Self::check_base))
+            .with::<CheckBase>(self.answers(5, |_: &Self, input: &ChecksInput| check_base(input)))
             .with::<RunSession>(self.clone())
             .with::<Seal>(self.answers(1, Self::seal))
             .with::<CheckOutTip>(self.answers(1, Self::check_out_tip))
@@ -270,12 +270,6 @@ impl World {
         report
     }
 
-    /// Nothing passes before it is worked on.
-    fn check_base(&self, input: &ChecksInput) -> ChecksReport {
-        let failed = |check| evidence(check, &input.commit, Some("not there\n"));
-        ChecksReport { evidence: input.checks.iter().map(failed).collect() }
-    }
-
     fn seal(&self, input: &SealInput) -> Sealed {
         let is_fruitless = self.habit(&input.feature) == Habit::Down && input.subject.contains("exit code");
         let commit = if is_fruitless { self.tip() } else { hash(&input.subject, 40) };
@@ -316,6 +310,12 @@ impl World {
         self.tip.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&input.commit);
         Landed { target_commit: input.commit.clone(), waits_on_next: None, outside: Vec::new() }
     }
+}
+
+/// Nothing passes before it is worked on.
+fn check_base(input: &ChecksInput) -> ChecksReport {
+    let failed = |check| evidence(check, &input.commit, Some("not there\n"));
+    ChecksReport { evidence: input.checks.iter().map(failed).collect() }
 }
 
 fn merged(tip: &str, commit: &str) -> String {

@@ -24,10 +24,10 @@ impl fmt::Display for OutsideChange {
         };
         let (branch, from, to) = (&self.branch, short(&self.from), short(&self.to));
         let what = format!("`{branch}` was moved from {from} to {to}, not by Longhaul");
-        let kept = self.to.as_ref().map(|_| format!("; {to} is kept under refs/longhaul/foreign/{to}"));
-        match self.put_back {
-            true => write!(formatter, "{what}; it was put back{}", kept.unwrap_or_default()),
-            false => formatter.write_str(&what),
+        if !self.put_back {
+            return formatter.write_str(&what);
         }
+        let kept = self.to.as_ref().map(|_| format!("; {to} is kept under refs/longhaul/foreign/{to}"));
+        write!(formatter, "{what}; it was put back{}", kept.unwrap_or_default())
     }
 }

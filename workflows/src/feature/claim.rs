@@ -78,6 +78,6 @@ impl Work {
     /// The agent is told what failed. It is no failure of its work, and counts against no limit.
     fn take_refuted_claim(&mut self, evidence: Evidence) {
         self.reason = SessionReason::GatesFailed;
-        self.feedback.problem = Some(Problem::CheckFailed { evidence, merged_with: None });
+        self.feedback.problem = Some(Problem::CheckFailed { evidence: Box::new(evidence), merged_with: None });
     }
 }

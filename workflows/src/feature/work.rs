@@ -243,7 +243,8 @@ impl Work {
         });
         if let Some(failed) = failed {
             self.reason = SessionReason::Repair;
-            self.feedback.problem = Some(Problem::CheckFailed { evidence: failed.clone(), merged_with: None });
+            self.feedback.problem =
+                Some(Problem::CheckFailed { evidence: Box::new(failed.clone()), merged_with: None });
         } else if self.reason == SessionReason::Repair {
             self.reason = SessionReason::Start;
             self.feedback.problem = None;
@@ -343,7 +344,7 @@ impl Work {
     fn tell_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
         self.reason = SessionReason::GatesFailed;
         let merged_with = tip.map(str::to_owned);
-        self.feedback.problem = Some(Problem::CheckFailed { evidence: failed.clone(), merged_with });
+        self.feedback.problem = Some(Problem::CheckFailed { evidence: Box::new(failed.clone()), merged_with });
     }
 
     pub(super) fn take_conflict(&mut self, tip: &str, files: &[String], output: &str) {
