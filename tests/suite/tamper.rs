@@ -78,7 +78,7 @@ impl Tampered {
         project.write("agent.sh", &(head + AGENT));
         project.write("acceptance/accept.sh", ACCEPT);
         project.write("tests/test_it.py", "def test_it(): pass\n");
-        project.write("init.sh", "#!/bin/sh\ntrue\n");
+        fs::remove_file(project.root().join("init.sh")).unwrap();
         let settings = format!(
             "[agent]\ncommand = [\"./agent.sh\"]\nsandbox = \"{}\"\nwrite = ['{}']\n[project]\nparallel = 4\n\
              protected = [\"tests/**\", \"**/conftest.py\", \"pytest.ini\"]\n\
@@ -92,9 +92,17 @@ impl Tampered {
         }
         let feature = |name: &str| {
             let check = format!("sh acceptance/accept.sh {name}");
-            json!({ "id": name, "name": name, "status": "pending", "passes": false, "checks": [check] })
+            let (needs, priority) = match name {
+                "honest-1" => (json!([]), 0),
+                // Begun when most attacks were made.
+                "honest-2" => (json!(["honest-1"]), -1),
+                _ => (json!(["honest-1"]), 0),
+            };
+            json!({
+                "id": name, "name": name, "status": "pending", "passes": false, "checks": [check],
+                "depends_on": needs, "priority": priority
+            })
         };
-        // The last one is begun when most attacks were made.
         let (first, last) = (HONEST[..1].iter(), HONEST[1..].iter());
         let names = first.copied().chain(attacks.iter().map(|(name, _)| *name)).chain(last.copied());
         let list = json!({ "features": names.map(feature).collect::<Vec<_>>() });
@@ -135,7 +143,7 @@ impl Tampered {
         let mut landed = project.landed("main");
         landed.sort();
         assert_eq!(landed, passing);
-        assert_eq!(project.git(&["show", "main:acceptance/accept.sh"]) + "\n", ACCEPT);
+        assert_eq!(project.git(&["--no-replace-objects", "show", "main:acceptance/accept.sh"]) + "\n", ACCEPT);
         assert_eq!(project.read("acceptance/accept.sh"), ACCEPT);
         for feature in project.list("main")["features"].as_array().unwrap() {
             let name = feature["id"].as_str().unwrap();
@@ -149,9 +157,14 @@ impl Tampered {
         fs::read_to_string(self.world.project.place().join("loot").join(file)).unwrap_or_default()
     }
 
-    fn has_ended(&self, file: &str) -> bool {
-        let pid = self.loot(file);
-        pid.is_empty() || !std::path::Path::new("/proc").join(pid.trim()).exists()
+    /// Whether a program runs whose command line names a file of the loot.
+    fn is_running(&self, file: &str) -> bool {
+        let file = self.world.project.place().join("loot").join(file);
+        let is_it = |process: fs::DirEntry| {
+            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).any(|word| word == file.as_os_str().as_encoded_bytes())
+        };
+        fs::read_dir("/proc").is_ok_and(|mut processes| processes.any(|process| process.is_ok_and(is_it)))
     }
 }
 
@@ -165,9 +178,10 @@ fn none_passes(attacks: &[Attack], sandbox: Sandbox) {
         assert_eq!(feature["status"], "blocked", "{sandbox:?} {feature:#}");
         let findings = feature["findings"].to_string();
         assert!(findings.contains(attack.noticed), "{sandbox:?} {}: {findings}", attack.name);
-        assert_eq!(findings == "[]", attack.noticed.is_empty() && !findings.contains("noticed"), "{findings}");
+        assert_eq!(findings == "[]", attack.noticed.is_empty(), "{sandbox:?} {}: {findings}", attack.name);
     }
-    assert_eq!(tampered.world.project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
+    let changed = tampered.world.project.git(&["diff", "--name-only", "HEAD"]);
+    assert!(changed.is_empty() || changed == "feature_list.json", "Longhaul writes to the list only: {changed}");
 }
 
 #[test]
@@ -193,7 +207,8 @@ fn what_is_not_its_own() {
         for attack in OTHERS {
             assert_eq!(tampered.feature(attack.name)["status"], "blocked", "{sandbox:?} {}", attack.name);
         }
-        assert!(tampered.has_ended("daemon"), "{sandbox:?}");
+        assert_ne!(tampered.loot("daemon"), "", "it ran");
+        assert!(!tampered.is_running("d"), "{sandbox:?}");
         if sandbox == Sandbox::Off {
             let why = tampered.world.call("why approval").exits(0).out.clone();
             for verb in ["approve", "pause", "cancel"] {

@@ -77,7 +77,7 @@ fn checks_that_pass_before_any_work_are_told_of() {
     let told = |name: &str| tampered.feature(name)["findings"].clone();
     assert_eq!(told("honest-1"), json!([]));
     assert_eq!(told("all"), json!(["all its checks passed before any work: that they pass is no evidence"]));
-    assert_eq!(told("some"), json!(["passed before any work, so no evidence of it: `test -f README.md`"]));
+    assert_eq!(told("some"), json!(["passed before any work, so no evidence of it: `check-1`"]));
     tampered.world.call("why all").exits(0).says("no evidence");
     tampered.world.call("status .").exits(0).says("noticed on all: all its checks passed before any work");
 }
