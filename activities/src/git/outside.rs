@@ -22,9 +22,14 @@ impl Repository {
     /// Where `longhaul/next` is, as far as Longhaul put it there.
     pub(super) async fn next(&self) -> Result<Option<String>, Failure> {
         let found = self.commit_of(&head_ref(NEXT)).await?;
-        let Some(ours) = self.recorded_next()? else { return Ok(found) };
-        if found.as_ref().is_some_and(|found| ours.contains(found)) {
-            return Ok(found);
+        self.ours(found.as_ref()).await
+    }
+
+    /// The same, for what was found there.
+    async fn ours(&self, found: Option<&String>) -> Result<Option<String>, Failure> {
+        let Some(ours) = self.recorded_next()? else { return Ok(found.cloned()) };
+        if let Some(found) = found.filter(|found| ours.contains(found)) {
+            return Ok(Some(found.clone()));
         }
         // The later one: a landing that was begun is ended.
         for commit in ours.iter().rev() {
@@ -52,7 +57,8 @@ impl Repository {
 
     /// Puts `longhaul/next` back to where Longhaul left it, and keeps what was there. To be called with the repository held.
     pub(super) async fn restore_next(&self, target: &str) -> Result<Option<OutsideChange>, Failure> {
-        let (found, ours) = (self.commit_of(&head_ref(NEXT)).await?, self.next().await?);
+        let found = self.commit_of(&head_ref(NEXT)).await?;
+        let ours = self.ours(found.as_ref()).await?;
         if found == ours {
             return Ok(None);
         }

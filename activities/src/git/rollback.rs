@@ -107,7 +107,7 @@ impl Repository {
 
     /// What waits to follow on the target has nothing to follow on any more.
     async fn drop_next_for(&self, kept: &str, to: &str) -> Result<(), Failure> {
-        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else { return Ok(()) };
+        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else { return self.record_next(&[]) };
         if self.is_ancestor(&next, to).await? {
             return Ok(());
         }

@@ -80,6 +80,17 @@ async fn a_next_that_was_deleted_is_put_back_unless_the_target_has_it() {
 }
 
 #[tokio::test]
+async fn a_next_that_stands_for_another_branch_is_not_followed() {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    world.run(&["branch", "--quiet", "other"]);
+    world.run(&["symbolic-ref", "refs/heads/longhaul/next", "refs/heads/other"]);
+    world.write("src/a file.txt", "mine\n");
+    assert!(world.land((&tip, &commit)).await.unwrap().waits_on_next.is_some());
+    assert_eq!((world.at("other"), world.at("longhaul/next")), (tip, commit));
+}
+
+#[tokio::test]
 async fn a_new_data_directory_takes_what_waits_as_it_is() {
     let (mut world, ours) = waiting().await;
     std::fs::remove_dir_all(world.data()).unwrap();

@@ -76,7 +76,7 @@ pub(super) const FILES: &[Attack] = &[
         "mkdir .cargo; printf '[target.\"cfg(all())\"]\\nrunner=\"true\"\\n' >.cargo/config.toml",
     ),
     harmless("many-files", "mkdir m; cd m; i=0; while [ $i -lt 2000 ]; do : >$i; i=$((i+1)); done"),
-    harmless("tree-deleted", "rm -rf \"$PWD\""),
+    noticed("tree-emptied", "rm -rf ./* ./.[a-z]*", "acceptance/accept.sh (deleted)"),
 ];
 
 /// On its own repository, and on what Longhaul keeps in its tree.
