@@ -2,14 +2,15 @@
 //! evidence, changes that Longhaul did not make. Each is recorded where it is noticed, and shown by `status` and `why`.
 
 use std::fmt;
+use std::mem::discriminant;
 
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
 use crate::contracts::OutsideChange;
 
-/// How many findings a run keeps: the first ones.
-const KEPT: usize = 40;
+/// How many findings of one kind are kept: the last ones. None of another kind is lost for them.
+const KEPT: usize = 20;
 
 /// Something noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,11 +85,17 @@ impl Findings {
 
     /// Adds one; whether it is new.
     pub fn add(&mut self, finding: Finding) -> bool {
-        let is_new = self.0.len() < KEPT && !self.0.contains(&finding);
-        if is_new {
-            self.0.push(finding);
+        if self.0.contains(&finding) {
+            return false;
         }
-        is_new
+        let is_like = |known: &Finding| discriminant(known) == discriminant(&finding);
+        if self.0.iter().filter(|known| is_like(known)).count() >= KEPT
+            && let Some(oldest) = self.0.iter().position(is_like)
+        {
+            self.0.remove(oldest);
+        }
+        self.0.push(finding);
+        true
     }
 
     /// Removes those that do not hold any more.
@@ -187,9 +194,12 @@ mod tests {
         let mut findings = Findings::default();
         let finding = |number: usize| Finding::Steering { verb: "pause".into(), call: format!("p/f/1@{number}") };
         assert!(findings.add(finding(0)) && !findings.add(finding(0)));
+        let other = Finding::MergedOver { files: Vec::new() };
+        findings.add(other.clone());
         for number in 1..2 * KEPT {
             findings.add(finding(number));
         }
-        assert_eq!(findings.iter().count(), KEPT);
+        assert_eq!(findings.iter().count(), KEPT + 1);
+        assert_eq!(findings.iter().next(), Some(&other));
     }
 }

@@ -25,6 +25,9 @@ const LIMIT_ON_BASE: u64 = 10;
 /// After how long no further one is tried.
 const ALL_ON_BASE: Duration = Duration::from_secs(20);
 
+/// How many files are named that were put back before a check.
+const NAMED: usize = 20;
+
 /// For what checks are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -153,7 +156,8 @@ impl ChecksHandler {
             if !goes_on {
                 break;
             }
-            let put_back = guard.restore().await?;
+            let mut put_back = guard.restore().await?;
+            put_back.truncate(NAMED);
             if !put_back.is_empty() {
                 tracing::warn!(check = check.name, files = put_back.join(", "), "put protected files back");
             }
