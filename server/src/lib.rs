@@ -10,6 +10,7 @@ mod batches;
 mod client;
 pub mod document;
 mod error;
+mod findings;
 mod held;
 pub mod leftovers;
 mod listener;

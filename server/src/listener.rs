@@ -86,8 +86,12 @@ async fn converse(service: Arc<Service>, mut stream: UnixStream) {
                 return write(&writer, &Response::Error(RequestError::Refused { reason })).await;
             }
         };
-        match refusal(request.command(), peer, service.log.directory(), Some(&service.refused)) {
-            Some(refusal) => write(&writer, &Response::Error(refusal)).await,
+        match refusal(request.command(), peer, service.log.directory()) {
+            Some(refusal) => {
+                let error = refusal.error();
+                refusal.record(&service).await;
+                write(&writer, &Response::Error(error)).await;
+            }
             None => service.attend(request, async |response| write(&writer, &response).await).await,
         }
     };

@@ -72,6 +72,7 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
         .register(Handlers::new())
         .with::<contracts::LoadBacklog>(project::ProjectReader::new(git.clone()))
         .with::<contracts::RunSetup>(checks.clone())
-        .with::<contracts::RunChecks>(checks)
+        .with::<contracts::RunChecks>(checks.clone())
+        .with::<contracts::CheckBase>(checks)
         .with::<contracts::RunSession>(session::SessionHandler::new(data_dir, supervisor, git.clone())))
 }

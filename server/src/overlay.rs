@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_engine::{EventStore, Message, MessageBody, Payload, RunId, StoreError};
 use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
+use longhaul_workflows::finding::Findings;
 use longhaul_workflows::project::{BacklogView, FeatureView, Forked, Unblock, signal};
 
 /// What a project has published, the features by their ids, and whether a word that was not taken yet changes one.
@@ -69,6 +70,7 @@ impl Features {
             waits: None,
             commit: None,
             invalidated: None,
+            findings: Findings::default(),
         });
         (view.status, view.passes, view.reason) = (status, false, reason);
     }

@@ -25,7 +25,7 @@ use crate::status::{self, StatusDocument};
 use crate::views;
 
 use crate::batches::{OpenBatches, Terms};
-use crate::refused::{Refused, refusal};
+use crate::refused::{Recorded, refusal};
 use crate::request::{self, AnyRequest, RequestError, Response};
 use crate::served::{self, Engaged};
 
@@ -90,7 +90,6 @@ impl request::Request for ProjectStatus {
         if self.for_people {
             status::name_who_ended(&*service.store, &mut status).await;
         }
-        status.refused = service.refused.below(&self.project);
         Ok(Some(status))
     }
 }
@@ -170,8 +169,8 @@ pub struct Service {
     pub(crate) git: GitHandlers,
     /// Held while a feature is taken back and its new run is not in the log yet.
     pub(crate) taking_back: tokio::sync::Mutex<()>,
-    /// What sessions asked for and were refused.
-    pub(crate) refused: Refused,
+    /// What sessions asked for and were refused, as far as it was recorded.
+    pub(crate) refused: Recorded,
     /// Held by everybody who is being answered.
     answering: RwLock<()>,
     /// Whether nothing more is taken up. To be looked at with `answering` held.
@@ -193,7 +192,7 @@ impl Service {
         let (engaged, batches) = (Mutex::default(), OpenBatches::default());
         let (taking_back, answering) = (tokio::sync::Mutex::default(), RwLock::default());
         let is_closed = AtomicBool::new(false);
-        let refused = Refused::default();
+        let refused = Recorded::default();
         let store = log.clone();
         Arc::new(Self { store, log, engine, engaged, batches, git, taking_back, refused, answering, is_closed })
     }
@@ -253,8 +252,8 @@ impl Service {
         request: R,
     ) -> Result<R::Response, RequestError> {
         let own = std::process::id().cast_signed();
-        if let Some(refusal) = refusal(request.command(), Some(own), self.log.directory(), None) {
-            return Err(refusal);
+        if let Some(refusal) = refusal(request.command(), Some(own), self.log.directory()) {
+            return Err(refusal.error());
         }
         let response = request.perform(Arc::clone(self)).await;
         if self.engine.is_none() {

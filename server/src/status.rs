@@ -7,10 +7,12 @@ use longhaul_engine::{EventKind, EventStore, Request, RunId, Status, Stop, Store
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
+use longhaul_workflows::finding::Findings;
 use longhaul_workflows::project::{BacklogView, CANCELLED, FeatureView, NO_CHECK, Phase, ProjectView, SessionsPaused};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::findings;
 use crate::overlay::Features;
 use crate::pending::Pending;
 use crate::views::ended_by;
@@ -43,9 +45,9 @@ pub struct StatusDocument {
     /// The sandbox of its programs on this machine: `bubblewrap`, `landlock` or `none`, and why it is not a stricter one.
     #[serde(default)]
     pub sandbox: Option<String>,
-    /// What sessions asked for and were refused, since the process runs that has the log: agents cannot steer runs.
+    /// What a person should know of the project as a whole: branches, the list and the settings changed during sessions.
     #[serde(default)]
-    pub refused: Vec<String>,
+    pub findings: Vec<String>,
     /// The last sync that was followed.
     pub synced: String,
     /// Runs that cannot go on in the process that runs them.
@@ -137,6 +139,9 @@ pub struct FeatureLine {
     /// The feature that was taken back since this one passed, on which it depends.
     #[serde(default)]
     pub invalidated: Option<String>,
+    /// What a person should know of its last run: tampering, weak evidence, refused steering.
+    #[serde(default)]
+    pub findings: Vec<String>,
 }
 
 /// The root of a project, as the log knows it.
@@ -184,7 +189,7 @@ pub async fn of_project(
         waits_on_next: None,
         sessions_paused: None,
         sandbox: None,
-        refused: Vec::new(),
+        findings: Vec::new(),
         synced: String::new(),
         stuck: stuck_below(project, stuck),
         active_runs: usize::from(standing.is_active || is_to_act),
@@ -199,6 +204,8 @@ pub async fn of_project(
         document.features.push(line);
     }
     document.count();
+    let found = published.get(Findings::KEY).and_then(|found| found.read::<Findings>().ok());
+    document.findings = found.as_ref().map(findings::texts).unwrap_or_default();
     if let Some(view) = view {
         document.take_view(view);
     }
@@ -230,7 +237,7 @@ pub fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> StatusDo
         waits_on_next: None,
         sessions_paused: None,
         sandbox: None,
-        refused: Vec::new(),
+        findings: Vec::new(),
         synced: String::new(),
         stuck: Vec::new(),
         active_runs: 0,
@@ -365,6 +372,7 @@ impl FeatureLine {
             needs_person: false,
             machine: None,
             invalidated: None,
+            findings: Vec::new(),
         }
     }
 }
@@ -389,11 +397,13 @@ async fn line(
     line.commit.clone_from(&view.commit);
     line.needs_person = view.status == FeatureStatus::Blocked;
     line.invalidated = view.invalidated.as_ref().map(ToString::to_string);
+    line.findings = findings::texts(&view.findings);
     let Some(run) = &view.run else { return Ok((line, false)) };
     line.sessions += sessions_cut_off(store, run, view.passes).await?;
     if view.status != FeatureStatus::InProgress {
         return Ok((line, false));
     }
+    line.findings = findings::texts(&findings::of_run(store, run, None).await?);
     let published = store.published(run).await?;
     if let Some(progress) = published.get(FeatureProgress::KEY).and_then(|value| value.read::<FeatureProgress>().ok()) {
         if progress.step == FeatureProgress::AWAITS_APPROVAL {

@@ -35,6 +35,7 @@ mod sandbox;
 mod secrets;
 mod setups;
 mod steer;
+mod tamper;
 mod terminate;
 mod tidy;
 mod verbs;

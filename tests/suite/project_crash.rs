@@ -21,7 +21,7 @@ use longhaul_tests::project::{Habit, Plan, Project};
 use longhaul_tests::script::id;
 use longhaul_tests::wait::PATIENCE;
 use longhaul_tests::witness::Witness;
-use longhaul_workflows::contracts::{LoadBacklog, ProjectRef, RunChecks, RunSession, RunSetup};
+use longhaul_workflows::contracts::{CheckBase, LoadBacklog, ProjectRef, RunChecks, RunSession, RunSetup};
 use longhaul_workflows::project::{Phase, ProjectInput, ProjectView, ProjectWorkflow, signal};
 use serde_json::Value;
 
@@ -96,7 +96,8 @@ impl World {
         git.register(Handlers::new())
             .with::<LoadBacklog>(files::ProjectReader::new(git.clone()))
             .with::<RunSetup>(checks.clone())
-            .with::<RunChecks>(checks)
+            .with::<RunChecks>(checks.clone())
+            .with::<CheckBase>(checks)
             .with::<RunSession>(session::SessionHandler::new(&home, supervisor, git))
     }
 

@@ -59,6 +59,15 @@ fn a_required_sandbox_that_is_not_there_is_an_error_of_this_machine() {
     }
 }
 
+#[track_caller]
+fn check_refusals(findings: &Value) {
+    let findings: Vec<&str> = findings.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    assert_eq!(findings.len(), 4, "{findings:?}");
+    for (finding, verb) in findings.into_iter().zip(["pause", "cancel", "terminate", "backup"]) {
+        assert!(finding.contains(&format!("asked for `longhaul {verb}` and was refused")), "{finding}");
+    }
+}
+
 #[test]
 fn a_session_cannot_steer() {
     let script = "for verb in pause cancel terminate; do
@@ -72,12 +81,14 @@ fn a_session_cannot_steer() {
     let mut run = world.begin();
     world.project.until_at_work("parser");
     let status: Value = world.json("status .");
-    let refused: Vec<&str> = status["refused"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
-    assert_eq!(refused.len(), 4, "{refused:?}");
-    assert!(refused[0].contains(" pause, asked for from within ") && refused[3].contains(" backup, "), "{refused:?}");
-    world.call("status .").says("refused: ");
+    check_refusals(&status["features"][0]["findings"]);
+    world.call("status .").says("asked for `longhaul pause` and was refused");
+    world.call("why parser").says("asked for `longhaul pause` and was refused");
     world.project.let_go("parser");
     run.exits(0);
+    check_refusals(&world.json("status .")["features"][0]["findings"]);
+    check_refusals(&world.json("describe parser")["findings"]);
+    world.call("history parser").exits(0).says("steering_refused");
     assert_eq!(read(&world, "codes"), "pause: 2\ncancel: 2\nterminate: 2\nstatus: 0\n");
     assert!(read(&world, "said").contains("agents and checks cannot steer runs"), "{}", read(&world, "said"));
     assert!(!world.project.place().join("backup").exists());

@@ -8,6 +8,7 @@ mod approval;
 mod claim;
 mod edited;
 mod note;
+mod notice;
 mod outcome;
 mod retry;
 mod steps;
@@ -17,7 +18,8 @@ mod work;
 use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
-use crate::contracts::{Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunChecks, RunSetup, SessionReason};
+use crate::contracts::{Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup, SessionReason};
+use crate::finding::Finding;
 
 pub use admission::{BrokenBase, SessionEnded, SessionPermit, SessionRequest, SessionResult};
 pub use approval::{Approval, Awaited};
@@ -70,6 +72,9 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         retry::refresh(context, work).await?;
     }
     retry::baseline(context, work).await?;
+    if !worktree.has_work {
+        notice::base(context, work).await?;
+    }
 
     // Work of an earlier run that has not landed is judged before an agent is paid to do it again.
     let mut passed = None;
@@ -114,7 +119,13 @@ async fn integrate(
     loop {
         let merge = work.merge(commit, at, turn);
         let (candidate, tip, worktree) = match context.call::<MergeCandidate>(merge).await? {
-            Merged::Candidate { commit, tip, worktree, .. } => (commit, tip, worktree),
+            Merged::Candidate { commit, tip, worktree, put_back, outside, .. } => {
+                work.note_outside(&outside);
+                if !put_back.is_empty() {
+                    work.note_finding(Finding::MergedOver { files: put_back });
+                }
+                (commit, tip, worktree)
+            }
             Merged::Conflict { tip, files, output } => {
                 work.take_conflict(&tip, &files, &output);
                 return Ok(None);
@@ -126,6 +137,7 @@ async fn integrate(
         }
         // The target moved while the gates ran (a person committed to it): what was checked is not what would land.
         if let Some(landed) = turn::land(context, work, &tip, &candidate).await? {
+            work.note_outside(&landed.outside);
             return Ok(Some((candidate, landed.waits_on_next)));
         }
     }
@@ -137,7 +149,7 @@ const MERGED_SETUP: &str = "set-up of the merged result";
 /// What failed on the merged result: its set-up, without which gates would say little of it, or one of its gates.
 async fn failed_when_merged(
     context: &mut dyn Context,
-    work: &Work,
+    work: &mut Work,
     turn: &Turn,
     worktree: &str,
     candidate: &str,
@@ -148,7 +160,8 @@ async fn failed_when_merged(
             return Ok(Some(failed.clone()));
         }
     }
-    let checks = context.call::<RunChecks>(work.merged_gates(worktree, candidate, turn)).await?;
+    let checks = work.merged_gates(worktree, candidate, turn);
+    let checks = notice::checks(context, work, checks).await?;
     Ok(checks.failed().cloned())
 }
 

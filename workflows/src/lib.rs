@@ -7,6 +7,7 @@ pub mod backlog;
 pub mod batch;
 pub mod contracts;
 pub mod feature;
+pub mod finding;
 pub mod project;
 pub mod prompt;
 pub mod settings;

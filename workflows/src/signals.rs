@@ -5,6 +5,7 @@ use longhaul_engine::{Payload, Request};
 use crate::backlog::FeatureId;
 use crate::batch::{BatchWorkflow, Now, Submit};
 use crate::feature::{Approval, Edited, FeatureWorkflow, Note, Ready, Turn};
+use crate::finding::SteeringRefused;
 use crate::project::{Forked, ProjectWorkflow, Rollback, Unblock, signal};
 
 /// A signal that a person may send.
@@ -57,6 +58,7 @@ const INTERNAL: &[Internal] = &[
     Internal { name: signal::HELD, instead: "`longhaul pause` and `longhaul resume` lead to it" },
     Internal { name: signal::OVERRIDE, instead: "`longhaul batch` sends it" },
     Internal { name: signal::LABEL, instead: "`longhaul batch` sends it" },
+    Internal { name: SteeringRefused::SIGNAL, instead: "only the process that runs the log sends it" },
     Internal { name: Submit::SIGNAL, instead: "`longhaul batch` sends it" },
     Internal { name: Now::SIGNAL, instead: "only the process that runs the log sends it" },
 ];

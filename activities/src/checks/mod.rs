@@ -4,12 +4,12 @@ mod held_out;
 mod setup;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::backlog::Check;
-use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks};
+use longhaul_workflows::contracts::{CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks};
 
 use crate::git::{GitHandlers, Wanted};
 use crate::machine;
@@ -19,6 +19,23 @@ pub(crate) use setup::SetUp;
 
 /// How long a check may take that does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// How many seconds a check may take before the work begins.
+const LIMIT_ON_BASE: u64 = 10;
+/// After how long no further one is tried.
+const ALL_ON_BASE: Duration = Duration::from_secs(20);
+
+/// How many files are named that were put back before a check.
+const NAMED: usize = 20;
+
+/// For what checks are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// To decide: the first that fails is enough.
+    Gates,
+    /// To learn which of them pass without any work.
+    Base,
+}
 
 /// The variable that names the directory of held-out checks, for these checks only.
 pub const HELD_OUT_VARIABLE: &str = "LONGHAUL_HIDDEN";
@@ -96,10 +113,28 @@ impl ChecksHandler {
 #[async_trait]
 impl Handler<RunChecks> for ChecksHandler {
     async fn perform(&self, input: ChecksInput, attempt: &Attempt) -> Result<ChecksReport, Failure> {
+        self.run_all(&input, attempt, Mode::Gates).await
+    }
+}
+
+#[async_trait]
+impl Handler<CheckBase> for ChecksHandler {
+    async fn perform(&self, mut input: ChecksInput, attempt: &Attempt) -> Result<ChecksReport, Failure> {
+        for check in &mut input.checks {
+            let limit = check.timeout_seconds.unwrap_or(u64::MAX).min(LIMIT_ON_BASE);
+            check.timeout_seconds = Some(limit);
+        }
+        self.run_all(&input, attempt, Mode::Base).await
+    }
+}
+
+impl ChecksHandler {
+    async fn run_all(&self, input: &ChecksInput, attempt: &Attempt, mode: Mode) -> Result<ChecksReport, Failure> {
         let mut report = ChecksReport { evidence: Vec::new() };
         if input.checks.is_empty() {
             return Ok(report);
         }
+        let begun = Instant::now();
         // An idempotent call runs again after a crash: the processes of the lost one must not disturb it.
         self.setup.runner.end_call(&attempt.key()).await?;
         let wanted = Wanted {
@@ -112,15 +147,22 @@ impl Handler<RunChecks> for ChecksHandler {
         let tree = self.setup.git.gates_tree(&wanted, &input.commit).await?;
         report.evidence.extend(self.setup.for_gates(&tree, &wanted, &input.commit).await?);
         let guard = tree.guard(&input.commit, &input.protected).await?;
+        let is_set_up = report.failed().is_none();
         for check in &input.checks {
-            if report.failed().is_some() {
+            let goes_on = match mode {
+                Mode::Gates => report.failed().is_none(),
+                Mode::Base => is_set_up && begun.elapsed() < ALL_ON_BASE,
+            };
+            if !goes_on {
                 break;
             }
-            let restored = guard.restore().await?;
-            if !restored.is_empty() {
-                tracing::warn!(check = check.name, files = restored.join(", "), "put protected files back");
+            let mut put_back = guard.restore().await?;
+            put_back.truncate(NAMED);
+            if !put_back.is_empty() {
+                tracing::warn!(check = check.name, files = put_back.join(", "), "put protected files back");
             }
-            report.evidence.push(self.check(&input, check, tree.path(), attempt).await?);
+            let evidence = self.check(input, check, tree.path(), attempt).await?;
+            report.evidence.push(Evidence { put_back, ..evidence });
         }
         Ok(report)
     }
@@ -149,5 +191,6 @@ fn evidence(name: &str, command: &str, commit: &str, finished: Finished) -> Evid
         output_tail: finished.output_tail,
         log: finished.log.to_string_lossy().into_owned(),
         held_out: None,
+        put_back: Vec::new(),
     }
 }

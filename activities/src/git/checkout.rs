@@ -187,6 +187,11 @@ impl Repository {
     }
 }
 
+/// Leaves a checkout as it is, on no branch.
+pub(super) async fn detach(checkout: &Path) -> Result<(), Failure> {
+    Git::at(checkout).args(["checkout", "--quiet", "--detach"]).uninterrupted().run().await.map(drop)
+}
+
 /// Why git did not move a checkout. It indents the names of files that are in its way.
 fn refusal(checkout: &Path, said: &str) -> String {
     let dir = checkout.display();

@@ -12,8 +12,10 @@ impl Repository {
     pub(super) async fn land(&self, input: &LandInput) -> Result<Landed, Failure> {
         let _held = self.exclusive().await;
         self.put_back_all().await?;
+        let outside: Vec<_> = self.restore_next(&input.target).await?.into_iter().collect();
         if self.has_landed(&input.target, &input.commit).await? {
-            return self.settle(&input.target, &input.list_file).await;
+            let landed = self.settle(&input.target, &input.list_file).await?;
+            return Ok(Landed { outside, ..landed });
         }
         let tip = self.tip(&input.target, Some(&input.list_file)).await?;
         if tip != input.tip {
@@ -26,13 +28,17 @@ impl Repository {
             let message = format!("stale: {} does not stand on {tip}, the tip of `{}`", input.commit, input.target);
             return Err(Failure::terminal(message));
         }
-        self.move_target(&input.target, &input.commit, &input.list_file).await
+        self.remember_landing(&input.commit)?;
+        let landed = self.move_target(&input.target, &input.commit, &input.list_file).await?;
+        Ok(Landed { outside, ..landed })
     }
 
     pub(super) async fn follow(&self, input: &FollowInput) -> Result<Landed, Failure> {
         let _held = self.exclusive().await;
         self.put_back_all().await?;
-        self.settle(&input.target, &input.list_file).await
+        let outside = self.restore_next(&input.target).await?.into_iter().collect();
+        let landed = self.settle(&input.target, &input.list_file).await?;
+        Ok(Landed { outside, ..landed })
     }
 
     /// Whether a commit to be landed is there.
@@ -49,14 +55,12 @@ impl Repository {
                 Some(format!("`{NEXT}` is ahead of `{}` in {}", input.target, self.root.display()))
             }
         };
-        Ok(Probe::Landed(Landed { target_commit, waits_on_next }))
+        Ok(Probe::Landed(Landed { target_commit, waits_on_next, outside: Vec::new() }))
     }
 
     async fn has_landed(&self, target: &str, commit: &str) -> Result<bool, Failure> {
-        for branch in [target, NEXT] {
-            if let Some(tip) = self.commit_of(&head_ref(branch)).await?
-                && self.is_ancestor(commit, &tip).await?
-            {
+        for tip in [self.commit_of(&head_ref(target)).await?, self.next().await?].into_iter().flatten() {
+            if self.is_ancestor(commit, &tip).await? {
                 return Ok(true);
             }
         }
@@ -78,12 +82,12 @@ impl Repository {
                     Err(Failure { kind: FailureKind::Terminal, message }) => message,
                     Err(failure) => return Err(failure),
                 });
-                return Ok(Landed { target_commit, waits_on_next });
+                return Ok(Landed { target_commit, waits_on_next, outside: Vec::new() });
             }
         };
         if target_commit == tip {
             self.drop_next(target).await?;
-            return Ok(Landed { target_commit: tip, waits_on_next: None });
+            return Ok(Landed { target_commit: tip, waits_on_next: None, outside: Vec::new() });
         }
         self.move_target(target, &tip, list_file).await
     }
@@ -95,7 +99,8 @@ impl Repository {
         match self.advance(step).await? {
             Moved::Yes => {
                 self.drop_next(target).await?;
-                Ok(Landed { target_commit: self.target_commit(target).await?, waits_on_next: None })
+                let target_commit = self.target_commit(target).await?;
+                Ok(Landed { target_commit, waits_on_next: None, outside: Vec::new() })
             }
             Moved::Blocked(reason) => {
                 let next = self.commit_of(&head_ref(NEXT)).await?;
@@ -103,17 +108,21 @@ impl Repository {
                     self.move_next(next.as_deref(), to).await?;
                 }
                 let waits = format!("{reason}, then run again, or `git merge {NEXT}`");
-                Ok(Landed { target_commit: from, waits_on_next: Some(waits) })
+                Ok(Landed { target_commit: from, waits_on_next: Some(waits), outside: Vec::new() })
             }
         }
     }
 
     /// Moves `longhaul/next`; it is made if it is not there.
     pub(super) async fn move_next(&self, from: Option<&str>, to: &str) -> Result<(), Failure> {
-        let Some(from) = from else { return self.move_ref(&head_ref(NEXT), None, to).await };
+        let Some(from) = from else {
+            self.record_next(&[to])?;
+            return self.move_ref(&head_ref(NEXT), None, to).await;
+        };
         if !self.is_ancestor(from, to).await? {
             return Err(Failure::terminal(format!("stale: `{NEXT}` is at {from}, and {to} does not stand on that")));
         }
+        self.record_next(&[from, to])?;
         match self.advance(Step { branch: NEXT, from, to, own_files: &[], back: false }).await? {
             Moved::Yes => Ok(()),
             Moved::Blocked(reason) => Err(Failure::retryable(format!("`{NEXT}` cannot move: {reason}"))),
@@ -126,6 +135,7 @@ impl Repository {
         let included = self.is_ancestor(&next, &self.target_commit(target).await?).await?;
         if included && self.checkouts_of(NEXT).await?.is_empty() {
             self.delete_ref(&head_ref(NEXT), &next).await?;
+            self.record_next(&[])?;
         }
         Ok(())
     }

@@ -10,27 +10,43 @@ use super::message::message;
 use super::names::integration;
 use super::open::shown;
 use super::private::Stand;
+use super::protected::Protected;
 use super::refs::{NewCommit, Repository};
 use super::tree::{Condition, Tree};
+use super::trees::{Change, Entry};
+
+/// A merged tree, the files that it changes, and those that it does not change any more.
+struct Kept {
+    tree: String,
+    files: Vec<String>,
+    put_back: Vec<String>,
+}
 
 impl Repository {
     pub(super) async fn merge_candidate(&self, input: &MergeInput, attempt: &Attempt) -> Result<Merged, Failure> {
         let at = DateTime::parse_from_rfc3339(&input.at)
             .map_err(|error| Failure::terminal(format!("`{}` is no time of RFC 3339: {error}", input.at)))?;
-        let tip = {
+        let (tip, outside) = {
             let _held = self.exclusive().await;
-            self.tip(&input.target, Some(&input.list_file)).await?
+            let outside = self.restore_next(&input.target).await?.into_iter().collect();
+            (self.tip(&input.target, Some(&input.list_file)).await?, outside)
         };
         let merged = self.merge_commits(&tip, &input.commit).await?;
         if !merged.conflicts.is_empty() {
             let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
             return Ok(Merged::Conflict { tip, files, output: merged.output });
         }
-        if self.is_there_already(&tip, &merged.tree, input, &attempt.run).await? {
+        let Kept { tree: merged, mut files, put_back } = self.keep_protected(&tip, merged.tree, input).await?;
+        if self.is_there_already(&tip, &merged, input, &attempt.run).await? {
             let worktree = shown(&self.integration_at(&tip, input.tree).await?.path);
-            return Ok(Merged::Candidate { commit: tip.clone(), tip, worktree, files: Vec::new() });
+            let (commit, files) = (tip.clone(), Vec::new());
+            return Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside });
         }
-        let tree = self.marked(merged.tree, input).await?;
+        let tree = self.marked(merged.clone(), input).await?;
+        if tree != merged && !files.contains(&input.list_file) {
+            files.push(input.list_file.clone());
+            files.sort();
+        }
         let parents: &[&str] = match input.style {
             MergeStyle::Squash => &[&tip],
             MergeStyle::Merge => &[&tip, &input.commit],
@@ -39,8 +55,21 @@ impl Repository {
         let new = NewCommit { tree: &tree, parents, message: &message, at: Some(at.timestamp()) };
         let commit = self.commit(&new).await?;
         let integration = self.integration_at(&commit, input.tree).await?;
-        let files = self.changes(&tip, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
-        Ok(Merged::Candidate { commit, tip, worktree: shown(&integration.path), files })
+        Ok(Merged::Candidate { commit, tip, worktree: shown(&integration.path), files, put_back, outside })
+    }
+
+    /// A merged tree with the protected files of the tip. An agent's changes to them were put back when its work was sealed,
+    /// but a merge can move files too.
+    async fn keep_protected(&self, tip: &str, tree: String, input: &MergeInput) -> Result<Kept, Failure> {
+        let protected = Protected::of(&input.protected, "")?;
+        let changes = self.changes(tip, &tree).await?;
+        let is_over = |change: &Change| change.path != input.list_file.as_bytes() && protected.covers_change(change);
+        let (over, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_over);
+        let names = |changes: &[Change]| changes.iter().map(|change| files::shown(&change.path)).collect();
+        let (files, put_back) = (names(&kept), names(&over));
+        let entries: Vec<(&[u8], &Entry)> = over.iter().map(|change| (&*change.path, &change.before)).collect();
+        let tree = if entries.is_empty() { tree } else { self.with_entries(&tree, &entries).await? };
+        Ok(Kept { tree, files, put_back })
     }
 
     /// Whether the work landed before: by this run, whose log has lost that since, or done again without another result.

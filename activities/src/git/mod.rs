@@ -31,6 +31,7 @@ mod moved;
 mod names;
 mod notes;
 mod open;
+mod outside;
 mod owner;
 mod plumbing;
 mod private;
@@ -148,7 +149,7 @@ impl GitHandlers {
         let common = repository::common_dir(&root).await?;
         let own = data_dir.join("git").join(name);
         let plumbing = Plumbing::prepare(&own.join("plumbing"), &root, &common).await?;
-        Ok(Repository {
+        let repository = Repository {
             root,
             common,
             worktrees: data_dir.join("worktrees").join(name),
@@ -158,7 +159,9 @@ impl GitHandlers {
             process: Arc::clone(&self.process),
             disk: self.disk.clone(),
             lock: Arc::default(),
-        })
+        };
+        repository.adopt_next().await?;
+        Ok(repository)
     }
 
     /// Gives a result when what it refers to is on stable storage.

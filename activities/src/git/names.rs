@@ -85,6 +85,11 @@ pub(super) fn rolled_back_ref(at: &str) -> String {
     format!("refs/longhaul/rolled-back/{at}")
 }
 
+/// The ref that keeps a commit which something else than Longhaul put on `longhaul/next`.
+pub(super) fn foreign_ref(commit: &str) -> String {
+    format!("refs/longhaul/foreign/{}", commit.get(..10).unwrap_or(commit))
+}
+
 /// The ref that keeps the commits of a feature's branch.
 pub(super) fn feature_ref(run: &RunId) -> String {
     format!("refs/longhaul/features/{}", ref_path(run.as_str()))

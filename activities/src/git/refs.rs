@@ -76,15 +76,17 @@ impl Repository {
     /// Moves a ref from where it was seen (`None`: nowhere) to a commit.
     pub(super) async fn move_ref(&self, name: &str, from: Option<&str>, to: &str) -> Result<(), Failure> {
         self.clear_lock_of(name).await?;
-        let args = ["update-ref", "--create-reflog", "-m", "longhaul", name, to, from.unwrap_or_default()];
-        self.git().args(args).uninterrupted().run().await.map(drop)
+        let args = ["--create-reflog", "-m", "longhaul", name, to, from.unwrap_or_default()];
+        let git = self.git().arg("update-ref").args(is_own(name).then_some("--no-deref"));
+        git.args(args).uninterrupted().run().await.map(drop)
     }
 
     /// Deletes a ref, if it still is where it was seen.
     pub(super) async fn delete_ref(&self, name: &str, from: &str) -> Result<(), Failure> {
         self.clear_lock_of(name).await?;
         clear_lock_of_packed(&self.common).await?;
-        self.git().args(["update-ref", "-d", name, from]).uninterrupted().run().await.map(drop)
+        let git = self.git().arg("update-ref").args(is_own(name).then_some("--no-deref"));
+        git.args(["-d", name, from]).uninterrupted().run().await.map(drop)
     }
 
     /// Makes a commit from a tree, in the name of the user: the work lands in the user's repository.
@@ -109,9 +111,14 @@ impl Repository {
 
     /// A killed git leaves the lock of the ref that it was writing; in our own namespaces nobody else would remove it.
     async fn clear_lock_of(&self, name: &str) -> Result<(), Failure> {
-        if name.starts_with("refs/heads/longhaul/") || name.starts_with("refs/longhaul/") {
+        if is_own(name) {
             clear_lock(&self.common.join(format!("{name}.lock")), None).await?;
         }
         Ok(())
     }
+}
+
+/// Whether a ref is in a namespace of Longhaul's. A symbolic ref there is none that Longhaul made: it is not followed.
+fn is_own(name: &str) -> bool {
+    name.starts_with("refs/heads/longhaul/") || name.starts_with("refs/longhaul/")
 }

@@ -107,13 +107,14 @@ impl Repository {
 
     /// What waits to follow on the target has nothing to follow on any more.
     async fn drop_next_for(&self, kept: &str, to: &str) -> Result<(), Failure> {
-        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else { return Ok(()) };
+        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else { return self.record_next(&[]) };
         if self.is_ancestor(&next, to).await? {
             return Ok(());
         }
         let earlier = self.commit_of(kept).await?;
         self.move_ref(kept, earlier.as_deref(), &next).await?;
-        self.delete_ref(&head_ref(NEXT), &next).await
+        self.delete_ref(&head_ref(NEXT), &next).await?;
+        self.record_next(&[])
     }
 
     /// Closes the work trees of features whose branches hold what is undone: merged, it would come back.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use longhaul_engine::{Attempt, Failure};
-use longhaul_workflows::contracts::{SealInput, Sealed, Tampering};
+use longhaul_workflows::contracts::{OutsideChange, SealInput, Sealed, Tampering};
 
 use super::files;
 use super::head::{Belongs, kept_message, tell, told_before};
@@ -45,7 +45,15 @@ impl Repository {
 
         let files = self.changes(&base, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
-        Ok(Sealed { commit, files, tampered: told, rescued, notes: notes.text, unread_notes: notes.unread })
+        let outside = self.seen_outside(&tree, &input.target, attempt).await?;
+        Ok(Sealed { commit, files, tampered: told, rescued, notes: notes.text, unread_notes: notes.unread, outside })
+    }
+
+    /// Branches that something else than Longhaul moved while the session went on.
+    async fn seen_outside(&self, tree: &Tree, target: &str, attempt: &Attempt) -> Result<Vec<OutsideChange>, Failure> {
+        let _held = self.exclusive().await;
+        let next = self.restore_next(target).await?;
+        Ok(next.into_iter().chain(self.moved_outside(tree, target, attempt).await?).collect())
     }
 
     /// A tree that cannot be built upon is never sealed: what is in it is kept, and it is made again from the branch, or

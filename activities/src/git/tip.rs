@@ -40,7 +40,7 @@ impl Repository {
 
     pub(super) async fn lead(&self, target: &str) -> Result<Lead, Failure> {
         let target = self.target_commit(target).await?;
-        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else { return Ok(Lead::Target(target)) };
+        let Some(next) = self.next().await? else { return Ok(Lead::Target(target)) };
         if self.is_ancestor(&next, &target).await? {
             return Ok(Lead::Target(target));
         }
@@ -93,7 +93,10 @@ impl Repository {
         }
         let at = self.time_of(target).await?.max(self.time_of(next).await?);
         let message = format!("Merge branch '{NEXT}' into {name}\n");
-        self.commit(&NewCommit { tree: &tree, parents: &[target, next], message: &message, at: Some(at) }).await
+        let parents = &[target, next];
+        let joined = self.commit(&NewCommit { tree: &tree, parents, message: &message, at: Some(at) }).await?;
+        self.remember_landing(&joined)?;
+        Ok(joined)
     }
 
     /// The tree with a conflict settled in a file that Longhaul itself writes to; `None` for any other file.

@@ -25,6 +25,8 @@ const AT: &str = "at";
 const BRANCH: &str = "branch";
 /// The commit at which the project's set-up last succeeded in the tree.
 const SET_UP: &str = "set-up";
+/// A session, and where the target was when it began.
+const TARGET_SEEN: &str = "target-seen";
 /// A set-up has begun and not ended.
 const SETTING_UP: &str = "setting-up";
 
@@ -90,6 +92,16 @@ impl Tree {
     /// Forgets that this process uses the tree. Its files must be on stable storage.
     pub(super) fn end_use(&self) -> Result<(), Failure> {
         files::remove(&self.records.join(IN_USE))
+    }
+
+    /// The session that began last, and where the target was then.
+    pub(super) fn target_seen(&self) -> Result<Option<(String, String)>, Failure> {
+        let text = files::read(&self.records.join(TARGET_SEEN))?.map(|bytes| files::shown(&bytes));
+        Ok(text.and_then(|text| text.split_once(' ').map(|(key, commit)| (key.to_owned(), commit.to_owned()))))
+    }
+
+    pub(super) fn set_target_seen(&self, session: &str, commit: &str) -> Result<(), Failure> {
+        files::write(&self.records.join(TARGET_SEEN), format!("{session} {commit}").as_bytes())
     }
 
     /// Brings every file that is not ignored to a commit. What is uncommitted is lost, so it must have been kept before.

@@ -109,15 +109,19 @@ impl Repository {
         path: &str,
         entry: Option<(&str, &str)>,
     ) -> Result<String, Failure> {
+        let (mode, object) = entry.unwrap_or(("000000", ""));
+        let object = if object.is_empty() { "0".repeat(tree.len()) } else { object.to_owned() };
+        let entry = Entry { mode: mode.to_owned(), object };
+        self.with_entries(tree, &[(path.as_bytes(), &entry)]).await
+    }
+
+    /// The same tree with these entries.
+    pub(super) async fn with_entries(&self, tree: &str, entries: &[(&[u8], &Entry)]) -> Result<String, Failure> {
         let dir = temporary_dir()?;
         let index = dir.path().join("index");
         let git = || self.plumbing.git().env("GIT_INDEX_FILE", &index);
         git().args(["read-tree", tree]).run().await?;
-        let line = match entry {
-            Some((mode, object)) => format!("{mode} {object}\t{path}\0"),
-            None => format!("0 {}\t{path}\0", "0".repeat(tree.len())),
-        };
-        git().args(["update-index", "--replace", "-z", "--index-info"]).input(line).run().await?;
+        set_entries(git(), entries).await?;
         git().arg("write-tree").text().await
     }
 }

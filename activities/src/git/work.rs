@@ -113,6 +113,11 @@ impl WorkTree {
         self.repository.write_private(&self.tree, stand, commit).await
     }
 
+    /// To be called before a session begins: what moves the target from now on is told when the session is sealed.
+    pub(crate) async fn watch_target(&self, target: &str, attempt: &Attempt) -> Result<(), Failure> {
+        self.repository.remember_target(&self.tree, target, attempt).await
+    }
+
     /// Whether git keeps a file.
     pub(crate) async fn tracks(&self, file: &str) -> Result<bool, Failure> {
         let args = ["ls-files", "--error-unmatch", "--", file];

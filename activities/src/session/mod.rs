@@ -131,6 +131,7 @@ impl Handler<RunSession> for SessionHandler {
             attempt,
         };
         let tree = self.setup.work_tree(&wanted).await?;
+        tree.watch_target(&input.target, attempt).await?;
         let files = files.in_tree(tree.path());
         let mut prompt = prompt::session(&input);
         if let Some(reference) = kept {

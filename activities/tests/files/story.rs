@@ -90,6 +90,7 @@ pub(crate) async fn land(world: &mut World) {
         feature: id("login"),
         commit: "c3".into(),
         style: MergeStyle::Squash,
+        protected: Vec::new(),
         list_file: "feature_list.json".into(),
         subject: "The login page".into(),
         body: String::new(),
@@ -101,6 +102,8 @@ pub(crate) async fn land(world: &mut World) {
         tip: "c0".into(),
         worktree: "/w/.integrate".into(),
         files: vec!["src/form.rs".into()],
+        put_back: Vec::new(),
+        outside: Vec::new(),
     };
     world.completed::<MergeCandidate>(RUN, &merge, &candidate).await;
     checks(world, "c4", &[evidence("unit", 0, "")]).await;
@@ -112,7 +115,8 @@ pub(crate) async fn land(world: &mut World) {
         list_file: "feature_list.json".into(),
     };
     world.started::<Land>(RUN, &land, 1).await;
-    world.completed::<Land>(RUN, &land, &Landed { target_commit: "c4".into(), waits_on_next: None }).await;
+    let landed = Landed { target_commit: "c4".into(), waits_on_next: None, outside: Vec::new() };
+    world.completed::<Land>(RUN, &land, &landed).await;
     let close = CloseInput { project: project(), feature: id("login"), worktree: "/w/login".into() };
     world.completed::<CloseWorktree>(RUN, &close, &()).await;
     let progress = FeatureProgress { sessions: 3, failed_gates: 1, tampered: 1, ..FeatureProgress::default() };
@@ -160,6 +164,7 @@ pub(crate) fn report(ending: SessionEnding, notes: &str) -> SessionReport {
 pub(crate) fn evidence(name: &str, exit_code: i32, output: &str) -> Evidence {
     Evidence {
         held_out: None,
+        put_back: Vec::new(),
         name: name.into(),
         command: format!("./{name}.sh"),
         commit: "c".into(),
@@ -197,6 +202,7 @@ pub(crate) async fn seal(world: &mut World, commit: &str, files: &[&str], tamper
         subject: "login: session".into(),
     };
     let sealed = Sealed {
+        outside: Vec::new(),
         commit: commit.into(),
         files: files.iter().map(ToString::to_string).collect(),
         tampered: tampered.to_vec(),

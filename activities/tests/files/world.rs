@@ -155,6 +155,7 @@ pub(crate) fn id(text: &str) -> FeatureId {
 
 pub(crate) fn in_progress(run: &str) -> FeatureView {
     FeatureView {
+        findings: longhaul_workflows::finding::Findings::default(),
         status: FeatureStatus::InProgress,
         passes: false,
         run: Some(RunId::new(run).unwrap()),

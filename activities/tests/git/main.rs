@@ -13,6 +13,7 @@ mod land;
 mod landed;
 mod merge;
 mod open;
+mod outside;
 mod project;
 mod refresh;
 mod seal;

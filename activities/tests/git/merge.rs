@@ -18,7 +18,7 @@ async fn a_squashed_candidate_has_the_work_and_the_mark() {
     let main = world.commit("Other");
 
     let merged = world.merge("login", &work, MergeStyle::Squash).await;
-    let Merged::Candidate { commit, tip, worktree, files } = merged.clone() else { panic!("{merged:?}") };
+    let Merged::Candidate { commit, tip, worktree, files, .. } = merged.clone() else { panic!("{merged:?}") };
     assert_eq!((tip.as_str(), files), (main.as_str(), vec!["feature_list.json".to_owned(), "src/é.txt".to_owned()]));
     assert_eq!(world.run(&["log", "-1", "--format=%P", &commit]), main);
     let message = world.run(&["log", "-1", "--format=%an %at%n%B", &commit]);

@@ -147,6 +147,7 @@ impl World {
             feature: id(feature),
             commit: commit.into(),
             style,
+            protected: ["feature_list.json", "longhaul.toml", "acceptance/**"].map(str::to_owned).to_vec(),
             list_file: "feature_list.json".into(),
             subject: format!("Add {feature}"),
             body: "It works.".into(),

@@ -100,8 +100,13 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     if let Some(sandbox) = &document.sandbox {
         text += &format!("\nsandbox: {sandbox}");
     }
-    for refused in &document.refused {
-        text += &format!("\nrefused: {refused}");
+    for finding in &document.findings {
+        text += &format!("\nnoticed: {}", page::safe(finding));
+    }
+    for line in &document.features {
+        for finding in &line.findings {
+            text += &format!("\nnoticed on {}: {}", line.id, page::safe(finding));
+        }
     }
     for stuck in &document.stuck {
         text += &format!("\nrun {} cannot go on: {}", stuck.run, stuck.reason);

@@ -10,7 +10,7 @@ use super::facts::{Activity, Evidence, Facts, Segment, Session};
 use super::list::RunLine;
 use super::outcomes::Outcomes;
 use super::{Told, View, told};
-use crate::pruned;
+use crate::{findings, pruned};
 
 /// A run: where it stands, and what was done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +54,9 @@ pub struct DescribeDocument {
     pub sessions: Vec<Session>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
+    /// What a person should know of it: tampering, weak evidence, refused steering.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
     pub cost: Cost,
 }
 
@@ -100,6 +103,7 @@ impl View<'_> {
         let why = if line.ended_at.is_none() { self.why_run(run).await?.reasons } else { Vec::new() };
         let mailbox = self.store.mailbox(run).await?.into_iter();
         let outcome = facts.output.as_ref().and_then(|output| output.read::<FeatureOutcome>().ok());
+        let findings = findings::texts(&findings::of_run(self.store, run, facts.output.as_ref()).await?);
         let (commit, blocked) = match outcome {
             Some(FeatureOutcome::Passed { commit, .. }) => (Some(commit), None),
             Some(FeatureOutcome::Blocked { reason, .. }) => (None, Some(reason)),
@@ -123,6 +127,7 @@ impl View<'_> {
             activities: facts.activities.into_values().collect(),
             sessions: facts.sessions,
             evidence: facts.evidence,
+            findings,
         })
     }
 

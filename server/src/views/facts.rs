@@ -211,6 +211,7 @@ impl Facts {
             output_digest: left.output_digest,
             output_tail: left.output_tail,
             log: left.log,
+            put_back: left.put_back,
         }));
     }
 

@@ -2,9 +2,9 @@
 
 use longhaul_engine::{Activity, Payload};
 use longhaul_workflows::contracts::{
-    ChecksInput, ChecksReport, CloseWorktree, Evidence, Follow, Land, LandInput, Landed, LoadBacklog, LoadedBacklog,
-    MergeCandidate, Merged, OpenWorktree, RunChecks, RunSession, RunSetup, Seal, Sealed, SessionEnding, SessionInput,
-    SessionReport, SetupReport, Worktree,
+    CheckBase, ChecksInput, ChecksReport, CloseWorktree, Evidence, Follow, Land, LandInput, Landed, LoadBacklog,
+    LoadedBacklog, MergeCandidate, Merged, OpenWorktree, OutsideChange, RunChecks, RunSession, RunSetup, Seal, Sealed,
+    SessionEnding, SessionInput, SessionReport, SetupReport, Worktree,
 };
 use longhaul_workflows::feature::FeatureOutcome;
 
@@ -33,6 +33,7 @@ pub(super) fn given(name: &str, input: &Payload, output: &Payload) -> String {
             None => "no set-up script".into(),
         }),
         RunChecks::NAME => output.read::<ChecksReport>().ok().map(|report| checks(&report)),
+        CheckBase::NAME => output.read::<ChecksReport>().ok().map(|report| on_base(&report)),
         RunSession::NAME => {
             output.read::<SessionReport>().ok().map(|report| format!("{} {}", asked(name, input), session(&report)))
         }
@@ -73,6 +74,11 @@ fn checks(report: &ChecksReport) -> String {
     }
 }
 
+fn on_base(report: &ChecksReport) -> String {
+    let passed = report.evidence.iter().filter(|evidence| evidence.passed()).count();
+    format!("before any work: {passed} of {} checks pass", report.evidence.len())
+}
+
 fn check(evidence: &Evidence) -> String {
     format!("`{}`, {}, {}", first_line(&evidence.command), evidence.ending(), took(evidence.duration_ms))
 }
@@ -103,21 +109,32 @@ fn sealed(sealed: &Sealed) -> String {
     for tampering in &sealed.tampered {
         text += &format!("; put back: {}: {}", tampering.file, tampering.what);
     }
-    text + &unread(sealed.unread_notes.as_deref())
+    text + &unread(sealed.unread_notes.as_deref()) + &outside(&sealed.outside)
 }
 
 fn merged(merged: &Merged) -> String {
     match merged {
-        Merged::Candidate { commit, tip, .. } => format!("merges on {} as {}", short(tip), short(commit)),
+        Merged::Candidate { commit, tip, put_back, outside: changes, .. } => {
+            let mut text = format!("merges on {} as {}", short(tip), short(commit));
+            if !put_back.is_empty() {
+                text += &format!("; put back: {}", put_back.join(", "));
+            }
+            text + &outside(changes)
+        }
         Merged::Conflict { tip, files, .. } => format!("does not merge on {}: {}", short(tip), files.join(", ")),
     }
 }
 
+fn outside(changes: &[OutsideChange]) -> String {
+    changes.iter().flat_map(|change| ["; ".to_owned(), change.to_string()]).collect()
+}
+
 fn landed(landed: &Landed) -> String {
-    match &landed.waits_on_next {
+    let text = match &landed.waits_on_next {
         None => format!("landed: the target is at {}", short(&landed.target_commit)),
         Some(reason) => format!("waits on longhaul/next: {reason}"),
-    }
+    };
+    text + &outside(&landed.outside)
 }
 
 /// The beginning of a commit's hash.

@@ -123,17 +123,22 @@ pub enum Kind {
     List,
     /// Finished work waits because the checkout has changes.
     Checkout,
+    /// Nothing: it was noticed, and a person should know of it.
+    Noticed,
 }
 
 impl Kind {
     /// Whether somebody has to do something, and no process.
     fn needs_person(self) -> bool {
-        !matches!(self, Self::Done | Self::Working | Self::Next | Self::NotRunning | Self::Dependency)
+        !matches!(self, Self::Done | Self::Working | Self::Next | Self::NotRunning | Self::Dependency | Self::Noticed)
     }
 
     /// Whether something holds it up that is in the log: the same whether a process runs it or not.
     pub(super) fn holds(self) -> bool {
-        !matches!(self, Self::Done | Self::Working | Self::Next | Self::NotRunning | Self::Pool | Self::Stuck)
+        !matches!(
+            self,
+            Self::Done | Self::Working | Self::Next | Self::NotRunning | Self::Pool | Self::Stuck | Self::Noticed
+        )
     }
 }
 

@@ -69,12 +69,12 @@ fn a_changed_file_diverges_and_both_sides_are_shown() {
     std::fs::write(&file, writer.finish().unwrap()).unwrap();
     let file = file.to_string_lossy();
     let said = machine.call(&["replay", &file]);
-    said.exits(1).says("diverged  at event 13").says("recorded   call stamp {").says("asked now  call seal {");
+    said.exits(1).says("diverged  at event 14").says("recorded   call stamp {").says("asked now  call seal {");
     assert_eq!(last_line(&said), "2 runs: 1 same, 1 diverged");
     let report = machine.call(&["replay", &file, "-o", "json"]).exits(1).json();
     assert_eq!((&report["schema"], &report["diverged"]), (&"longhaul.replay/1".into(), &1.into()));
     let line = &report["runs"][1];
-    assert_eq!((&line["verdict"], &line["position"]), (&"diverged".into(), &13.into()), "{report:#}");
+    assert_eq!((&line["verdict"], &line["position"]), (&"diverged".into(), &14.into()), "{report:#}");
     assert!(line["recorded"].as_str().unwrap().starts_with("call stamp"), "{report:#}");
     assert!(line["asked"].as_str().unwrap().starts_with("call seal"), "{report:#}");
 }

@@ -16,10 +16,11 @@ use longhaul_tests::history::{Histories, workflows};
 use longhaul_tests::script::{engine_with, id, until};
 use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::contracts::{
-    CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Follow, FollowInput, Land, LandInput,
-    Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree,
-    ProjectRef, RefreshInput, RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed,
-    SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, TipInput, TipTree, Worktree,
+    CheckBase, CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Follow, FollowInput, Land,
+    LandInput, Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput,
+    OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal,
+    SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, TipInput, TipTree,
+    Worktree,
 };
 use longhaul_workflows::project::{FeatureView, ProjectInput, ProjectView, ProjectWorkflow, signal};
 use longhaul_workflows::settings::{Limits, Settings};
@@ -316,6 +317,7 @@ impl World {
                 |_, _, _| Ok(SetupReport { evidence: None }),
             ))
             .with::<RunChecks>(self.does::<RunChecks, _, _>(checked, check))
+            .with::<CheckBase>(self.does::<CheckBase, _, _>(checked, check))
             .with::<RunSession>(Sessions(self.clone()))
             .with::<Seal>(self.does::<Seal, _, _>(
                 |input: &SealInput| input.feature.to_string(),
@@ -323,8 +325,8 @@ impl World {
                     let commit = state.branches.get(input.feature.as_str()).cloned().unwrap_or_default();
                     let is_new = !state.words(&commit).is_subset(&state.words(&state.target));
                     let files = if is_new { state.files(input.feature.as_str()) } else { Vec::new() };
-                    let (tampered, notes) = (Vec::new(), String::new());
-                    Ok(Sealed { commit, files, tampered, rescued: None, notes, unread_notes: None })
+                    let (tampered, notes, outside) = (Vec::new(), String::new(), Vec::new());
+                    Ok(Sealed { commit, files, tampered, rescued: None, notes, unread_notes: None, outside })
                 },
             ))
             .with::<CheckOutTip>(self.does::<CheckOutTip, _, _>(
@@ -347,13 +349,17 @@ impl World {
                     words.extend(state.words(&input.commit));
                     let (commit, worktree) = (state.commit(words), format!("/w/.integrate-{}", input.tree));
                     state.trees.insert(worktree.clone(), commit.clone());
-                    Ok(Merged::Candidate { commit, tip: state.target.clone(), worktree, files: Vec::new() })
+                    let (tip, files, put_back, outside) = (state.target.clone(), Vec::new(), Vec::new(), Vec::new());
+                    Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside })
                 },
             ))
             .with::<Land>(self.does::<Land, _, _>(|_: &LandInput| String::new(), land))
             .with::<Follow>(self.does::<Follow, _, _>(
                 |_: &FollowInput| String::new(),
-                |state, _, _| Ok(Landed { target_commit: state.target.clone(), waits_on_next: None }),
+                |state, _, _| {
+                    let target_commit = state.target.clone();
+                    Ok(Landed { target_commit, waits_on_next: None, outside: Vec::new() })
+                },
             ))
             .with::<CloseWorktree>(self.does::<CloseWorktree, _, _>(
                 |input: &CloseInput| input.feature.to_string(),
@@ -401,6 +407,7 @@ fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksRe
         let passed = passes(check);
         report.evidence.push(Evidence {
             held_out: None,
+            put_back: Vec::new(),
             name: check.name.clone(),
             command: check.run.clone(),
             commit: input.commit.clone(),
@@ -426,7 +433,7 @@ fn land(state: &mut State, input: &LandInput, run: &RunId) -> Result<Landed, Fai
         state.landed.push(run.to_string());
     }
     state.target.clone_from(&input.commit);
-    Ok(Landed { target_commit: input.commit.clone(), waits_on_next: None })
+    Ok(Landed { target_commit: input.commit.clone(), waits_on_next: None, outside: Vec::new() })
 }
 
 /// A feature with one check.

@@ -8,10 +8,11 @@ use longhaul_engine::{Activity, Attempt, Clock, Failure, Handler, Handlers};
 use longhaul_tests::clock::HeldClock;
 use longhaul_workflows::backlog::{Check, Feature, FeatureId};
 use longhaul_workflows::contracts::{
-    CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed, LoadBacklog,
-    LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, RefreshConflict,
-    RefreshInput, RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding,
-    SessionInput, SessionReport, SetupInput, SetupReport, Tampering, TipInput, TipTree, Worktree,
+    CheckBase, CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed,
+    LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree,
+    RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput,
+    Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Tampering, TipInput, TipTree,
+    Worktree,
 };
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::{AgentSettings, Limits, Settings};
@@ -150,6 +151,7 @@ impl World {
             .with::<RefreshWorktree>(self.answers(1, Self::refresh))
             .with::<RunSetup>(self.answers(20, Self::set_up))
             .with::<RunChecks>(self.answers(30, Self::check))
+            .with::<CheckBase>(self.answers(5, |_: &Self, input: &ChecksInput| check_base(input)))
             .with::<RunSession>(self.clone())
             .with::<Seal>(self.answers(1, Self::seal))
             .with::<CheckOutTip>(self.answers(1, Self::check_out_tip))
@@ -290,6 +292,7 @@ impl World {
             rescued: tampered.then(|| format!("refs/longhaul/rescue/{}/{}/1/7.0", input.project.id, input.feature)),
             notes: String::new(),
             unread_notes: None,
+            outside: Vec::new(),
         }
     }
 
@@ -305,13 +308,20 @@ impl World {
             return Merged::Conflict { tip, files, output };
         }
         let worktree = format!("/home/ann/.longhaul/worktrees/{}/@integration-{}", input.project.id, input.tree);
-        Merged::Candidate { commit: merged(&tip, &input.commit), tip, worktree, files }
+        let commit = merged(&tip, &input.commit);
+        Merged::Candidate { commit, tip, worktree, files, put_back: Vec::new(), outside: Vec::new() }
     }
 
     fn land(&self, input: &LandInput) -> Landed {
         self.tip.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&input.commit);
-        Landed { target_commit: input.commit.clone(), waits_on_next: None }
+        Landed { target_commit: input.commit.clone(), waits_on_next: None, outside: Vec::new() }
     }
+}
+
+/// Nothing passes before it is worked on.
+fn check_base(input: &ChecksInput) -> ChecksReport {
+    let failed = |check| evidence(check, &input.commit, Some("not there\n"));
+    ChecksReport { evidence: input.checks.iter().map(failed).collect() }
 }
 
 fn merged(tip: &str, commit: &str) -> String {
@@ -331,6 +341,7 @@ fn evidence(check: &Check, commit: &str, failure: Option<&str>) -> Evidence {
     let output = failure.unwrap_or("ok\n");
     Evidence {
         held_out: None,
+        put_back: Vec::new(),
         name: check.name.clone(),
         command: check.run.clone(),
         commit: commit.into(),

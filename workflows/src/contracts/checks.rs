@@ -89,7 +89,12 @@ pub struct ChecksInput {
     pub confinement: Confinement,
 }
 
-/// Output of [`RunChecks`].
+/// Runs the checks of a feature on the commit that its work begins on: one that passes there is no evidence of the work. All
+/// are run, each for a short time only.
+#[derive(Debug)]
+pub struct CheckBase;
+
+/// Output of [`RunChecks`] and [`CheckBase`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChecksReport {
     /// Of each check that was run, in order; the last is the failed one, if one failed.
@@ -120,6 +125,9 @@ pub struct Evidence {
     /// Of a held-out check, what was held out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,
+    /// Protected files that differed from the commit just before the check, and were put back; relative to the root.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put_back: Vec<String>,
 }
 
 /// What was held out from agents.
@@ -156,6 +164,15 @@ impl ChecksReport {
 
 impl Activity for RunChecks {
     const NAME: &'static str = "run_checks";
+    type Input = ChecksInput;
+    type Output = ChecksReport;
+    fn policy() -> Policy {
+        long()
+    }
+}
+
+impl Activity for CheckBase {
+    const NAME: &'static str = "check_base";
     type Input = ChecksInput;
     type Output = ChecksReport;
     fn policy() -> Policy {

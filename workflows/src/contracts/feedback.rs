@@ -44,7 +44,7 @@ pub enum Problem {
     /// A check failed.
     CheckFailed {
         /// How.
-        evidence: Evidence,
+        evidence: Box<Evidence>,
         /// The commit that the work had been merged with; `None`: it was checked by itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         merged_with: Option<String>,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
 
-use super::ProjectRef;
+use super::{OutsideChange, ProjectRef};
 
 fn git_policy() -> Policy {
     Policy { start_to_close: Duration::from_mins(5), ..Policy::idempotent() }
@@ -157,6 +157,9 @@ pub struct Sealed {
     /// Why the progress file in the work tree was not read, if something else stands there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread_notes: Option<String>,
+    /// Branches that something else than Longhaul moved since the session began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<OutsideChange>,
 }
 
 impl Activity for Seal {
@@ -197,6 +200,8 @@ pub struct MergeInput {
     pub commit: String,
     /// How.
     pub style: MergeStyle,
+    /// Globs of files that are as the tip has them, whatever the merge makes of them, relative to the root.
+    pub protected: Vec<String>,
     /// The feature list, relative to the root.
     pub list_file: String,
     /// The subject of the commit.
@@ -223,6 +228,12 @@ pub enum Merged {
         worktree: String,
         /// The files that it changes, relative to the root.
         files: Vec<String>,
+        /// Protected files that the merge changed, and that were put back as the tip has them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        put_back: Vec<String>,
+        /// Branches that something else than Longhaul moved.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        outside: Vec<OutsideChange>,
     },
     /// It does not merge.
     Conflict {
@@ -271,6 +282,9 @@ pub struct Landed {
     pub target_commit: String,
     /// Why finished work waits on `longhaul/next` and is not on the target; `None`: nothing waits.
     pub waits_on_next: Option<String>,
+    /// Branches that something else than Longhaul moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<OutsideChange>,
 }
 
 impl Activity for Land {

@@ -8,11 +8,14 @@ mod checks;
 mod claim;
 mod feedback;
 mod git;
+mod outside;
 mod project;
 
 pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
 pub use back::{RollBack, RollBackInput, WentBack};
-pub use checks::{ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks, RunSetup, SetupInput, SetupReport};
+pub use checks::{
+    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks, RunSetup, SetupInput, SetupReport,
+};
 pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use feedback::{Behind, Feedback, Problem};
 pub use git::{
@@ -20,4 +23,5 @@ pub use git::{
     Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, Seal, SealInput,
     Sealed, Tampering, Worktree,
 };
+pub use outside::OutsideChange;
 pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};

@@ -5,12 +5,11 @@
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
-    CheckOutTip, CloseInput, CloseWorktree, Evidence, Problem, RunChecks, RunSetup, Seal, SealInput, SessionReason,
-    TipInput,
+    CheckOutTip, CloseInput, CloseWorktree, Evidence, Problem, RunSetup, Seal, SealInput, SessionReason, TipInput,
 };
 
 use super::turn::{self, Turn};
-use super::{Work, retry};
+use super::{Work, notice, retry};
 
 /// A claim that holds.
 pub(super) struct Held {
@@ -33,7 +32,7 @@ pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<
         let mut failed = setup.failed().cloned();
         if failed.is_none() {
             let checks = work.gates_in(&tip.worktree, &tip.commit);
-            failed = context.call::<RunChecks>(checks).await?.failed().cloned();
+            failed = notice::checks(context, work, checks).await?.failed().cloned();
         }
         if let Some(failed) = failed {
             work.take_refuted_claim(failed);
@@ -42,6 +41,7 @@ pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<
         }
         // The tip may be a merge that no branch has yet, and the target may have moved: landing settles both.
         if let Some(landed) = turn::land(context, work, &tip.commit, &tip.commit).await? {
+            work.note_outside(&landed.outside);
             close(context, work).await?;
             return Ok(Some(Held { commit: tip.commit, waits_on_next: landed.waits_on_next }));
         }
@@ -86,6 +86,6 @@ impl Work {
     /// The agent is told what failed. It is no failure of its work, and counts against no limit.
     fn take_refuted_claim(&mut self, evidence: Evidence) {
         self.reason = SessionReason::GatesFailed;
-        self.feedback.problem = Some(Problem::CheckFailed { evidence, merged_with: None });
+        self.feedback.problem = Some(Problem::CheckFailed { evidence: Box::new(evidence), merged_with: None });
     }
 }

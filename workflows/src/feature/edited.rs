@@ -4,6 +4,7 @@ use longhaul_engine::{Payload, RunId};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, Feature};
+use crate::finding::Finding;
 
 use super::{Work, turn};
 
@@ -29,6 +30,9 @@ impl Work {
             && let Ok(edited) = payload.read::<Edited>()
             && edited.feature.id == self.brief.feature.id
         {
+            if self.brief.feature.checks != edited.feature.checks {
+                self.progress.findings.retain(|finding| !matches!(finding, Finding::PassedOnBase { .. }));
+            }
             self.brief.feature = edited.feature;
             self.brief.settings.gates = edited.gates;
         }

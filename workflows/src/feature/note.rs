@@ -3,6 +3,8 @@
 use longhaul_engine::{Context, Received, Stop};
 use serde::{Deserialize, Serialize};
 
+use crate::finding::SteeringRefused;
+
 use super::{Edited, Work};
 
 /// The change since which a note that nobody has heard yet keeps a feature from being given up.
@@ -66,6 +68,12 @@ impl Work {
         let Received::Signal { name, payload, from } = received else { return };
         if name == Edited::SIGNAL {
             self.take_edit(from.as_ref(), &payload);
+        }
+        if name == SteeringRefused::SIGNAL
+            && from.is_none()
+            && let Ok(refused) = payload.read::<SteeringRefused>()
+        {
+            self.note_finding(refused.into());
         }
         if name == Note::SIGNAL
             && let Ok(note) = payload.read::<Note>()

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, Feature};
 use crate::contracts::ProjectRef;
+use crate::finding::Findings;
 use crate::settings::Settings;
 
 /// Input of the feature workflow.
@@ -48,6 +49,9 @@ pub struct FeatureProgress {
     pub conflicts: u32,
     /// Times that something was put back.
     pub tampered: u32,
+    /// What a person should know of it.
+    #[serde(default, skip_serializing_if = "Findings::is_empty")]
+    pub findings: Findings,
 }
 
 impl FeatureProgress {

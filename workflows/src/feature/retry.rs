@@ -3,10 +3,10 @@
 
 use longhaul_engine::{Context, ContextExt, Stop};
 
-use crate::contracts::{Problem, RefreshWorktree, RunChecks, RunSession, RunSetup, Seal, SessionEnding, SessionReason};
+use crate::contracts::{Problem, RefreshWorktree, RunSession, RunSetup, Seal, SessionEnding, SessionReason};
 
 use super::admission::{self, SessionPermit, SessionResult};
-use super::{FeatureProgress, Work, claim};
+use super::{FeatureProgress, Work, claim, notice};
 
 /// What came of a try.
 pub(super) enum Try {
@@ -29,7 +29,8 @@ pub(super) enum Try {
 pub(super) async fn baseline(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
     work.step(context, "set-up").await?;
     let setup = context.call::<RunSetup>(work.setup()).await?;
-    let baseline = context.call::<RunChecks>(work.baseline(&work.commit)).await?;
+    let baseline = work.baseline(&work.commit);
+    let baseline = notice::checks(context, work, baseline).await?;
     work.take_baseline(setup.failed().or(baseline.failed()));
     Ok(())
 }
@@ -49,7 +50,8 @@ pub(super) async fn gates(context: &mut dyn Context, work: &mut Work) -> Result<
         work.tell_failed_gate(failed);
         return Ok(None);
     }
-    let gates = context.call::<RunChecks>(work.gates(&commit)).await?;
+    let gates = work.gates(&commit);
+    let gates = notice::checks(context, work, gates).await?;
     if let Some(failed) = gates.failed() {
         work.tell_failed_gate(failed);
         return Ok(None);
@@ -168,7 +170,8 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
         return Ok(Try::Again);
     }
     work.step(context, "gates").await?;
-    let gates = context.call::<RunChecks>(work.gates(&sealed.commit)).await?;
+    let gates = work.gates(&sealed.commit);
+    let gates = notice::checks(context, work, gates).await?;
     if let Some(failed) = gates.failed() {
         work.take_failed_gate(failed, None);
         return Ok(Try::Again);

@@ -81,7 +81,7 @@ impl Work {
         settings.gates.iter().chain(&self.brief.feature.checks).chain(baseline).cloned().collect()
     }
 
-    fn checks(&self, worktree: &str, commit: &str, checks: Vec<Check>) -> ChecksInput {
+    pub(super) fn checks(&self, worktree: &str, commit: &str, checks: Vec<Check>) -> ChecksInput {
         ChecksInput {
             project: self.project(),
             feature: self.id(),
@@ -188,6 +188,7 @@ impl Work {
             feature: self.id(),
             commit: commit.into(),
             style: self.brief.settings.merge.style,
+            protected: self.brief.settings.protected(),
             list_file: self.brief.list_file.clone(),
             subject: feature.name.clone(),
             body: feature.description.clone(),
@@ -246,7 +247,8 @@ impl Work {
         });
         if let Some(failed) = failed {
             self.reason = SessionReason::Repair;
-            self.feedback.problem = Some(Problem::CheckFailed { evidence: failed.clone(), merged_with: None });
+            self.feedback.problem =
+                Some(Problem::CheckFailed { evidence: Box::new(failed.clone()), merged_with: None });
         } else if self.reason == SessionReason::Repair {
             self.reason = SessionReason::Start;
             self.feedback.problem = None;
@@ -297,6 +299,8 @@ impl Work {
 
     /// Work that an earlier run left.
     pub(super) fn take_found(&mut self, sealed: &Sealed) {
+        self.note_tampering(None, &sealed.tampered);
+        self.note_outside(&sealed.outside);
         self.files.clone_from(&sealed.files);
         self.commit.clone_from(&sealed.commit);
     }
@@ -306,6 +310,8 @@ impl Work {
         self.commit.clone_from(&sealed.commit);
         self.broken = None;
         self.progress.tampered += u32::from(!sealed.tampered.is_empty());
+        self.note_tampering(Some(self.progress.sessions), &sealed.tampered);
+        self.note_outside(&sealed.outside);
         let unread = [&session.unread_notes, &sealed.unread_notes].into_iter().flatten();
         let unread = unread.map(|reason| prompt::unread_notes(reason));
         let notes = [session.notes.trim(), sealed.notes.trim()].map(str::to_owned);
@@ -344,7 +350,7 @@ impl Work {
     fn tell_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
         self.reason = SessionReason::GatesFailed;
         let merged_with = tip.map(str::to_owned);
-        self.feedback.problem = Some(Problem::CheckFailed { evidence: failed.clone(), merged_with });
+        self.feedback.problem = Some(Problem::CheckFailed { evidence: Box::new(failed.clone()), merged_with });
     }
 
     pub(super) fn take_conflict(&mut self, tip: &str, files: &[String], output: &str) {

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Feature, FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::LoadedBacklog;
 use crate::feature::Edited;
+use crate::finding::Finding;
+use crate::settings::Settings;
 
 use super::memory::{Memory, Outgoing, Record};
 
@@ -29,6 +31,7 @@ impl Memory {
         let changes = self.backlog.update(loaded.features).map_err(|error| error.to_string())?;
         let has_other_gates = settings.gates != self.settings.gates;
         let has_new_gates = settings.gates.iter().any(|gate| !self.settings.gates.contains(gate));
+        self.note_settings(&settings);
         self.settings = settings;
         self.list_file = loaded.list_file;
         if !self.is_synced() || self.settings.project.target.is_some() {
@@ -42,6 +45,7 @@ impl Memory {
         }
         for (feature, fields) in &changes.edited {
             if changes_the_question(fields) {
+                self.note_edit(feature, fields);
                 self.ask_again(feature);
                 self.tell_edit(feature);
             }
@@ -56,6 +60,27 @@ impl Memory {
             self.judge_gates();
         }
         Ok(())
+    }
+
+    /// The owner may edit the settings at any time; an agent without a sandbox could too.
+    fn note_settings(&mut self, settings: &Settings) {
+        let during: Vec<FeatureId> = self.current.keys().cloned().collect();
+        let edited = [
+            ("gates", settings.gates != self.settings.gates),
+            ("protected", settings.protected() != self.settings.protected()),
+            ("hidden_checks", settings.project.hidden_checks != self.settings.project.hidden_checks),
+        ];
+        for (setting, _) in edited.into_iter().filter(|(_, is_edited)| *is_edited && !during.is_empty()) {
+            self.note_finding(Finding::SettingsEdited { setting: setting.to_owned(), during: during.clone() });
+        }
+    }
+
+    fn note_edit(&mut self, feature: &FeatureId, fields: &[&'static str]) {
+        let during: Vec<FeatureId> = self.current.keys().cloned().collect();
+        if !during.is_empty() {
+            let fields = fields.iter().map(|field| (*field).to_owned()).collect();
+            self.note_finding(Finding::ListEdited { feature: feature.clone(), fields, during });
+        }
     }
 
     fn take_removed(&mut self, feature: Feature, state: FeatureState) {

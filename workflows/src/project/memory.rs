@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Backlog, Feature, FeatureId, FeatureState};
 use crate::batch::Overrides;
 use crate::contracts::ProjectRef;
-use crate::feature::{Edited, Turn};
+use crate::feature::{Edited, FeatureProgress, Turn};
+use crate::finding::{Finding, Findings};
 use crate::settings::Settings;
 
 use super::admission::Admissions;
@@ -57,6 +58,8 @@ pub struct Remembered {
     rollback: Option<Rollback>,
     #[serde(default)]
     admissions: Admissions,
+    #[serde(default, skip_serializing_if = "Findings::is_empty")]
+    pub(super) findings: Findings,
 }
 
 /// What is known of a feature that is not simply pending.
@@ -85,6 +88,9 @@ pub(super) struct Record {
     /// It passed, and then a feature that it depends on was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invalidated: Option<FeatureId>,
+    /// What a person should know of its last run.
+    #[serde(default, skip_serializing_if = "Findings::is_empty")]
+    pub(super) findings: Findings,
 }
 
 /// What a run is told.
@@ -129,6 +135,10 @@ pub(super) struct Memory {
     pub(super) skipped: Option<Skipped>,
     /// Who may have a session.
     pub(super) admissions: Admissions,
+    /// What a person should know of the project as a whole.
+    pub(super) findings: Findings,
+    /// Whether there are more of them than were published.
+    pub(super) has_findings: bool,
     /// How long until an agent is to be probed that is out of order.
     pub(super) probe_in: Option<Duration>,
     /// Features whose state is not published yet.
@@ -167,6 +177,8 @@ impl Memory {
             outbox: Vec::new(),
             skipped: None,
             admissions: remembered.admissions,
+            findings: remembered.findings,
+            has_findings: false,
             probe_in: None,
             changed: BTreeSet::new(),
             published: None,
@@ -195,6 +207,7 @@ impl Memory {
             followed: self.followed,
             rollback: self.rollback,
             admissions: self.admissions,
+            findings: self.findings,
         };
         ProjectInput { project: self.project, memory: Some(memory) }
     }
@@ -257,8 +270,17 @@ impl Memory {
         let _ = self.backlog.mark_started_before(id);
     }
 
-    pub(super) fn note_sessions(&mut self, id: &FeatureId, sessions: u32) {
-        self.record(id).sessions += sessions;
+    /// Takes over what the outcome of a run says of its way.
+    pub(super) fn note_progress(&mut self, id: &FeatureId, progress: &FeatureProgress) {
+        let record = self.record(id);
+        record.sessions += progress.sessions;
+        record.findings.clone_from(&progress.findings);
+        let outside = progress.findings.iter().filter(|finding| matches!(finding, Finding::Outside { .. }));
+        outside.cloned().for_each(|finding| self.note_finding(finding));
+    }
+
+    pub(super) fn note_finding(&mut self, finding: Finding) {
+        self.has_findings |= self.findings.add(finding);
     }
 
     /// The next run that merges, and its turn.
@@ -336,6 +358,7 @@ impl Remembered {
             followed: false,
             rollback: None,
             admissions: Admissions::default(),
+            findings: Findings::default(),
         }
     }
 }

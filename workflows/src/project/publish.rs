@@ -3,6 +3,7 @@
 use longhaul_engine::{Context, ContextExt, Payload, Stop};
 
 use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
+use crate::finding::Findings;
 
 use super::memory::Memory;
 use super::order::Skipped;
@@ -17,6 +18,9 @@ impl Memory {
         }
         if let Some(skipped) = self.skipped.take() {
             context.set(Skipped::KEY, &skipped).await?;
+        }
+        if std::mem::take(&mut self.has_findings) {
+            context.set(Findings::KEY, &self.findings).await?;
         }
         let view = self.view();
         if self.published.as_ref() != Some(&view) {
@@ -72,6 +76,7 @@ impl Memory {
             waits: self.admissions.reasons.get(id).cloned(),
             commit: record.commit.clone(),
             invalidated: record.invalidated.clone(),
+            findings: record.findings.clone(),
         })
     }
 }

@@ -6,6 +6,7 @@ use longhaul_engine::{Payload, Request};
 
 use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::ProjectRef;
+use crate::finding::Findings;
 
 use super::memory::{ProjectInput, Record, Remembered};
 use super::view::{BacklogView, FeatureView, ProjectView};
@@ -33,6 +34,8 @@ impl ProjectInput {
         memory.list_file = view.list_file;
         memory.waits_on_next = view.waits_on_next;
         memory.synced = view.synced;
+        let findings = published.get(Findings::KEY).and_then(|findings| findings.read().ok());
+        memory.findings = findings.unwrap_or_default();
         memory.halted = Some(Request { by: String::new(), why: "its run is begun again".into() });
         Self { project, memory: Some(memory) }
     }
@@ -52,6 +55,7 @@ fn recovered(view: FeatureView, files: Vec<String>) -> Record {
         commit: view.commit,
         files,
         invalidated: view.invalidated,
+        findings: view.findings,
         ..Record::default()
     }
 }

@@ -113,11 +113,11 @@ impl Memory {
             // It had landed before it was asked to end: the target branch is right.
             Ok(FeatureOutcome::Passed { commit, waits_on_next, progress, files, checks, claim }) => {
                 self.waits_on_next = waits_on_next;
-                self.note_sessions(feature, progress.sessions);
+                self.note_progress(feature, &progress);
                 self.pass(feature, Pass { commit, files, checks, by_claim: claim });
             }
             Ok(FeatureOutcome::Blocked { reason, progress }) => {
-                self.note_sessions(feature, progress.sessions);
+                self.note_progress(feature, &progress);
                 self.record(feature).judged |= progress.failed_gates + progress.conflicts > 0;
                 self.block_if_in_progress(feature, reason);
             }

@@ -4,6 +4,7 @@ use longhaul_engine::RunId;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Feature, FeatureId, FeatureStatus};
+use crate::finding::Findings;
 
 use super::breaker::SessionsPaused;
 
@@ -79,6 +80,9 @@ pub struct FeatureView {
     /// The feature that it depends on and that was taken back since it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalidated: Option<FeatureId>,
+    /// What a person should know of its last run.
+    #[serde(default, skip_serializing_if = "Findings::is_empty")]
+    pub findings: Findings,
 }
 
 impl ProjectView {

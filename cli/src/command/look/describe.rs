@@ -58,6 +58,10 @@ fn text(page: Page, document: &DescribeDocument) -> String {
     part("Sessions", &["SESSION", "REASON", "STARTED", "SECONDS", "ENDED"], sessions);
     let evidence = document.evidence.iter().map(|evidence| self::evidence(page, evidence)).collect();
     part("Evidence", &["CHECK", "STEP", "RESULT", "SECONDS", "COMMIT", "DIGEST", "COMMAND"], evidence);
+    if !document.findings.is_empty() {
+        let lines: Vec<String> = document.findings.iter().map(|text| page.indented(2, &page::safe(text))).collect();
+        parts.push(format!("Noticed:\n{}", lines.join("\n")));
+    }
     parts.join("\n\n")
 }
 

@@ -54,6 +54,9 @@ pub struct Evidence {
     pub output_tail: String,
     /// The file with the whole output.
     pub log: String,
+    /// Protected files that had to be put back just before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put_back: Vec<String>,
 }
 
 impl Evidence {

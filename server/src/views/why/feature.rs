@@ -74,7 +74,8 @@ impl View<'_> {
         let done = Reason::of(Kind::Done, format!("It is done: its gates passed on {}.", report::short(commit)));
         let project = self.project_reasons(project).await?;
         let waits = project.into_iter().filter(|reason| reason.kind == Kind::Checkout);
-        Ok(std::iter::once(done).chain(waits).collect())
+        let noticed = standing.views.get(feature.as_str()).map(|view| Reason::noticed(&view.findings));
+        Ok(std::iter::once(done).chain(waits).chain(noticed.unwrap_or_default()).collect())
     }
 
     async fn why_pending(

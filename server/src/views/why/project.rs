@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_engine::{MessageBody, Request, RunId, Status, StoreError};
 use longhaul_workflows::backlog::FeatureStatus;
+use longhaul_workflows::finding::Findings;
 use longhaul_workflows::project::{FeatureView, Phase, ProjectView, Skipped, signal};
 
 use super::super::lane::Lane;
@@ -36,10 +37,12 @@ impl View<'_> {
             let text = format!("Finished work waits on longhaul/next: {reason}");
             reasons.push(Reason::of(Kind::Checkout, text));
         }
+        let findings = published::<Findings>(&values, Findings::KEY).unwrap_or_default();
         reasons.extend(view.paused.iter().map(Reason::outage));
         if halted.is_none() {
             reasons.push(stands(&view, &views));
         }
+        reasons.extend(Reason::noticed(&findings));
         Ok(reasons)
     }
 

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{FailureKind, Request};
+use longhaul_workflows::finding::{Finding, Findings};
 use longhaul_workflows::project::SessionsPaused;
 
 use super::super::facts::{Evidence, Waits};
@@ -32,6 +33,12 @@ impl Reason {
 
     pub(super) fn asked_by(self, request: &Request) -> Self {
         Self { by: Some(request.clone()), ..self }
+    }
+
+    /// What a person should know of it.
+    pub(super) fn noticed(findings: &Findings) -> Vec<Self> {
+        let reason = |finding: &Finding| Self::of(Kind::Noticed, format!("Noticed: {finding}."));
+        findings.iter().map(reason).collect()
     }
 
     pub(super) fn not_running() -> Self {

@@ -13,6 +13,7 @@ use super::super::words::clock;
 use super::super::{View, published};
 use super::outcome::over;
 use super::{Kind, Reason, WhyDocument};
+use crate::findings;
 use crate::pending::{Pause, Pending};
 
 /// The steps in which a feature waits for its turn.
@@ -37,8 +38,11 @@ impl View<'_> {
         let run = &line.run;
         let events = self.store.read(run, summary.origin).await?;
         let facts = Facts::of(&events);
+        let findings = findings::of_run(self.store, run, facts.output.as_ref()).await?;
         if summary.status.is_terminal() {
-            return Ok(over(line, &summary.status, &facts));
+            let mut reasons = over(line, &summary.status, &facts);
+            reasons.extend(Reason::noticed(&findings));
+            return Ok(reasons);
         }
         let mut reasons = Vec::new();
         if let Some(stop) = self.stuck.get(run) {
@@ -66,6 +70,7 @@ impl View<'_> {
             reasons.push(self.doing(line, &facts).await?);
         }
         reasons.extend(facts.failed_check().map(Reason::gate));
+        reasons.extend(Reason::noticed(&findings));
         let is_told =
             |reason: &Reason| matches!(reason.kind, Kind::Done | Kind::Blocked | Kind::Halted | Kind::NotRunning);
         if !self.is_running && !reasons.iter().any(is_told) {

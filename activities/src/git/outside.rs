@@ -1,0 +1,165 @@
+//! Branches that something else than Longhaul moved: a person, or an agent without a sandbox.
+//!
+//! The target is its owner's, who may move it at any time; that is reported. `longhaul/next` is Longhaul's: its commits
+//! land without further gates. So Longhaul records where it puts that branch, where no sandboxed agent can write, and any
+//! other value is reported, kept and put back.
+
+use std::path::PathBuf;
+
+use longhaul_engine::{Attempt, Failure};
+use longhaul_workflows::contracts::OutsideChange;
+
+use super::checkout::detach;
+use super::files;
+use super::names::{NEXT, foreign_ref, head_ref};
+use super::refs::Repository;
+use super::tree::Tree;
+
+/// How many landed commits are remembered. A session during which more land reports those before as not Longhaul's.
+const REMEMBERED: usize = 1000;
+
+impl Repository {
+    /// Where `longhaul/next` is, as far as Longhaul put it there.
+    pub(super) async fn next(&self) -> Result<Option<String>, Failure> {
+        let found = self.commit_of(&head_ref(NEXT)).await?;
+        self.ours(found.as_ref()).await
+    }
+
+    /// The same, for what was found there.
+    async fn ours(&self, found: Option<&String>) -> Result<Option<String>, Failure> {
+        let Some(ours) = self.recorded_next()? else { return Ok(found.cloned()) };
+        if let Some(found) = found.filter(|found| ours.contains(found)) {
+            return Ok(Some(found.clone()));
+        }
+        // The later one: a landing that was begun is ended.
+        for commit in ours.iter().rev() {
+            if self.commit_of(commit).await?.is_some() {
+                return Ok(Some(commit.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes `longhaul/next` as it is, if Longhaul has never seen it: the data directory is new, or was restored.
+    pub(super) async fn adopt_next(&self) -> Result<(), Failure> {
+        if self.recorded_next()?.is_some() {
+            return Ok(());
+        }
+        let found = self.commit_of(&head_ref(NEXT)).await?;
+        self.record_next(&found.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Records where `longhaul/next` is or will be: before it is moved both, so that a crash between leaves nothing
+    /// foreign; nothing after it was deleted.
+    pub(super) fn record_next(&self, commits: &[&str]) -> Result<(), Failure> {
+        files::write_durably(&self.next_record(), commits.join("\n").as_bytes())
+    }
+
+    /// Puts `longhaul/next` back to where Longhaul left it, and keeps what was there. To be called with the repository held.
+    pub(super) async fn restore_next(&self, target: &str) -> Result<Option<OutsideChange>, Failure> {
+        let found = self.commit_of(&head_ref(NEXT)).await?;
+        let ours = self.ours(found.as_ref()).await?;
+        if found == ours {
+            return Ok(None);
+        }
+        let tip = self.target_commit(target).await?;
+        // What the target has does not wait any more.
+        let ours = match ours {
+            Some(ours) if !self.is_ancestor(&ours, &tip).await? => Some(ours),
+            _ => None,
+        };
+        match &found {
+            Some(found) => {
+                if ours.is_none() && self.is_ancestor(found, &tip).await? {
+                    return Ok(None);
+                }
+                let kept = foreign_ref(found);
+                let before = self.commit_of(&kept).await?;
+                self.move_ref(&kept, before.as_deref(), found).await?;
+                for checkout in self.checkouts_of(NEXT).await? {
+                    detach(&checkout).await?;
+                }
+            }
+            None if ours.is_none() => {
+                self.record_next(&[])?;
+                return Ok(None);
+            }
+            None => {}
+        }
+        match (&found, &ours) {
+            (_, Some(ours)) => self.move_ref(&head_ref(NEXT), found.as_deref(), ours).await?,
+            (Some(found), None) => self.delete_ref(&head_ref(NEXT), found).await?,
+            (None, None) => {}
+        }
+        let change = OutsideChange { branch: NEXT.to_owned(), from: ours, to: found, put_back: true };
+        tracing::warn!(root = %self.root.display(), "{change}");
+        Ok(Some(change))
+    }
+
+    /// Remembers a commit that Longhaul puts on the target or on `longhaul/next`.
+    pub(super) fn remember_landing(&self, commit: &str) -> Result<(), Failure> {
+        let mut known = self.landings()?;
+        if known.iter().any(|known| known == commit) {
+            return Ok(());
+        }
+        known.push(commit.to_owned());
+        let first = known.len().saturating_sub(REMEMBERED);
+        files::write(&self.own().join("landed"), known[first..].join("\n").as_bytes())
+    }
+
+    /// Remembers where the target is when a session begins. A session that goes on after a crash keeps what it began with.
+    pub(super) async fn remember_target(&self, tree: &Tree, target: &str, attempt: &Attempt) -> Result<(), Failure> {
+        let session = attempt.key();
+        if tree.target_seen()?.is_some_and(|(known, _)| known == session) {
+            return Ok(());
+        }
+        let commit = self.target_commit(target).await?;
+        tree.set_target_seen(&session, &commit)
+    }
+
+    /// How the target was moved since the session began, if not by Longhaul alone.
+    pub(super) async fn moved_outside(
+        &self,
+        tree: &Tree,
+        target: &str,
+        attempt: &Attempt,
+    ) -> Result<Option<OutsideChange>, Failure> {
+        let seen = tree.target_seen()?.filter(|(session, _)| session.starts_with(&format!("{}@", attempt.run)));
+        let Some((_, from)) = seen else { return Ok(None) };
+        let to = self.target_commit(target).await?;
+        if from == to {
+            return Ok(None);
+        }
+        if self.commit_of(&from).await?.is_some() && self.is_ancestor(&from, &to).await? {
+            let known = self.landings()?;
+            let range = format!("{from}..{to}");
+            let listed = self.git().args(["rev-list", "--first-parent", &range]).text().await?;
+            if listed.lines().all(|commit| known.iter().any(|known| known == commit)) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(OutsideChange { branch: target.to_owned(), from: Some(from), to: Some(to), put_back: false }))
+    }
+
+    /// The values that `longhaul/next` may have; `None`: nothing was recorded yet.
+    fn recorded_next(&self) -> Result<Option<Vec<String>>, Failure> {
+        Ok(files::read(&self.next_record())?.map(|bytes| lines(&bytes)))
+    }
+
+    fn landings(&self) -> Result<Vec<String>, Failure> {
+        Ok(lines(&files::read(&self.own().join("landed"))?.unwrap_or_default()))
+    }
+
+    fn next_record(&self) -> PathBuf {
+        self.own().join("next")
+    }
+
+    /// Longhaul's own directory of the project, in the data directory.
+    fn own(&self) -> PathBuf {
+        self.records.parent().unwrap_or(&self.records).to_owned()
+    }
+}
+
+fn lines(bytes: &[u8]) -> Vec<String> {
+    files::shown(bytes).lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}

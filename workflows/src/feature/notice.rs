@@ -1,0 +1,62 @@
+//! What an operator should know of the work, noted where the results of steps say so.
+
+use longhaul_engine::{Context, ContextExt, Stop};
+
+use crate::contracts::{CheckBase, ChecksInput, ChecksReport, OutsideChange, RunChecks, SessionReason, Tampering};
+use crate::finding::Finding;
+
+use super::Work;
+
+/// Runs checks, and notes what had to be put back before them.
+pub(super) async fn checks(
+    context: &mut dyn Context,
+    work: &mut Work,
+    input: ChecksInput,
+) -> Result<ChecksReport, Stop> {
+    let report = context.call::<RunChecks>(input).await?;
+    for evidence in report.evidence.iter().filter(|evidence| !evidence.put_back.is_empty()) {
+        let (check, files) = (evidence.name.clone(), evidence.put_back.clone());
+        work.note_finding(Finding::PutBack { check, files });
+    }
+    Ok(report)
+}
+
+/// Runs the feature's own checks before its first session. One that passes now is no evidence of the work.
+pub(super) async fn base(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
+    let own = &work.brief.feature.checks;
+    if own.is_empty() || work.broken.is_some() || work.reason != SessionReason::Start {
+        return Ok(());
+    }
+    let report = context.call::<CheckBase>(work.on_base()).await?;
+    let own = &work.brief.feature.checks;
+    let passed = report.evidence.iter().filter(|evidence| evidence.passed());
+    let checks: Vec<String> = passed.map(|evidence| evidence.name.clone()).collect();
+    if !checks.is_empty() {
+        let all = checks.len() == own.len();
+        work.note_finding(Finding::PassedOnBase { checks, all });
+    }
+    Ok(())
+}
+
+impl Work {
+    pub(super) fn note_finding(&mut self, finding: Finding) {
+        self.progress.findings.add(finding);
+    }
+
+    /// `session`: the one that did it.
+    pub(super) fn note_tampering(&mut self, session: Option<u32>, tampered: &[Tampering]) {
+        for Tampering { file, what } in tampered.iter().cloned() {
+            self.note_finding(Finding::Tampered { session, file, what });
+        }
+    }
+
+    pub(super) fn note_outside(&mut self, changes: &[OutsideChange]) {
+        for change in changes.iter().cloned() {
+            self.note_finding(Finding::Outside { change });
+        }
+    }
+
+    fn on_base(&self) -> ChecksInput {
+        self.checks(&self.worktree, &self.commit, self.brief.feature.checks.clone())
+    }
+}

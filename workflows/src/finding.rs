@@ -1,0 +1,205 @@
+//! What an operator should know of a feature or a project although it stops nothing: tampering that was put back, weak
+//! evidence, changes that Longhaul did not make. Each is recorded where it is noticed, and shown by `status` and `why`.
+
+use std::fmt;
+use std::mem::discriminant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::FeatureId;
+use crate::contracts::OutsideChange;
+
+/// How many findings of one kind are kept: the last ones. None of another kind is lost for them.
+const KEPT: usize = 20;
+
+/// Something noticed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "finding", rename_all = "snake_case")]
+pub enum Finding {
+    /// An agent changed what it may not; it was put back.
+    Tampered {
+        /// The session; `None`: work that an earlier run left.
+        session: Option<u32>,
+        /// The file.
+        file: String,
+        /// What was done to it.
+        what: String,
+    },
+    /// Protected files where gates run differed from the commit just before a check: a program that ran there changed them.
+    PutBack {
+        /// The check.
+        check: String,
+        /// The files.
+        files: Vec<String>,
+    },
+    /// Protected files of the merged result differed from the tip; it has those of the tip.
+    MergedOver {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// Checks that pass without any work.
+    PassedOnBase {
+        /// The names of the checks.
+        checks: Vec<String>,
+        /// Whether these are all that the feature has.
+        all: bool,
+    },
+    /// A program of a session tried to steer.
+    Steering {
+        /// What it asked for: `pause`.
+        verb: String,
+        /// The call in which it was started: `<run>@<slot>`.
+        call: String,
+    },
+    /// Something else than Longhaul moved a branch.
+    Outside {
+        /// What was moved.
+        change: OutsideChange,
+    },
+    /// What is asked of a feature was edited while features were worked on.
+    ListEdited {
+        /// The feature.
+        feature: FeatureId,
+        /// The fields.
+        fields: Vec<String>,
+        /// Those that were worked on.
+        during: Vec<FeatureId>,
+    },
+    /// A protection of the settings was edited while features were worked on.
+    SettingsEdited {
+        /// The setting: `gates`.
+        setting: String,
+        /// Those that were worked on.
+        during: Vec<FeatureId>,
+    },
+}
+
+/// Findings, each once.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Findings(Vec<Finding>);
+
+impl Findings {
+    /// The key that a project publishes its own under.
+    pub const KEY: &'static str = "findings";
+
+    /// Adds one; whether it is new.
+    pub fn add(&mut self, finding: Finding) -> bool {
+        if self.0.contains(&finding) {
+            return false;
+        }
+        let is_like = |known: &Finding| discriminant(known) == discriminant(&finding);
+        if self.0.iter().filter(|known| is_like(known)).count() >= KEPT
+            && let Some(oldest) = self.0.iter().position(is_like)
+        {
+            self.0.remove(oldest);
+        }
+        self.0.push(finding);
+        true
+    }
+
+    /// Removes those that do not hold any more.
+    pub fn retain(&mut self, holds: impl Fn(&Finding) -> bool) {
+        self.0.retain(holds);
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The findings, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter()
+    }
+}
+
+/// The signal `steering_refused`: a program of the run asked for what only people may.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SteeringRefused {
+    /// What it asked for.
+    pub verb: String,
+    /// The call in which it was started.
+    pub call: String,
+}
+
+impl SteeringRefused {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "steering_refused";
+}
+
+impl From<SteeringRefused> for Finding {
+    fn from(SteeringRefused { verb, call }: SteeringRefused) -> Self {
+        Self::Steering { verb, call }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tampered { session: Some(session), file, what } => {
+                write!(formatter, "session {session} tampered with {file} ({what}); it was put back")
+            }
+            Self::Tampered { session: None, file, what } => {
+                write!(formatter, "an earlier run left {file} tampered with ({what}); it was put back")
+            }
+            Self::PutBack { check, files } => write!(
+                formatter,
+                "protected files were changed where gates run, and put back before `{check}`: {}",
+                files.join(", ")
+            ),
+            Self::MergedOver { files } => {
+                write!(
+                    formatter,
+                    "the merge changed protected files; those of the target were kept: {}",
+                    files.join(", ")
+                )
+            }
+            Self::PassedOnBase { all: true, .. } => {
+                formatter.write_str("all its checks passed before any work: that they pass is no evidence")
+            }
+            Self::PassedOnBase { checks, all: false } => {
+                write!(formatter, "passed before any work, so no evidence of it: {}", quoted(checks))
+            }
+            Self::Steering { verb, call } => {
+                write!(formatter, "a program of {call} asked for `longhaul {verb}` and was refused")
+            }
+            Self::Outside { change } => change.fmt(formatter),
+            Self::ListEdited { feature, fields, during } => {
+                let (fields, during) = (fields.join(", "), named(during));
+                write!(formatter, "the list was edited while {during} worked on: {fields} of {feature}")
+            }
+            Self::SettingsEdited { setting, during } => {
+                write!(formatter, "{setting} in longhaul.toml changed while {} worked on", named(during))
+            }
+        }
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn named(features: &[FeatureId]) -> String {
+    let names: Vec<&str> = features.iter().map(FeatureId::as_str).collect();
+    format!("{} {}", names.join(", "), if names.len() == 1 { "was" } else { "were" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_is_kept_once_and_no_more_than_a_person_can_read() {
+        let mut findings = Findings::default();
+        let finding = |number: usize| Finding::Steering { verb: "pause".into(), call: format!("p/f/1@{number}") };
+        assert!(findings.add(finding(0)) && !findings.add(finding(0)));
+        let other = Finding::MergedOver { files: Vec::new() };
+        findings.add(other.clone());
+        for number in 1..2 * KEPT {
+            findings.add(finding(number));
+        }
+        assert_eq!(findings.iter().count(), KEPT + 1);
+        assert_eq!(findings.iter().next(), Some(&other));
+    }
+}
