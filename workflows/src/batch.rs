@@ -81,7 +81,6 @@ impl Workflow for BatchWorkflow {
             let skipped = match (name.as_str(), &from) {
                 (Submit::SIGNAL, None) => match payload.read() {
                     Ok(submit) => {
-                        let submit = memory.as_understood(context, submit).await?;
                         memory.submit(submit);
                         continue;
                     }
@@ -103,14 +102,6 @@ impl Workflow for BatchWorkflow {
 }
 
 impl Memory {
-    /// A first plan that says how many at once was taken for a changed one, and nothing of it was done.
-    async fn as_understood(&self, context: &mut dyn Context, mut submit: Submit) -> Result<Submit, Stop> {
-        if self.len() == 0 && submit.plan.at_once.is_some() && context.version("first plan", 1).await? == 0 {
-            submit.plan = Plan::default();
-        }
-        Ok(submit)
-    }
-
     /// Publishes the projects that changed, then the batch.
     async fn publish(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for name in self.take_changed() {

@@ -143,9 +143,6 @@ async fn integrate(
     }
 }
 
-/// The change since which a merged result is set up before its gates are run.
-const MERGED_SETUP: &str = "set-up of the merged result";
-
 /// What failed on the merged result: its set-up, without which gates would say little of it, or one of its gates.
 async fn failed_when_merged(
     context: &mut dyn Context,
@@ -154,11 +151,9 @@ async fn failed_when_merged(
     worktree: &str,
     candidate: &str,
 ) -> Result<Option<Evidence>, Stop> {
-    if context.version(MERGED_SETUP, 1).await? > 0 {
-        let setup = context.call::<RunSetup>(work.merged_setup(worktree, candidate)).await?;
-        if let Some(failed) = setup.failed() {
-            return Ok(Some(failed.clone()));
-        }
+    let setup = context.call::<RunSetup>(work.merged_setup(worktree, candidate)).await?;
+    if let Some(failed) = setup.failed() {
+        return Ok(Some(failed.clone()));
     }
     let checks = work.merged_gates(worktree, candidate, turn);
     let checks = notice::checks(context, work, checks).await?;

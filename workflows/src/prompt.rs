@@ -118,21 +118,6 @@ fn rules(text: &mut String) {
 
 /// What went wrong, told to an agent, or to a person if there is no further session.
 pub fn told(problem: &Problem) -> String {
-    told_in(problem, Wording::Plain)
-}
-
-/// The words in which something is told. Histories hold what they were recorded with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wording {
-    /// Output is announced, also where there is none; all is counted in `times`.
-    First,
-    /// Only what is there is spoken of.
-    Plain,
-}
-
-/// The same in these words.
-pub(crate) fn told_in(problem: &Problem, wording: Wording) -> String {
-    let failed_check = |evidence| failed_check(evidence, wording);
     match problem {
         Problem::CheckFailed { evidence, merged_with: None } => failed_check(evidence),
         Problem::CheckFailed { evidence, merged_with: Some(tip) } => format!(
@@ -146,7 +131,7 @@ pub(crate) fn told_in(problem: &Problem, wording: Wording) -> String {
             output.trim_end()
         ),
         Problem::SessionFailed { reason, output_tail } => {
-            format!("It ended so: {reason}.{}", output(" ", output_tail, wording))
+            format!("It ended so: {reason}.{}", output(" ", output_tail))
         }
         Problem::Denied { by, why } => {
             format!("The checks passed, but {by} looked at it and does not want it merged as it is:\n\n{}", why.trim())
@@ -155,7 +140,7 @@ pub(crate) fn told_in(problem: &Problem, wording: Wording) -> String {
 }
 
 /// A failed check: what was run, on which commit, how it ended, and the end of its output.
-fn failed_check(evidence: &Evidence, wording: Wording) -> String {
+fn failed_check(evidence: &Evidence) -> String {
     if let Some(HeldOut { message, .. }) = &evidence.held_out {
         let message = message.as_deref().map(|message| format!(" {message}")).unwrap_or_default();
         return format!("The held-out check `{}` failed on commit {}.{message}", evidence.name, evidence.commit);
@@ -166,14 +151,14 @@ fn failed_check(evidence: &Evidence, wording: Wording) -> String {
         evidence.commit,
         evidence.ending(),
         evidence.command,
-        output("\n\n", &evidence.output_tail, wording)
+        output("\n\n", &evidence.output_tail)
     )
 }
 
 /// The end of an output, behind what leads to it; nothing if there is none.
-fn output(lead: &str, tail: &str, wording: Wording) -> String {
-    match (tail.trim_end(), wording) {
-        ("", Wording::Plain) => String::new(),
-        (tail, _) => format!("{lead}The end of its output:\n\n```\n{tail}\n```"),
+fn output(lead: &str, tail: &str) -> String {
+    match tail.trim_end() {
+        "" => String::new(),
+        tail => format!("{lead}The end of its output:\n\n```\n{tail}\n```"),
     }
 }

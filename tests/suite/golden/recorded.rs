@@ -90,7 +90,7 @@ pub(super) const STORIES: [Story; 13] = [
         "feature-merged-setup",
         &[plan("login", &[], Habit::NeedsMore)],
         Then::Nothing,
-        &["set-up of the merged result", "the printer's driver", "session 2 (gates failed)", r#"{"outcome":"passed""#],
+        &[r#""name":"merge_candidate""#, "the printer's driver", "session 2 (gates failed)", r#"{"outcome":"passed""#],
     ),
     login(
         "feature-blocked",

@@ -85,7 +85,7 @@ pub(super) async fn once(context: &mut dyn Context, work: &mut Work) -> Result<T
 
 /// The end of the work, if a limit is reached and no one has said anything since.
 async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<Try>, Stop> {
-    let Some(reason) = work.exhausted(context).await? else { return Ok(None) };
+    let Some(reason) = work.exhausted() else { return Ok(None) };
     if work.reason == SessionReason::GatesFailed {
         work.step(context, FeatureProgress::LAST_TRY).await?;
         if let Some(commit) = on_the_tip(context, work).await? {

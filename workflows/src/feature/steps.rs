@@ -9,7 +9,6 @@ use crate::contracts::{
 };
 
 use super::note::LAST_WORDS;
-use super::work::PLAIN_REASONS;
 use super::{FeatureProgress, Ready, SessionEnded, SessionRequest, Turn};
 
 /// The label of a run that is a fork: the run that it was taken from, and the position there, as `<run>@<position>`.
@@ -169,15 +168,11 @@ fn before_an_unsealed_session(segment: &[Event], events: &[Event], position: Pos
 /// The command before which a fork must end because it would else have to give up, whatever it is given.
 fn before_giving_up(events: &[Event]) -> Option<u32> {
     let (last, before) = events.split_last()?;
-    let marked = |event: &Event| match &event.kind {
-        EventKind::VersionMarked { change, .. } => {
-            [PLAIN_REASONS, LAST_WORDS].into_iter().find(|known| known == change)
-        }
-        _ => None,
-    };
-    let is_told_nothing = matches!(last.kind, EventKind::MessageReceived { message: None, .. })
-        && before.last().and_then(marked) == Some(LAST_WORDS);
-    if is_told_nothing || marked(last).is_some() { last.kind.command() } else { None }
+    let is_marked =
+        |event: &Event| matches!(&event.kind, EventKind::VersionMarked { change, .. } if change == LAST_WORDS);
+    let is_told_nothing =
+        matches!(last.kind, EventKind::MessageReceived { message: None, .. }) && before.last().is_some_and(is_marked);
+    if is_told_nothing || is_marked(last) { last.kind.command() } else { None }
 }
 
 fn next_seal(segment: &[Event], position: Position) -> Option<&Event> {

@@ -1,20 +1,16 @@
 //! The state of the work on a feature: what every step asks for, and what it makes of the answer.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use longhaul_engine::{Context, Stop};
 
 use crate::backlog::{Check, FeatureId};
 use crate::contracts::{
     Behind, ChecksInput, Evidence, Feedback, LandInput, MergeInput, Problem, ProjectRef, RefreshInput, Refreshed,
     SealInput, Sealed, SessionEnding, SessionInput, SessionReason, SessionReport, SetupInput, Worktree,
 };
-use crate::prompt::{self, Wording};
+use crate::prompt;
 use crate::settings::AgentSettings;
 
 use super::{Brief, BrokenBase, FeatureOutcome, FeatureProgress, SessionRequest, Turn};
-
-/// The change since which reasons speak of what is there only. Its mark belongs to the end of a run.
-pub(super) const PLAIN_REASONS: &str = "plain reasons";
 
 /// The work on a feature.
 #[derive(Debug, Clone)]
@@ -361,10 +357,21 @@ impl Work {
     }
 
     /// Why no further session is started, if one of the limits is reached.
-    pub(super) async fn exhausted(&self, context: &mut dyn Context) -> Result<Option<String>, Stop> {
-        let (first, plain) = (self.exhausted_in(Wording::First), self.exhausted_in(Wording::Plain));
-        // A run comes to what it came to, in the words of then.
-        if first == plain || context.version(PLAIN_REASONS, 1).await? == 0 { Ok(first) } else { Ok(plain) }
+    pub(super) fn exhausted(&self) -> Option<String> {
+        let (limits, progress, forgiven) = (&self.brief.settings.limits, &self.progress, &self.forgiven);
+        let failed_gates = progress.failed_gates - forgiven.failed_gates;
+        let conflicts = progress.conflicts - forgiven.conflicts;
+        let failed_sessions = progress.failed_sessions.saturating_sub(forgiven.failed_sessions);
+        let reached = [
+            (failed_gates, limits.failed_gates, ["the gates failed once", "the gates failed # times"]),
+            (conflicts, limits.conflicts, ["the work failed to merge once", "the work did not merge # times"]),
+            (failed_sessions, limits.failed_sessions, ["1 session failed", "# sessions failed"]),
+            (self.counted_sessions(), limits.sessions, ["1 session was used", "# sessions were used"]),
+        ];
+        let (count, _, [once, many]) = reached.into_iter().find(|(count, limit, _)| count >= limit)?;
+        let count = if count == 1 { once.to_owned() } else { many.replace('#', &count.to_string()) };
+        let problem = self.feedback.problem.as_ref().map(prompt::told);
+        Some(problem.map_or_else(|| count.clone(), |problem| format!("{count}. {problem}")))
     }
 
     /// Whether the sessions so far changed no file.
@@ -379,26 +386,6 @@ impl Work {
     /// Sessions that count towards the limit.
     fn counted_sessions(&self) -> u32 {
         self.progress.sessions.saturating_sub(self.progress.outage_sessions)
-    }
-
-    fn exhausted_in(&self, wording: Wording) -> Option<String> {
-        let (limits, progress, forgiven) = (&self.brief.settings.limits, &self.progress, &self.forgiven);
-        let failed_gates = progress.failed_gates - forgiven.failed_gates;
-        let conflicts = progress.conflicts - forgiven.conflicts;
-        let failed_sessions = progress.failed_sessions.saturating_sub(forgiven.failed_sessions);
-        let reached = [
-            (failed_gates, limits.failed_gates, ["the gates failed once", "the gates failed # times"]),
-            (conflicts, limits.conflicts, ["the work failed to merge once", "the work did not merge # times"]),
-            (failed_sessions, limits.failed_sessions, ["1 session failed", "# sessions failed"]),
-            (self.counted_sessions(), limits.sessions, ["1 session was used", "# sessions were used"]),
-        ];
-        let (count, _, [once, many]) = reached.into_iter().find(|(count, limit, _)| count >= limit)?;
-        let problem = self.feedback.problem.as_ref().map(|problem| prompt::told_in(problem, wording));
-        let count = match (count, wording) {
-            (1, Wording::Plain) => once.to_owned(),
-            _ => many.replace('#', &count.to_string()),
-        };
-        Some(problem.map_or_else(|| count.clone(), |problem| format!("{count}. {problem}")))
     }
 
     pub(super) fn blocked(&self, reason: String) -> FeatureOutcome {
