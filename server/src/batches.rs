@@ -36,7 +36,9 @@ pub(crate) struct OpenBatches(Mutex<BTreeMap<RunId, u64>>);
 /// Where a batch stands.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct BatchStanding {
+    /// Its plan, and which submission it follows.
     pub view: BatchView,
+    /// The state of each project.
     pub states: BTreeMap<FeatureId, ProjectState>,
     /// Whether it is carried on: else nothing more happens unless somebody does something.
     pub is_open: bool,
@@ -47,6 +49,7 @@ pub struct BatchStanding {
 pub struct SubmitBatch {
     /// Its id.
     pub batch: String,
+    /// Its projects and limits.
     pub plan: Plan,
 }
 

@@ -25,6 +25,7 @@ pub struct Titled<D> {
 }
 
 impl<D: Document> Titled<D> {
+    /// Puts the field `schema` before the others.
     pub fn of(document: D) -> Self {
         Self { schema: D::SCHEMA, document }
     }

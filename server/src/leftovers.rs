@@ -31,6 +31,7 @@ pub fn remove(data_dir: &Path) {
     }
 }
 
+/// Removes a file, or a directory with what is in it.
 pub fn remove_one(path: &Path) -> std::io::Result<()> {
     if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }

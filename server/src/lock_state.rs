@@ -24,6 +24,7 @@ pub enum LockState {
     Owned {
         /// Its process id, as it left it.
         by: String,
+        /// Whether its socket takes a connection.
         answers: bool,
     },
 }

@@ -23,19 +23,26 @@ use crate::service::Service;
 /// Writes runs to a file, as a backup or as an export.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Export {
+    /// The runs.
     pub scope: Scope,
     /// An absolute path.
     pub file: PathBuf,
+    /// Whether to compress it with zstd.
     pub compress: bool,
+    /// Whether the file is a whole backup: it names the epoch of the log.
     pub backup: bool,
 }
 
 /// How much was written, and what could not be read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Exported {
+    /// How many runs were written.
     pub runs: u64,
+    /// How many events they have.
     pub events: u64,
+    /// Runs that were left out, and why.
     pub damaged: Vec<(RunId, String)>,
+    /// Pages and records that could not be read.
     pub unreadable: Vec<String>,
 }
 
@@ -44,6 +51,7 @@ pub struct Exported {
 pub struct Import {
     /// An absolute path.
     pub file: PathBuf,
+    /// Whether only to say what would happen.
     pub dry_run: bool,
 }
 
@@ -57,19 +65,24 @@ pub struct Check {
 /// Drops the histories of runs that ended before a time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Prune {
+    /// The runs.
     pub scope: Scope,
+    /// Runs that ended later stay.
     pub ended_before: DateTime<Utc>,
     /// How they ended.
     pub statuses: Vec<String>,
+    /// Whether only to say what would happen.
     pub dry_run: bool,
 }
 
 /// What was, or would be, pruned.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pruned {
+    /// The runs, in the order of their ids.
     pub runs: Vec<PrunedRun>,
     /// How many payload files were removed.
     pub files: u64,
+    /// The size of the payload files.
     pub bytes: u64,
     /// Why payload files were kept.
     pub problem: Option<String>,
@@ -82,7 +95,9 @@ pub struct Unfinished {}
 /// The runs that are not over, and the features that are blocked: `project/feature`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UnfinishedRuns {
+    /// The runs that are not over.
     pub runs: Vec<RunId>,
+    /// The blocked features of these projects.
     pub blocked: Vec<String>,
 }
 
@@ -96,8 +111,11 @@ pub struct InspectPages {
 /// What lies on pages that cannot be read, and the payloads that no record names, or named until they were removed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pages {
+    /// Pages and records that could not be read.
     pub unreadable: Vec<String>,
+    /// How many payload files no record names.
     pub unused: u64,
+    /// The size of the payload files.
     pub bytes: u64,
 }
 
@@ -117,10 +135,12 @@ pub struct Imported {
 /// A run whose history was, or would be, let go of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PrunedRun {
+    /// The run.
     #[schemars(with = "String")]
     pub run: RunId,
     /// How it ended: `completed`, `failed` or `cancelled`.
     pub status: String,
+    /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
     /// How many events are gone; not known before it is done.
     pub events: Option<u64>,

@@ -21,7 +21,9 @@ pub(crate) const AGENTS: &str = "agents";
 /// How much may run at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
+    /// Sessions of agents.
     pub agents: usize,
+    /// Set-up scripts and checks.
     pub checks: usize,
 }
 

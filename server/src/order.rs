@@ -20,9 +20,17 @@ pub enum Order {
     /// End now.
     Terminate,
     /// Put a signal into the mailbox.
-    Signal { name: String, payload: Value },
+    Signal {
+        /// Its name.
+        name: String,
+        /// Its content, as the workflow of the run takes it.
+        payload: Value,
+    },
     /// Tell the agent something at its next turn.
-    Steer { text: String },
+    Steer {
+        /// What the agent is told.
+        text: String,
+    },
     /// Let a feature be merged.
     Approve,
     /// Send a feature back to its agent.

@@ -19,34 +19,44 @@ use crate::service::Service;
 /// Makes a new run of a feature that goes on from a step of another one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Fork {
+    /// The run.
     pub run: RunId,
+    /// The step.
     pub from: From,
     /// What its agent is told.
     pub note: Option<String>,
     /// Settings and parts of the feature that it has otherwise: key and value.
     pub set: Vec<(String, String)>,
+    /// Who asks for it, and why.
     pub request: Request,
 }
 
 /// Moves the target branch of a project back to a commit, or to where a feature landed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RollBack {
+    /// The run of the project.
     pub project: RunId,
+    /// A commit, a branch, a tag, or the id of a feature.
     pub to: String,
+    /// Who asks for it, and why.
     pub request: Request,
 }
 
 /// Keeps the work tree of a run as it is now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TakeCheckpoint {
+    /// The run.
     pub run: RunId,
+    /// What it is kept for.
     pub note: String,
+    /// Who asks for it, and why.
     pub request: Request,
 }
 
 /// The checkpoints of a run, or of the features of a project.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListCheckpoints {
+    /// A run, or a project with all below it.
     pub target: RunId,
 }
 
@@ -85,12 +95,15 @@ impl std::str::FromStr for From {
 /// A new run that goes on from a step of another one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forked {
+    /// The run.
     pub run: RunId,
+    /// The run that it goes on from.
     pub origin: RunId,
     /// The position that was asked for.
     pub asked: u64,
     /// The position behind which it goes on.
     pub position: u64,
+    /// The commit that its work tree begins on; `None`: it begins anew.
     pub commit: Option<String>,
 }
 
@@ -108,14 +121,18 @@ pub struct RolledBack {
 /// A checkpoint that was taken.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Taken {
+    /// The run.
     pub run: RunId,
+    /// Its number: `fork --from checkpoint:N`.
     pub number: u32,
+    /// The commit that keeps the work tree.
     pub commit: String,
 }
 
 /// A checkpoint of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Row {
+    /// The run.
     pub run: RunId,
     /// How `fork --from` calls it.
     pub name: String,
@@ -123,6 +140,7 @@ pub struct Row {
     pub fork: bool,
     /// Whether a rollback can go back to it.
     pub rollback: bool,
+    /// Its position, commit and step.
     #[serde(flatten)]
     pub checkpoint: Checkpoint,
 }

@@ -34,9 +34,13 @@ enum Key {
 /// A run that fits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selected {
+    /// The run.
     pub run: RunId,
+    /// The name of its workflow.
     pub kind: String,
+    /// The state that it is shown with.
     pub status: String,
+    /// Whether its work waits for a person.
     pub awaits_approval: bool,
 }
 
@@ -88,6 +92,7 @@ impl Filter {
 /// The runs that match all filters: those that are not over, unless a filter names a status.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SelectRuns {
+    /// All of them must match.
     pub filters: Vec<Filter>,
 }
 

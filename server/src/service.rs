@@ -41,6 +41,7 @@ pub struct ProjectStatus {
 /// Runs a project, and makes its run read its list again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Begin {
+    /// The project: its id, and the top of its checkout.
     pub project: ProjectRef,
     /// Whether the repository may be taken over from another data directory.
     pub take_over: bool,
@@ -49,8 +50,11 @@ pub struct Begin {
 /// Puts a signal into a mailbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SendSignal {
+    /// The run.
     pub run: RunId,
+    /// The name of the signal.
     pub name: String,
+    /// Its content, as the workflow of the run takes it.
     pub payload: Value,
     /// Who sends it, and why.
     pub request: Request,
@@ -59,6 +63,7 @@ pub struct SendSignal {
 /// Settles an unknown outcome of a parked run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reconcile {
+    /// The run.
     pub run: RunId,
     /// Whether the effect happened.
     pub landed: bool,
@@ -71,6 +76,7 @@ pub struct Reconcile {
 /// The runs that were sent a message.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Delivered {
+    /// The runs, in the order of their ids.
     pub runs: Vec<RunId>,
     /// Whether the messages wait in their mailboxes because no process runs them now.
     pub waits: bool,

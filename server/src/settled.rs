@@ -19,6 +19,7 @@ const ATTEMPT: Duration = Duration::from_secs(10);
 
 /// A project that is being watched.
 pub struct Watched {
+    /// The run of the project.
     pub id: RunId,
     quiet_since: Option<Instant>,
     /// Since when it waits for nothing but the machine, and when that was seen last.
@@ -28,6 +29,7 @@ pub struct Watched {
 }
 
 impl Watched {
+    /// Begins to watch a project.
     pub fn new(id: RunId) -> Self {
         Self { id, quiet_since: None, machine: None, begun: Utc::now() }
     }

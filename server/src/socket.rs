@@ -89,12 +89,21 @@ pub struct Remote {
 /// The owner went away and gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Gone {
+    /// It ended before it took the request up.
     #[error("the process that runs this log ended before it took this up: ask again")]
     Before,
+    /// It ended between the request and the response.
     #[error("the process that runs this log ended before it answered: look whether this was done before you ask again")]
     Amid,
+    /// It gives no sign of life.
     #[error("process {process} runs this log and does not answer for {seconds} seconds: {ADVICE}")]
-    Silent { process: String, seconds: u64 },
+    Silent {
+        /// Its process id.
+        process: String,
+        /// How long it has been silent.
+        seconds: u64,
+    },
+    /// Its response cannot be read.
     #[error("the process that runs this log, perhaps another version, gave an answer that cannot be read: {0}")]
     Strange(serde_json::Error),
 }

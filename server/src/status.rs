@@ -26,6 +26,7 @@ pub struct StatusDocument {
     pub root: String,
     /// The branch that finished work goes to.
     pub target: String,
+    /// What it does now.
     pub phase: ShownPhase,
     /// Whether a process runs it now.
     pub is_running: bool,
@@ -57,7 +58,9 @@ pub struct StatusDocument {
     /// The failure of the machine that the run of the project waits out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
+    /// How many features are in which state.
     pub counts: Counts,
+    /// The features, in the order of the list.
     pub features: Vec<FeatureLine>,
 }
 
@@ -67,6 +70,7 @@ pub struct PausedSessions {
     /// When one probes the agent; absent: one does now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
+    /// Why.
     pub reason: String,
     /// Since when.
     pub since: DateTime<Utc>,
@@ -77,8 +81,10 @@ pub struct PausedSessions {
 /// A run that cannot go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StuckRun {
+    /// The run.
     #[schemars(with = "String")]
     pub run: RunId,
+    /// Why.
     pub reason: String,
     /// Whether its code does something else than its history says; else the log or the disk failed.
     pub has_diverged: bool,
@@ -103,25 +109,34 @@ pub enum ShownPhase {
 /// How many features there are of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
+    /// All features.
     pub total: usize,
+    /// Those that pass.
     pub passing: usize,
+    /// Those that are worked on.
     pub in_progress: usize,
+    /// Those that were given up.
     pub blocked: usize,
+    /// Those that wait for their turn.
     pub pending: usize,
 }
 
 /// Where a feature stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FeatureLine {
+    /// Its id in the list.
     pub id: String,
+    /// Its name in the list.
     pub name: String,
     /// `pending`, `in_progress`, `completed` or `blocked`.
     #[schemars(with = "String")]
     pub status: FeatureStatus,
+    /// Whether its checks passed on the target branch.
     pub passes: bool,
     /// Its last run.
     #[schemars(with = "Option<String>")]
     pub run: Option<RunId>,
+    /// How many sessions its runs have used.
     pub sessions: u32,
     /// Why it is blocked, or needs a person.
     pub reason: Option<String>,

@@ -17,7 +17,9 @@ use crate::service::{Delivered, Service};
 /// Gives an order to a run, or to a project and what is below it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Steer {
+    /// The run.
     pub target: RunId,
+    /// What it is told.
     pub order: Order,
     /// Who gives it, and why.
     pub request: Request,

@@ -17,6 +17,7 @@ use crate::{findings, pruned};
 pub struct DescribeDocument {
     /// Whether a process runs this log now.
     pub is_running: bool,
+    /// The run, as `list` shows it.
     #[serde(flatten)]
     pub run: RunLine,
     /// What is being done.
@@ -30,6 +31,7 @@ pub struct DescribeDocument {
     /// When its history was let go of, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned_at: Option<String>,
+    /// When something was last recorded of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_event_at: Option<DateTime<Utc>>,
     /// Messages that it has not taken yet.
@@ -44,25 +46,31 @@ pub struct DescribeDocument {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub ancestors: Vec<RunId>,
+    /// The runs that it has started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<RunLine>,
     /// The commit that passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Its activities, by name.
     pub activities: Vec<Activity>,
+    /// The sessions of its agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<Session>,
+    /// The results of its checks, in the order in which they ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
     /// What a person should know of it: tampering, weak evidence, refused steering.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
+    /// What its sessions cost.
     pub cost: Cost,
 }
 
 /// A message in a mailbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiting {
+    /// Since when.
     pub at: DateTime<Utc>,
     /// `pause`, `resume`, `cancel`, `terminate`, `reconcile`, `child_ended`, or the name of a signal.
     pub what: String,

@@ -14,16 +14,22 @@ use crate::overlay::Features;
 /// The features, in the order of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphDocument {
+    /// The id of the project.
     pub project: String,
+    /// The features, in the order of the list.
     pub features: Vec<Node>,
 }
 
 /// A feature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
+    /// Its id.
     pub id: String,
+    /// Its name.
     pub name: String,
+    /// Its state.
     pub state: State,
+    /// The ids of the features that it needs.
     pub depends_on: Vec<String>,
 }
 
@@ -31,12 +37,15 @@ pub struct Node {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
+    /// Its checks passed on the target branch.
     Passes,
+    /// It is worked on.
     InProgress,
     /// It can be worked on.
     Pending,
     /// A dependency does not pass yet.
     Waiting,
+    /// It was given up.
     Blocked,
 }
 

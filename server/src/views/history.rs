@@ -14,6 +14,7 @@ const PAGE: usize = 1000;
 /// Which events of which run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
+    /// The run, or a feature: then its last run.
     pub name: Name,
     /// The first event.
     pub from: Position,
@@ -24,7 +25,9 @@ pub struct Query {
 /// Some of the events of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryPage {
+    /// The run.
     pub run: RunId,
+    /// Its events, from the position that was asked for.
     pub events: Vec<Happened>,
     /// Whether there are later events already.
     pub more: bool,
@@ -37,7 +40,9 @@ pub struct HistoryPage {
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Happened {
+    /// Its position in the history.
     pub position: Position,
+    /// When it was recorded.
     pub at: DateTime<Utc>,
     /// In plain words.
     pub words: String,

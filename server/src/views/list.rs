@@ -14,15 +14,23 @@ use crate::pending::Pending;
 /// Which runs, and how many of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
+    /// Only runs of this project.
     pub project: Option<RunId>,
     /// The states, as they are shown; none: all.
     pub status: Vec<String>,
+    /// Only runs of this workflow.
     pub kind: Option<String>,
+    /// Only runs of this feature.
     pub feature: Option<String>,
+    /// Only runs that began then or later.
     pub since: Option<DateTime<Utc>>,
+    /// Only runs that began earlier.
     pub until: Option<DateTime<Utc>>,
+    /// Only runs with all of these labels.
     pub labels: Vec<(String, String)>,
+    /// How many at most.
     pub limit: usize,
+    /// Where the page before ended.
     pub after: Option<Cursor>,
 }
 
@@ -38,6 +46,7 @@ pub struct Cursor {
 pub struct ListDocument {
     /// Whether a process runs this log now; without one, `running` says that there is something to do.
     pub is_running: bool,
+    /// The runs, the newest first.
     pub runs: Vec<RunLine>,
     /// How many runs fit, on this page and on those behind it.
     pub fitting: usize,
@@ -49,8 +58,10 @@ pub struct ListDocument {
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunLine {
+    /// The id of the run.
     #[schemars(with = "String")]
     pub run: RunId,
+    /// The name of its workflow.
     pub workflow: String,
     /// The id of the project that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,6 +69,7 @@ pub struct RunLine {
     /// The feature that it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<String>,
+    /// The run that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub parent: Option<RunId>,
@@ -69,9 +81,12 @@ pub struct RunLine {
     /// When it goes on by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
+    /// When it began.
     pub started_at: DateTime<Utc>,
+    /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DateTime<Utc>>,
+    /// Only runs with all of these labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }

@@ -63,6 +63,7 @@ pub struct FindProject(pub String);
 /// Why a run or a feature does not go on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Why {
+    /// A run or a feature.
     pub name: Name,
     /// The list as it is now. It counts for a project that no process runs.
     pub list: Option<Vec<Feature>>,
@@ -118,6 +119,7 @@ impl View<'_> {
 pub struct Unknown {
     /// What was said.
     pub name: String,
+    /// Why it is not enough.
     pub why: Nameless,
     /// Those that may be meant.
     pub meant: Vec<String>,
@@ -139,6 +141,7 @@ pub enum Nameless {
 
 /// A log, as it is looked at.
 pub struct View<'a> {
+    /// The log.
     pub store: &'a dyn EventStore,
     /// The runs that cannot go on in the process that runs them.
     pub stuck: BTreeMap<RunId, Stop>,

@@ -22,6 +22,7 @@ pub const KINDS: [&str; 3] = [ProjectWorkflow::NAME, FeatureWorkflow::NAME, Batc
 /// A run or a feature, as a person names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
+    /// As it was written.
     pub text: String,
     /// The project whose features can be named by their ids alone.
     pub project: Option<RunId>,

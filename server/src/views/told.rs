@@ -11,10 +11,13 @@ use super::words;
 /// Something that a person told a run, and that it has taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Told {
+    /// The position of its event in the history.
     pub position: Position,
+    /// When it was recorded.
     pub at: DateTime<Utc>,
     /// `pause`, `resume`, `cancel`, `terminate`, `reconcile`, or the name of a signal.
     pub what: String,
+    /// Who.
     pub by: String,
     /// Empty if they did not say.
     pub why: String,

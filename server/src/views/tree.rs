@@ -16,6 +16,7 @@ use super::{View, published};
 pub struct TreeDocument {
     /// Whether a process runs this log now.
     pub is_running: bool,
+    /// The run, then those below it, each behind its parent.
     pub runs: Vec<Branch>,
 }
 
@@ -24,6 +25,7 @@ pub struct TreeDocument {
 pub struct Branch {
     /// How many runs are above it in this tree.
     pub depth: usize,
+    /// The run.
     #[serde(flatten)]
     pub run: RunLine,
     /// What is being done.

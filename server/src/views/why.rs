@@ -19,8 +19,10 @@ use super::graph::State;
 pub struct WhyDocument {
     /// What was asked about: the id of a run or of a feature.
     pub about: String,
+    /// The project that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// The feature that it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<String>,
     /// The run; of a feature the last one.
@@ -29,12 +31,14 @@ pub struct WhyDocument {
     pub run: Option<RunId>,
     /// Where it stands, as `list` and `status` say it.
     pub state: String,
+    /// The reasons, the most important first.
     pub reasons: Vec<Reason>,
 }
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
+    /// What kind of reason it is.
     pub kind: Kind,
     /// A whole sentence.
     pub text: String,
