@@ -73,7 +73,9 @@ fn awaited(run: &RunId, events: &[Event], mail: &[Message]) -> Vec<Awaited> {
             _ => {}
         }
     }
-    mail.iter().for_each(|message| forget(&mut started, message));
+    for message in mail {
+        forget(&mut started, message);
+    }
     let awaited = |(child, start): (&RunId, Event)| Awaited { parent: run.clone(), child: child.clone(), start };
     started.into_iter().map(awaited).collect()
 }

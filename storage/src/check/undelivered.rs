@@ -81,7 +81,9 @@ impl Post {
                 _ => {}
             }
         }
-        mail.into_iter().for_each(|message| receiver.has(message));
+        for message in mail {
+            receiver.has(message);
+        }
         self.receivers.insert(run.clone(), receiver);
     }
 }
@@ -108,15 +110,16 @@ impl Receiver {
 impl Findings {
     /// What runs wait for and would never get. To be called when all runs were looked at.
     pub(super) fn lost_between_runs(&mut self, runs: &BTreeMap<RunId, Records>) {
-        let mut lost = self.lost_children(runs);
+        let outcomes = self.lost_children(runs);
         let Post { sent, receivers } = std::mem::take(&mut self.post);
         let sent = sent.into_iter().filter(|sent| receivers.get(&sent.delivery.to).is_some_and(|to| to.lacks(sent)));
-        lost.extend(sent.map(|Sent { from, name, delivery }| Undelivered {
+        let signals = sent.map(|Sent { from, name, delivery }| Undelivered {
             what: format!("the message `{name}` of {from}"),
             delivery,
-        }));
+        });
+        let mut lost: Vec<Undelivered> = signals.chain(outcomes).collect();
         // In the order in which they were sent.
-        lost.sort_by(|one, other| one.delivery.at.cmp(&other.delivery.at));
+        lost.sort_by_key(|one| one.delivery.at);
         for Undelivered { what, delivery } in lost {
             let (record, sent) = (format!("mailbox of run {}", delivery.to), delivery.at.format("%F %T UTC"));
             let what = format!("{what}, sent {sent}, is neither here nor in the history of the run");
