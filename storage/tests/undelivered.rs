@@ -95,12 +95,12 @@ async fn forgetful(directory: &Path) {
         started(),
         at(8, 1, sent("late", "early")),
         at(9, 2, begun("over")),
-        at(9, 3, sent("project", CANCEL)),
-        at(9, 4, sent("told", CANCEL)),
+        at(10, 3, sent("project", CANCEL)),
+        at(10, 4, sent("told", CANCEL)),
     ];
     put("other", to_late).await;
     let (digest, request) = (CommandDigest([0; 32]), Request { by: CANCEL.into(), why: String::new() });
-    put("told", vec![started(), at(9, 1, EventKind::CancelDelivered { command: 0, digest, request })]).await;
+    put("told", vec![started(), at(11, 1, EventKind::CancelDelivered { command: 0, digest, request })]).await;
     store.deliver(from("at_work", "waits in the mailbox", 7)).await.unwrap();
     store.deliver(Delivery { to: run("other"), body: outcome("over"), ..from("over", "", 9) }).await.unwrap();
     store.close();
@@ -119,7 +119,7 @@ async fn what_was_sent_and_is_lost_is_delivered_once_more() {
          the history of the run",
         "mailbox of run project: the outcome of over, sent 2023-11-14 22:13:29 UTC, is neither here nor in the history \
          of the run",
-        "mailbox of run project: the message `longhaul.cancel` of other, sent 2023-11-14 22:13:29 UTC, is neither here \
+        "mailbox of run project: the message `longhaul.cancel` of other, sent 2023-11-14 22:13:30 UTC, is neither here \
          nor in the history of the run",
     ];
     assert_eq!(said(directory.path(), false).await.0, expected);
@@ -134,7 +134,7 @@ async fn what_was_sent_and_is_lost_is_delivered_once_more() {
         from("at_work", "waits in the mailbox", 7),
         from("at_work", "ready", 6),
         Delivery { body: outcome("over"), ..from("over", "", 9) },
-        from("other", CANCEL, 9),
+        from("other", CANCEL, 10),
     ];
     assert_eq!(mail, deliveries.map(|delivery| (delivery.at, delivery.body)));
 }
