@@ -301,7 +301,7 @@ impl MessageBody {
     pub(crate) const CANCEL: &'static str = "longhaul.cancel";
 
     /// The message that a workflow sends: a signal, or a request to cancel.
-    pub(crate) fn sent(name: &str, payload: &Payload, from: &RunId) -> Self {
+    pub fn sent(name: &str, payload: &Payload, from: &RunId) -> Self {
         match payload.read::<Request>() {
             Ok(request) if name == Self::CANCEL => Self::Cancel(request),
             _ => Self::Signal {

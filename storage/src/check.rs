@@ -5,12 +5,14 @@ mod look;
 mod mend;
 mod quarantine;
 mod rest;
+mod undelivered;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use longhaul_engine::store::Delivery;
 use longhaul_engine::{Event, Payload, RunId, StoreError, Summary};
 use sled::IVec;
 
@@ -19,8 +21,9 @@ use crate::sled_store::{SledStore, blocking, guarded};
 use crate::snapshot::{Records, Scope, take};
 use crate::sweep::Names;
 
-use awaited::Awaited;
+use awaited::Children;
 pub use rest::check_at_rest;
+use undelivered::Post;
 
 /// What was found in a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -78,6 +81,8 @@ enum Remedy {
     MoveRun(RunId, Vec<Event>),
     /// Begin a run anew with this event.
     Begin(RunId, Event),
+    /// Put a message into the mailbox of a run once more.
+    Deliver(Delivery),
     /// Move records of a run into a file.
     MoveRecords(RunId, Vec<(IVec, IVec)>),
     /// Move a record whose key names no run into a file.
@@ -100,10 +105,11 @@ fn is_over(records: &Records, blobs: &BlobStore) -> bool {
 }
 
 impl Remedy {
-    /// The run that loses records by it.
-    fn takes_from(&self) -> Option<&RunId> {
+    /// The run that must not be worked on meanwhile: it loses records, or would not see its new message.
+    fn needs_rest_of(&self) -> Option<&RunId> {
         match self {
             Self::MoveRun(run, _) | Self::MoveRecords(run, _) => Some(run),
+            Self::Deliver(delivery) => Some(&delivery.to),
             _ => None,
         }
     }
@@ -114,6 +120,7 @@ impl Remedy {
             Self::Publish(..) => "write the published values anew from the history",
             Self::MoveRun(..) => "move the run into a file in quarantine/, with the events that can be read",
             Self::Begin(..) => "begin the run anew, as it was started",
+            Self::Deliver(_) => "deliver the message again, as it was sent",
             Self::MoveRecords(..) | Self::MoveStray(_) => "move it into a file in quarantine/",
             Self::Rewrite => REWRITE,
         }
@@ -128,7 +135,8 @@ const REWRITE: &str = "make a log of what can be read, and keep the damaged one 
 struct Findings {
     report: CheckReport,
     found: Vec<Finding>,
-    awaited: Vec<Awaited>,
+    children: Children,
+    post: Post,
 }
 
 impl SledStore {
@@ -154,7 +162,7 @@ impl SledStore {
         let (findings, records) = self.findings().await?;
         let Findings { mut report, found, .. } = findings;
         for finding in &found {
-            let needs_rest = finding.remedy.takes_from().is_some_and(|run| {
+            let needs_rest = finding.remedy.needs_rest_of().is_some_and(|run| {
                 let records = records.get(run);
                 is_worked_on(run) && !records.is_some_and(|records| is_over(records, &self.shared.reader.blobs))
             });
@@ -207,7 +215,7 @@ impl SledStore {
             }
             findings.strays(&snapshot.strays);
             if snapshot.gaps.is_empty() {
-                findings.lost_children(&snapshot.runs);
+                findings.lost_between_runs(&snapshot.runs);
                 let named = names.into_inner();
                 findings.report.unused = there.iter().filter(|(hash, _)| !named.contains(hash)).count() as u64;
             }

@@ -32,7 +32,7 @@ async fn sample(directory: &Path) {
 }
 
 /// What a check says, a line for each damage.
-async fn said(directory: &Path, repair: bool) -> (Vec<String>, CheckReport) {
+pub(crate) async fn said(directory: &Path, repair: bool) -> (Vec<String>, CheckReport) {
     let store = SledStore::open(directory).unwrap();
     let report = store.check(repair).await.unwrap();
     let lines = report.damages.iter().map(|damage| format!("{}: {}", damage.record, damage.what));

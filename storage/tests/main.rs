@@ -17,3 +17,4 @@ mod power_cut;
 mod pruned;
 mod reopen;
 mod salvage;
+mod undelivered;

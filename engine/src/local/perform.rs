@@ -156,9 +156,14 @@ impl Performer<SendSignal> for Life {
         self.follow_orders(number, &verb).await?;
         let SendSignal { to, name, payload } = verb;
         let body = MessageBody::sent(&name, &payload, &self.run);
-        let delivery = Delivery { to: to.clone(), at: self.shared.clock.now(), body };
-        let kind = EventKind::SignalSent { command: number, to, name, payload };
-        self.commit(vec![kind], |commit| commit.deliveries.push(delivery)).await
+        let kind = EventKind::SignalSent { command: number, to: to.clone(), name, payload };
+        let now = self.shared.clock.now();
+        // The message has the time of its event, by which a check of the log finds one that was lost.
+        let send = |commit: &mut Commit| {
+            let at = commit.events.last().map_or(now, |event| event.at);
+            commit.deliveries.push(Delivery { to, at, body });
+        };
+        self.commit(vec![kind], send).await
     }
 }
 

@@ -1,67 +1,108 @@
-//! Runs that wait for a child of which the log has lost everything: no message would ever end that wait.
+//! Children that a run waits for, and of which it will hear nothing: the log has lost all of the child, or its outcome.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
+use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
-use longhaul_engine::{Event, EventKind, Message, MessageBody, RunId};
+use longhaul_engine::store::Delivery;
+use longhaul_engine::{Event, EventKind, Message, MessageBody, Outcome, RunId, Summary};
 
+use super::undelivered::{Undelivered, this_life};
 use super::{Findings, Remedy};
-use crate::carried;
 use crate::key;
 use crate::snapshot::Records;
 
-/// A child that a run waits for.
+/// What the histories say about children.
+#[derive(Debug, Default)]
+pub(super) struct Children {
+    awaited: Vec<Awaited>,
+    ended: HashMap<RunId, Ended>,
+}
+
+/// A child whose outcome a run has neither taken nor in its mailbox.
 #[derive(Debug)]
-pub(super) struct Awaited {
+struct Awaited {
     parent: RunId,
     child: RunId,
     /// The start of the child, as its parent recorded it. Labels are not in that record.
     start: Event,
 }
 
-/// The children whose outcome a run has neither taken nor in its mailbox.
-pub(super) fn awaited(run: &RunId, events: &[Event], mail: &[Message]) -> Vec<Awaited> {
-    if carried::fold(events).is_none_or(|summary| summary.status.is_terminal()) {
-        return Vec::new();
-    }
-    let taken = events.iter().filter_map(|event| match &event.kind {
-        EventKind::MessageReceived { message, .. } => message.as_ref(),
-        _ => None,
-    });
-    let ended = |message: &Message| match &message.body {
-        MessageBody::ChildEnded { run, .. } => Some(run.clone()),
-        _ => None,
-    };
-    let ended: HashSet<RunId> = taken.chain(mail).filter_map(ended).collect();
-    // What an earlier life of the run had started ended with that.
-    let is_begin =
-        |event: &Event| matches!(&event.kind, EventKind::RunStarted { cause, .. } if *cause != Cause::ContinuedAsNew);
-    let begin = events.iter().rposition(is_begin).unwrap_or(0);
-    let started = events[begin..].iter().filter_map(|event| match &event.kind {
-        EventKind::ChildStarted { run: child, workflow, input, .. } if !ended.contains(child) => {
-            let kind = EventKind::RunStarted {
-                workflow: workflow.clone(),
-                input: input.clone(),
-                parent: Some(run.clone()),
-                labels: BTreeMap::new(),
-                cause: Cause::Started,
-            };
-            let start = Event { position: 0, at: event.at, kind };
-            Some(Awaited { parent: run.clone(), child: child.clone(), start })
+/// How a run ended.
+#[derive(Debug)]
+struct Ended {
+    parent: Option<RunId>,
+    at: DateTime<Utc>,
+    outcome: Outcome,
+}
+
+impl Children {
+    pub(super) fn look_at(&mut self, run: &RunId, summary: &Summary, events: &[Event], mail: &[Message]) {
+        if !summary.status.is_terminal() {
+            self.awaited.extend(awaited(run, events, mail));
+        } else if let Some(Event { at, kind, .. }) = events.last()
+            && let Some(outcome) = kind.outcome()
+        {
+            self.ended.insert(run.clone(), Ended { parent: summary.parent.clone(), at: *at, outcome });
         }
-        _ => None,
-    });
-    started.collect()
+    }
+}
+
+impl Ended {
+    /// Whether the engine has told this to the run that waits: it is the parent, or joined what was over.
+    fn was_told(&self, awaited: &Awaited) -> bool {
+        self.parent.as_ref() == Some(&awaited.parent) || self.at <= awaited.start.at
+    }
+}
+
+fn awaited(run: &RunId, events: &[Event], mail: &[Message]) -> Vec<Awaited> {
+    let mut started = BTreeMap::new();
+    for event in this_life(events) {
+        match &event.kind {
+            EventKind::ChildStarted { run: child, workflow, input, .. } => {
+                let kind = EventKind::RunStarted {
+                    workflow: workflow.clone(),
+                    input: input.clone(),
+                    parent: Some(run.clone()),
+                    labels: BTreeMap::new(),
+                    cause: Cause::Started,
+                };
+                started.insert(child, Event { position: 0, at: event.at, kind });
+            }
+            EventKind::MessageReceived { message: Some(message), .. } => forget(&mut started, message),
+            _ => {}
+        }
+    }
+    for message in mail {
+        forget(&mut started, message);
+    }
+    let awaited = |(child, start): (&RunId, Event)| Awaited { parent: run.clone(), child: child.clone(), start };
+    started.into_iter().map(awaited).collect()
+}
+
+fn forget(started: &mut BTreeMap<&RunId, Event>, message: &Message) {
+    if let MessageBody::ChildEnded { run, .. } = &message.body {
+        started.remove(run);
+    }
 }
 
 impl Findings {
-    /// What is missing of the children that runs wait for. To be called when all runs were looked at.
-    pub(super) fn lost_children(&mut self, runs: &BTreeMap<RunId, Records>) {
-        for Awaited { parent, child, start } in std::mem::take(&mut self.awaited) {
-            if !runs.contains_key(&child) {
+    /// Names lost children, and gives the outcomes that were lost.
+    pub(super) fn lost_children(&mut self, runs: &BTreeMap<RunId, Records>) -> Vec<Undelivered> {
+        let Children { awaited, ended } = std::mem::take(&mut self.children);
+        let mut lost = Vec::new();
+        for awaited in awaited {
+            let told = ended.get(&awaited.child).filter(|ended| ended.was_told(&awaited));
+            let Awaited { parent, child, start } = awaited;
+            if let Some(Ended { at, outcome, .. }) = told {
+                let (what, outcome) = (format!("the outcome of {child}"), outcome.clone());
+                let body = MessageBody::ChildEnded { run: child, outcome };
+                lost.push(Undelivered { what, delivery: Delivery { to: parent, at: *at, body } });
+            } else if !runs.contains_key(&child) {
                 let what = format!("nothing is left of the run, and {parent} waits for it");
                 self.add(&key::event(&child, 0), what, Remedy::Begin(child, start));
             }
         }
+        lost
     }
 }

@@ -6,7 +6,6 @@ use std::path::Path;
 use longhaul_engine::{Event, EventKind, Position, RunId, Summary};
 use sled::IVec;
 
-use super::awaited::awaited;
 use super::{Finding, Findings, Remedy};
 use crate::blob::Source;
 use crate::carried;
@@ -65,7 +64,10 @@ impl Findings {
             Err((key, what, readable)) => self.add(&key, what, Remedy::MoveRun(run.clone(), readable)),
             Ok(events) => {
                 self.taken(run, mail, &events);
-                self.awaited.extend(awaited(run, &events, &messages));
+                if let Some(summary) = carried::fold(&events).or_else(|| stored.clone()?.ok()) {
+                    self.children.look_at(run, &summary, &events, &messages);
+                    self.post.look_at(run, &summary, &events, messages);
+                }
                 self.summary(run, stored, &events);
                 self.published(run, records, &events, source);
             }

@@ -61,6 +61,7 @@ impl SledStore {
                 let summary = Summary::begin(start);
                 self.commit(Commit { summary, ..Commit::of(run.clone(), vec![start.clone()]) }).await?;
             }
+            Remedy::Deliver(delivery) => return Ok(self.deliver(delivery.clone()).await?.is_some()),
             Remedy::MoveRecords(run, entries) => {
                 let order = on_what_was_seen(run, records);
                 quarantined.push(self.move_out(order, &[], entries).await?);

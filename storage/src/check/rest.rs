@@ -122,7 +122,7 @@ fn look_at(directory: &Path, content: &Content) -> Result<CheckReport, StoreErro
         findings.look_at(run, records, Source::Noting { store: &blobs, names: &names, payloads: true });
     }
     findings.strays(&strays);
-    findings.lost_children(&runs);
+    findings.lost_between_runs(&runs);
     let Findings { mut report, found, .. } = findings;
     report.damages = found.iter().map(|finding| finding.to_damage(false)).collect();
     Ok(report)

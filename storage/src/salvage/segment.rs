@@ -67,6 +67,8 @@ pub(super) struct Segment {
     start: u64,
     number: u64,
     bytes: Vec<u8>,
+    /// From here on there are only zeros, in which no message begins.
+    used: usize,
 }
 
 /// A segment without any message.
@@ -80,9 +82,10 @@ impl Segment {
     /// The segment that begins at byte `start` of the file.
     pub(super) fn new(start: u64, bytes: Vec<u8>) -> Result<Self, Nothing> {
         let whole = |at| message(&bytes, at).filter(|message| message.is_whole);
-        match (HEAD..bytes.len()).find_map(whole).map(|message| message.segment) {
-            Some(number) => Ok(Self { start, number, bytes }),
-            None => Err(Nothing { is_used: bytes.iter().any(|byte| *byte != 0) }),
+        let used = used(&bytes);
+        match (HEAD..used).find_map(whole).map(|message| message.segment) {
+            Some(number) => Ok(Self { start, number, bytes, used }),
+            None => Err(Nothing { is_used: used > 0 }),
         }
     }
 
@@ -115,7 +118,7 @@ impl Segment {
                     visit(message);
                 }
                 damaged => {
-                    let next = (at + 1..self.bytes.len()).find(|next| self.is_whole_at(*next));
+                    let next = (at + 1..self.used).find(|next| self.is_whole_at(*next));
                     if next.is_some() || (damaged.is_some() && !is_last) {
                         places.push(self.start + at as u64);
                     }
@@ -138,8 +141,17 @@ impl Segment {
     }
 
     fn goes_on_at(&self, at: usize) -> bool {
-        self.is_whole_at(at) || self.bytes[at..].iter().all(|byte| *byte == 0)
+        self.is_whole_at(at) || self.bytes[at..self.used.max(at)].iter().all(|byte| *byte == 0)
     }
+}
+
+/// Bytes that are compared with zeros at once.
+const BLOCK: usize = 64;
+
+/// A place behind which there are only zeros. Most of a young log is zeros, and looking for messages in them takes longest.
+fn used(bytes: &[u8]) -> usize {
+    let is_used = |block: &[u8]| *block != [0; BLOCK][..block.len()];
+    bytes.chunks(BLOCK).rposition(is_used).map_or(0, |last| (last + 1) * BLOCK).min(bytes.len())
 }
 
 /// What may be a message.

@@ -49,6 +49,27 @@ fn no_feature_is_paid_for_again_after_the_end_of_the_log_is_lost() {
     world.longhaul.call(&["check"]).exits(0).says("whole");
 }
 
+#[test]
+fn a_log_that_was_cut_anywhere_is_repaired_and_finishes_its_project() {
+    let world = World::new(&PLANS, 0.0);
+    world.longhaul.call(&["run", &world.root]).exits(0);
+    let (sessions, tip) = (world.project.marks().len(), world.project.git(&["rev-parse", "main"]));
+    copy(world.longhaul.home(), &world.path("whole"));
+    let whole = fs::read(world.longhaul.home().join("log/db")).unwrap();
+    let used = whole.iter().rposition(|byte| *byte != 0).unwrap_or(0);
+    for part in 1..10 {
+        put_back(&world, "whole");
+        fs::write(world.longhaul.home().join("log/db"), &whole[..used * part / 10]).unwrap();
+        world.longhaul.call(&["check", "--repair"]).exits(0);
+        world.longhaul.call(&["run", &world.root]).exits(0).says("3 of 3 features pass");
+        assert_eq!(world.project.marks().len(), sessions, "cut at {part} of 10: a session is paid again");
+        assert_eq!(landed(&world), ["manual", "parser", "table"], "cut at {part} of 10");
+        assert_eq!(world.project.git(&["rev-parse", "main"]), tip, "cut at {part} of 10: the target moved");
+        world.longhaul.call(&["replay", "--all"]).exits(0).says("0 diverged");
+        world.longhaul.call(&["check"]).exits(0).says("whole");
+    }
+}
+
 /// A world whose log ends in the first session of a feature that has landed.
 fn cut_in_a_session() -> World {
     let mut world = World::new(&[plain("parser", &[], 1)], 0.0);

@@ -58,12 +58,18 @@ impl MergeQueue {
     }
 
     /// The feature that gets the next turn, of those that may merge, and its integration work tree. Features that do not go
-    /// on by themselves get none, and do not count among those that have one.
+    /// on by themselves get none, and do not count among those that have one. A feature that has a turn and asks again does
+    /// not know of it (a damaged log has lost that), and gets the same one.
     pub(super) fn next(
         &mut self,
         is_held: impl Fn(&FeatureId) -> bool,
         may_merge: impl Fn(&FeatureId) -> bool,
     ) -> Option<(Ready, u32)> {
+        if let Some(place) = self.waiting.iter().position(|ready| self.holders.contains_key(&ready.feature)) {
+            let ready = self.waiting.remove(place)?;
+            let tree = *self.holders.get(&ready.feature)?;
+            return Some((ready, tree));
+        }
         if self.holders.keys().any(|id| !is_held(id)) {
             return None;
         }
@@ -119,5 +125,18 @@ mod tests {
         queue.leave(&ready("a").feature);
         queue.leave(&ready("b").feature);
         assert_eq!(next(&mut queue, &[]), Some(("d".into(), 0)));
+    }
+    #[test]
+    fn one_that_does_not_know_of_its_turn_gets_it_again() {
+        let mut queue = MergeQueue::default();
+        for id in ["a", "b", "a"] {
+            queue.add(ready(id));
+        }
+        assert_eq!(next(&mut queue, &["b"]), Some(("a".into(), 0)));
+        queue.add(ready("a"));
+        assert_eq!(next(&mut queue, &[]), Some(("a".into(), 0)), "before b, and in its own tree");
+        assert_eq!(next(&mut queue, &[]), None, "b waits until it is given back");
+        queue.give_back(&ready("a").feature);
+        assert_eq!(next(&mut queue, &[]), Some(("b".into(), 0)));
     }
 }

@@ -1,0 +1,140 @@
+//! Logs in which a run has lost the end of its history: what others have sent to it meanwhile is delivered once more.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use longhaul_engine::event::{Cause, CommandDigest, Request};
+use longhaul_engine::store::{Commit, Delivery};
+use longhaul_engine::{Event, EventKind, EventStore, Message, MessageBody, Outcome, Payload, Position};
+use longhaul_storage::SledStore;
+
+use crate::check::said;
+use crate::common::{completed, now, run, started, summary_of};
+
+/// The name under which a run asks another one to end.
+const CANCEL: &str = "longhaul.cancel";
+
+/// An event at a second of its own, for what was sent and taken is told apart by its time.
+fn at(second: i64, position: Position, kind: EventKind) -> Event {
+    Event { position, at: now() + chrono::Duration::seconds(second), kind }
+}
+
+/// The first event of a run that another one has started.
+fn child_of(parent: &str) -> Event {
+    let mut event = started();
+    if let EventKind::RunStarted { parent: known, .. } = &mut event.kind {
+        *known = Some(run(parent));
+    }
+    event
+}
+
+fn sent(to: &str, name: &str) -> EventKind {
+    EventKind::SignalSent { command: 0, to: run(to), name: name.into(), payload: payload(name) }
+}
+
+/// One that also a request to cancel can have.
+fn payload(name: &str) -> Payload {
+    Payload::of(&Request { by: name.into(), why: String::new() })
+}
+
+/// A signal as its receiver finds it.
+fn from(sender: &str, name: &str, second: i64) -> Delivery {
+    let body = MessageBody::sent(name, &payload(name), &run(sender));
+    Delivery { to: run("project"), at: at(second, 0, started().kind).at, body }
+}
+
+fn taken(seq: u64, delivery: Delivery) -> EventKind {
+    let Delivery { at, body, .. } = delivery;
+    EventKind::MessageReceived { command: 1, message: Some(Message { seq, at, body }) }
+}
+
+fn begun(run: &str) -> EventKind {
+    EventKind::ChildStarted { command: 0, run: self::run(run), workflow: "test".into(), input: Payload::null() }
+}
+
+fn again(cause: Cause) -> EventKind {
+    let (workflow, labels) = ("test".into(), BTreeMap::new());
+    EventKind::RunStarted { workflow, input: Payload::null(), parent: None, labels, cause }
+}
+
+/// A project whose history ends early, and the runs of its features, which have told it more than it knows.
+async fn forgetful(directory: &Path) {
+    let store = SledStore::open(directory).unwrap();
+    let put = async |id: &str, events: Vec<Event>| {
+        let commit = Commit { summary: Some(summary_of(&events)), ..Commit::of(run(id), events) };
+        store.commit(commit).await.unwrap();
+    };
+    let project = vec![
+        at(0, 0, started().kind),
+        at(1, 1, begun("at_work")),
+        at(1, 2, begun("over")),
+        at(1, 3, begun("known")),
+        at(4, 4, taken(1, from("at_work", "request", 3))),
+        at(5, 5, taken(2, Delivery { body: outcome("known"), ..from("known", "", 5) })),
+    ];
+    put("project", project).await;
+    let at_work = vec![
+        child_of("project"),
+        at(3, 1, sent("project", "request")),
+        at(3, 2, sent("late", CANCEL)),
+        at(6, 3, sent("project", "ready")),
+        at(7, 4, sent("project", "waits in the mailbox")),
+        at(8, 5, sent("over", "to a run that is over")),
+        at(8, 6, sent("gone", "to no run")),
+    ];
+    put("at_work", at_work).await;
+    put("over", vec![child_of("project"), at(9, 1, completed(1).kind)]).await;
+    put("known", vec![child_of("project"), at(5, 1, completed(1).kind)]).await;
+    // What another life of a run has sent, and what a fork has copied, was sent by others.
+    let restarted = vec![started(), at(6, 1, sent("project", "early")), at(7, 2, again(Cause::Restarted))];
+    put("restarted", restarted).await;
+    put("fork", vec![at(9, 0, started().kind), at(6, 1, sent("project", "copied")), at(6, 2, begun("over"))]).await;
+    // What was sent before a run was started again was for the life that is over.
+    put("late", vec![started(), at(9, 1, again(Cause::Restarted))]).await;
+    let to_late = vec![
+        started(),
+        at(8, 1, sent("late", "early")),
+        at(9, 2, begun("over")),
+        at(10, 3, sent("project", CANCEL)),
+        at(10, 4, sent("told", CANCEL)),
+    ];
+    put("other", to_late).await;
+    let (digest, request) = (CommandDigest([0; 32]), Request { by: CANCEL.into(), why: String::new() });
+    put("told", vec![started(), at(11, 1, EventKind::CancelDelivered { command: 0, digest, request })]).await;
+    store.deliver(from("at_work", "waits in the mailbox", 7)).await.unwrap();
+    store.deliver(Delivery { to: run("other"), body: outcome("over"), ..from("over", "", 9) }).await.unwrap();
+    store.close();
+}
+
+fn outcome(id: &str) -> MessageBody {
+    MessageBody::ChildEnded { run: run(id), outcome: Outcome::Completed(Payload::null()) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_and_is_lost_is_delivered_once_more() {
+    let directory = tempfile::tempdir().unwrap();
+    forgetful(directory.path()).await;
+    let expected = [
+        "mailbox of run project: the message `ready` of at_work, sent 2023-11-14 22:13:26 UTC, is neither here nor in \
+         the history of the run",
+        "mailbox of run project: the outcome of over, sent 2023-11-14 22:13:29 UTC, is neither here nor in the history \
+         of the run",
+        "mailbox of run project: the message `longhaul.cancel` of other, sent 2023-11-14 22:13:30 UTC, is neither here \
+         nor in the history of the run",
+    ];
+    assert_eq!(said(directory.path(), false).await.0, expected);
+    let (_, report) = said(directory.path(), true).await;
+    let repair = "deliver the message again, as it was sent";
+    assert!(report.damages.iter().all(|damage| damage.mended && damage.repair == repair), "{report:?}");
+    assert_eq!(said(directory.path(), true).await.0, Vec::<String>::new(), "nothing is delivered twice");
+    let store = SledStore::open(directory.path()).unwrap();
+    let mail = store.mailbox(&run("project")).await.unwrap();
+    let mail: Vec<_> = mail.into_iter().map(|message| (message.at, message.body)).collect();
+    let deliveries = [
+        from("at_work", "waits in the mailbox", 7),
+        from("at_work", "ready", 6),
+        Delivery { body: outcome("over"), ..from("over", "", 9) },
+        from("other", CANCEL, 10),
+    ];
+    assert_eq!(mail, deliveries.map(|delivery| (delivery.at, delivery.body)));
+}
