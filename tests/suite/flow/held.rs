@@ -60,6 +60,30 @@ async fn a_paused_feature_keeps_no_files_from_one_that_resolves_too() {
 }
 
 #[tokio::test]
+async fn a_feature_whose_resolution_does_not_merge_either_goes_before_those_that_wait_for_it() {
+    for conflicts_of_shop in [0, 2] {
+        let world = World::new(vec![feature("login", "has login"), feature("shop", "has shop")]);
+        world.state().shared = [("login".into(), 3), ("shop".into(), conflicts_of_shop)].into();
+        world.hold("run_session shop");
+        world.hold("merge_candidate login");
+        let engine = world.begin().await;
+        world.until_begun("merge_candidate login", 1).await;
+        world.hold("run_session login");
+        world.let_go("merge_candidate login");
+        world.until_begun("run_session login", 2).await;
+        world.let_go("run_session shop");
+        until("shop waits for login", async || {
+            world.view("shop").await.and_then(|view| view.waits).is_some_and(|waits| waits.contains("until login"))
+        })
+        .await;
+        world.let_go("run_session login");
+        world.until_passes("login").await;
+        world.until_passes("shop").await;
+        world.end(&engine).await;
+    }
+}
+
+#[tokio::test]
 async fn a_paused_feature_keeps_nobody_from_repairing_the_baseline() {
     let world = World::new(vec![feature("login", "has login"), feature("shop", "has shop")]);
     world.state().baseline = vec![Check { name: "builds".into(), run: "has base".into(), ..Check::default() }];

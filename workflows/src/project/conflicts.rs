@@ -73,6 +73,8 @@ impl Conflicts {
     }
 
     /// The feature that a claim has to wait for: one that resolves, asked before it, or is ready since before it asked.
+    ///
+    /// A feature that resolves already and asks once more waits for none: those with the same files wait for it.
     pub(super) fn before<'a>(
         &'a self,
         claim: &'a Claim,
@@ -80,17 +82,19 @@ impl Conflicts {
         ready: &BTreeSet<&'a FeatureId>,
         held: &BTreeSet<FeatureId>,
     ) -> Option<&'a FeatureId> {
+        if self.resolving.contains_key(&claim.feature) {
+            return None;
+        }
         let overlaps = |files: &Files| !files.is_disjoint(&claim.files);
-        let resolving = self.resolving.iter().filter(|(other, files)| **other != claim.feature && overlaps(files));
-        let resolving = resolving.map(|(other, _)| other);
+        let resolving = self.resolving.iter().filter(|(_, files)| overlaps(files)).map(|(other, _)| other);
         let asked = earlier.into_iter().filter(|other| overlaps(&other.files)).map(|other| &other.feature);
         let before = claim.after.iter().filter(|feature| ready.contains(feature));
         resolving.chain(asked).chain(before).find(|other| !held.contains(*other))
     }
 
-    /// Reserves the files of a claim.
+    /// Reserves the files of a claim, besides those of an earlier claim of the feature.
     pub(super) fn reserve(&mut self, claim: &Claim) {
-        self.resolving.insert(claim.feature.clone(), claim.files.clone());
+        self.resolving.entry(claim.feature.clone()).or_default().extend(claim.files.iter().cloned());
     }
 
     /// The feature that finished work has to wait for before it merges.
