@@ -112,7 +112,11 @@ async fn without_commit(top: &Path) -> Result<Failure, Failure> {
     if damage.is_empty() && !has_ref {
         return Ok(Failure::terminal(format!("{shown} has no commit yet; make a first one")));
     }
-    let named = damage.first().map_or(branch, |damage| damage.file().display().to_string());
+    let named = damage.first().map_or(branch, |damage| {
+        let file = damage.file();
+        let missing = if files::is_there(file) { "" } else { " is missing" };
+        format!("{}{missing}", file.display())
+    });
     Ok(Failure::terminal(format!(
         "the repository {shown} is damaged: its HEAD names no commit that can be read ({named}); see `longhaul doctor {shown}`"
     )))
