@@ -15,7 +15,7 @@ use super::command::Git;
 use super::files;
 use super::names::is_object_name;
 
-use head::Place;
+pub(super) use head::Place;
 pub(super) use index::damaged_index;
 
 /// One damaged file of a repository.
