@@ -204,7 +204,10 @@ pub async fn exclude_own_files(root: &Path) -> Result<(), Failure> {
     remove_left_behind(root);
     let file = common_dir(root).await?.join("info").join("exclude");
     let mut text = files::read(&file)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    let tracked = Git::at(root).args(["ls-files", "--error-unmatch", "--", PROGRESS_FILE]).answer().await?;
+    let tracked = match Git::at(root).args(["ls-files", "--error-unmatch", "--", PROGRESS_FILE]).answer().await {
+        Ok(tracked) => tracked,
+        Err(failure) => return Err(damaged(root).await.unwrap_or(failure)),
+    };
     let mut lines = vec![format!("/{OWN_DIR}/"), ON_THE_WAY.to_owned()];
     if !tracked {
         lines.push(format!("/{PROGRESS_FILE}"));

@@ -1,6 +1,6 @@
 //! What a power cut leaves of a repository is found, named, and put right where git holds enough.
 
-use longhaul_activities::git::{Checkout, Damage, find_damage, repair};
+use longhaul_activities::git::{Checkout, Damage, exclude_own_files, find_damage, repair};
 
 use crate::support::{World, status, write};
 
@@ -55,6 +55,8 @@ async fn a_branch_whose_commit_is_empty_goes_to_the_one_before() {
 async fn an_empty_index_is_made_again() {
     let world = World::new();
     write(&world.root, ".git/index", "");
+    let failure = exclude_own_files(&world.root).await.unwrap_err();
+    assert!(failure.message.contains("is damaged") && failure.message.contains(".git/index"), "{failure}");
     world.write("src/a file.txt", "mine\n");
     let damage = found(&world).await;
     assert!(matches!(damage.as_slice(), [Damage::Index(_)]), "{damage:?}");

@@ -42,7 +42,9 @@ pub(super) async fn look(checkout: &Path, admin: &Path) -> Result<Option<PathBuf
         let link = empty.path().join(part.file_name().unwrap_or_default());
         symlink(&part, &link).map_err(|error| files::failed("write", &link, &error))?;
     }
-    let checked = Git::at(empty.path()).args(["fsck", "--connectivity-only", "--no-dangling"]).finish().await?;
+    // By its name: a user may forbid git to find a bare repository.
+    let fsck = Git::at(empty.path()).args(["fsck", "--connectivity-only", "--no-dangling"]);
+    let checked = fsck.env("GIT_DIR", empty.path()).finish().await?;
     let said = checked.error_text();
     let is_damaged = checked.code() != Some(0) && COMPLAINTS.iter().any(|complaint| said.contains(complaint));
     if is_damaged && checked.machine_cause().is_some() {
