@@ -67,7 +67,8 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
         Damage::Config(_) => (
             format!("git cannot read {file}, and so refuses every command"),
             format!(
-                "correct it; or: mv '{file}' '{file}.damaged' && git init, then set its remotes and settings again"
+                "correct it; or: mv '{file}' '{file}.damaged' && git -C '{}' init, then set remotes and settings again",
+                root.display()
             ),
         ),
         Damage::Ref { name, last: Some(commit), .. } if !damage.file().exists() => {
