@@ -44,7 +44,7 @@ pub(crate) fn failure(
     message: String,
     otherwise: impl FnOnce(String) -> Failure,
 ) -> Failure {
-    match error.raw_os_error().and_then(|number| cause(Errno::from_raw(number), doing, place)) {
+    match error.raw_os_error().and_then(|number| cause(Errno::from_raw(number), doing, &[place])) {
         Some(cause) => Failure::machine(format!("{cause}: {message}")),
         None => otherwise(message),
     }
@@ -58,18 +58,31 @@ pub(crate) fn unreadable(error: &Unreadable, path: &Path, otherwise: impl FnOnce
     }
 }
 
-/// What an error of the system means, if it is the machine's.
-pub(crate) fn cause(errno: Errno, doing: Doing, place: &Path) -> Option<String> {
+/// What an error of the system means, if it is the machine's. It came at one of the places.
+pub(crate) fn cause(errno: Errno, doing: Doing, places: &[&Path]) -> Option<String> {
     if errno == Errno::EAGAIN && doing != Doing::Fork {
         return None;
     }
     let (_, _, name, has_place) = CAUSES.iter().find(|(known, ..)| *known == errno)?;
-    Some(if *has_place { format!("{name} on {}", mount(place)) } else { (*name).to_owned() })
+    let place = has_place.then(|| the_one(errno, places)).flatten();
+    Some(place.map_or_else(|| (*name).to_owned(), |place| format!("{name} on {}", mount(place))))
+}
+
+/// The place that an error is about: the one that shows it, else any if all are on one file system.
+fn the_one<'a>(errno: Errno, places: &[&'a Path]) -> Option<&'a Path> {
+    let shows_it = |place: &&&Path| match errno {
+        Errno::ENOSPC => is_full(place),
+        Errno::EROFS => is_read_only(place),
+        _ => false,
+    };
+    let first = *places.first()?;
+    let is_one = || places.iter().all(|place| mount(place) == mount(first));
+    places.iter().find(shows_it).copied().or_else(|| is_one().then_some(first))
 }
 
 /// What a program says on standard error, if it failed because of the machine. Only the text of the system counts, at the
 /// end of a line and behind a colon: names of files come before it.
-pub(crate) fn said_cause(stderr: &str, place: &Path) -> Option<String> {
+pub(crate) fn said_cause(stderr: &str, places: &[&Path]) -> Option<String> {
     let errno = stderr.lines().find_map(|line| {
         let line = without_number(line.trim_end()).trim_end_matches('.');
         let (_, text) = line.rsplit_once(": ")?;
@@ -83,7 +96,7 @@ pub(crate) fn said_cause(stderr: &str, place: &Path) -> Option<String> {
             None => None,
         }
     })?;
-    cause(errno, Doing::Fork, place)
+    cause(errno, Doing::Fork, places)
 }
 
 /// A line without ` (os error 24)`, which Rust adds.
@@ -93,12 +106,19 @@ fn without_number(line: &str) -> &str {
 
 /// Whether the disk of a place is full, in words: programs that fail there may say anything, or nothing.
 pub(crate) fn full(place: &Path) -> Option<String> {
-    let disk = nix::sys::statvfs::statvfs(place).ok()?;
+    is_full(place).then(|| format!("disk full on {}", mount(place)))
+}
+
+fn is_full(place: &Path) -> bool {
+    let Ok(disk) = nix::sys::statvfs::statvfs(place) else { return false };
     let free = disk.blocks_available().saturating_mul(disk.fragment_size());
     let has_no_files = disk.files() > 0 && disk.files_available() == 0;
     // A file system of no size at all keeps nothing: it cannot be full.
-    let is_full = disk.blocks() > 0 && (free < LITTLE || has_no_files);
-    is_full.then(|| format!("disk full on {}", mount(place)))
+    disk.blocks() > 0 && (free < LITTLE || has_no_files)
+}
+
+fn is_read_only(place: &Path) -> bool {
+    nix::sys::statvfs::statvfs(place).is_ok_and(|disk| disk.flags().contains(nix::sys::statvfs::FsFlags::ST_RDONLY))
 }
 
 /// The top of the file system that a place is on; the place itself, if that cannot be found out.
@@ -149,7 +169,7 @@ mod tests {
             ("fatal: not a git repository", None),
         ];
         for (stderr, expected) in cases {
-            assert_eq!(said_cause(stderr, here).as_deref(), expected, "{stderr}");
+            assert_eq!(said_cause(stderr, &[here]).as_deref(), expected, "{stderr}");
         }
     }
 
@@ -165,6 +185,15 @@ mod tests {
         assert_eq!(failed(busy, Doing::Files), Failure::retryable("cannot write /a"));
         assert_eq!(failed(busy, Doing::Fork), Failure::machine("no more processes allowed: cannot write /a"));
         assert_eq!(failed(Errno::EACCES as i32, Doing::Files), Failure::retryable("cannot write /a"));
+    }
+
+    #[test]
+    fn of_several_file_systems_none_is_named_without_proof() {
+        let (root, other) = (Path::new("/"), Path::new("/proc"));
+        let said = |places: &[&Path]| said_cause("error: file write error: No space left on device", places);
+        assert_eq!(said(&[root, Path::new("/missing/too")]).as_deref(), Some("disk full on /"));
+        assert_eq!(said(&[root, other]).as_deref(), Some("disk full"));
+        assert_eq!(said(&[]).as_deref(), Some("disk full"));
     }
 
     #[test]

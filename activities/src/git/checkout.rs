@@ -6,6 +6,7 @@ use std::time::Duration;
 use longhaul_engine::Failure;
 
 use super::command::{Git, is_contention};
+use super::damage::damaged_index;
 use super::files;
 use super::left::foreign_lock;
 use super::names::head_ref;
@@ -127,7 +128,15 @@ impl Repository {
         if let Some(operation) = operation_in(&git_dir(checkout).await?) {
             return Ok(Some(format!("{shown} is in the middle of a {operation}; finish or abort it")));
         }
-        let foreign = self.changes_in(checkout, step).await?.foreign;
+        let changes = self.changes_in(checkout, step).await;
+        // Git shows a damaged index as changes, or fails.
+        if !changes.as_ref().is_ok_and(|changes| changes.foreign.is_empty())
+            && let Some(index) = damaged_index(checkout).await?
+        {
+            let index = index.display();
+            return Ok(Some(format!("the index {index} is damaged; see `longhaul doctor {shown}`")));
+        }
+        let foreign = changes?.foreign;
         let named = named(&foreign);
         Ok((!foreign.is_empty()).then(|| format!("{shown} has uncommitted changes in {named}; commit or stash them")))
     }

@@ -8,6 +8,7 @@ use longhaul_engine::Failure;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
+use super::damage::Place;
 use crate::machine::{self, Doing};
 
 /// More than this on standard output is a failure: nothing that is asked of git here is that long.
@@ -85,6 +86,8 @@ pub(super) struct Finished {
     stderr: String,
     shown: String,
     dir: PathBuf,
+    /// The other places that it was given.
+    named: Vec<PathBuf>,
 }
 
 impl Git {
@@ -129,7 +132,7 @@ impl Git {
 
     /// Runs it and gives its end, whatever the exit code.
     pub(super) async fn finish(self) -> Result<Finished, Failure> {
-        let shown = self.shown();
+        let (shown, named) = (self.shown(), self.named());
         let mut child = self.command().spawn().map_err(|error| cannot_start(&error, &self.dir))?;
         let outcome = exchange(&mut child, self.input).await;
         let (status, stdout, stderr) = outcome.map_err(|error| {
@@ -139,7 +142,8 @@ impl Git {
         if stdout.len() as u64 > OUTPUT_LIMIT {
             return Err(Failure::terminal(format!("{shown}: more than {OUTPUT_LIMIT} bytes of output")));
         }
-        Ok(Finished { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned(), shown, dir: self.dir })
+        let stderr = String::from_utf8_lossy(&stderr).into_owned();
+        Ok(Finished { status, stdout, stderr, shown, dir: self.dir, named })
     }
 
     /// Runs it; any exit code but 0 is a failure.
@@ -190,6 +194,12 @@ impl Git {
         command
     }
 
+    /// The absolute paths among its arguments and variables.
+    fn named(&self) -> Vec<PathBuf> {
+        let given = self.args.iter().chain(self.env.iter().map(|(_, value)| value));
+        given.map(PathBuf::from).filter(|path| path.is_absolute() && path != Path::new("/dev/null")).collect()
+    }
+
     fn shown(&self) -> String {
         let args: Vec<_> = self.args.iter().take(8).map(|arg| arg.to_string_lossy()).collect();
         format!("git {} in {}", args.join(" "), self.dir.display())
@@ -226,7 +236,15 @@ impl Finished {
 
     /// Why the machine could not do it, if that is why git failed. On a full disk git does not always say so.
     pub(super) fn machine_cause(&self) -> Option<String> {
-        machine::said_cause(&self.stderr, &self.dir).or_else(|| machine::full(&self.dir))
+        let mut places = vec![self.dir.clone()];
+        places.extend(Place::of(&self.dir).into_iter().flat_map(|place| [place.admin, place.common]));
+        places.extend(self.named.iter().cloned());
+        let silent = || places.iter().find_map(|place| machine::full(place));
+        let temporary = std::env::temp_dir();
+        let mut said: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
+        // Git rarely writes there: it counts only if it is full.
+        said.extend(machine::full(&temporary).map(|_| temporary.as_path()));
+        machine::said_cause(&self.stderr, &said).or_else(silent)
     }
 }
 
@@ -321,5 +339,29 @@ mod tests {
         let place = format!("git rev-parse HEAD in {}", dir.path().display());
         assert!(failure.message.starts_with(&place), "{failure}");
         assert!(failure.message.contains("exit status: 128: fatal: not a git repository"), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn the_full_disk_is_the_one_that_is_named_not_that_of_the_work_tree() {
+        use std::io::Write as _;
+        let dir = tempfile::tempdir().unwrap();
+        let (tree, small) = (dir.path().join("tree"), dir.path().join("small"));
+        std::fs::create_dir(&tree).unwrap();
+        std::fs::create_dir(&small).unwrap();
+        Git::at(&tree).args(["init", "--quiet"]).run().await.unwrap();
+        let mount = ["-t", "tmpfs", "-o", "size=1m", "tmpfs"];
+        let mounted = std::process::Command::new("mount").args(mount).arg(&small).output();
+        if !mounted.is_ok_and(|mounted| mounted.status.success()) {
+            eprintln!("skipped: a file system can be mounted by the superuser only");
+            return;
+        }
+        let mut filler = std::fs::File::create(small.join("filler")).unwrap();
+        while filler.write_all(&[1; 1 << 12]).is_ok() {}
+        let hash = Git::at(&tree).args(["hash-object", "-w", "--stdin"]).env("GIT_OBJECT_DIRECTORY", &small);
+        let outcome = hash.input([1; 1 << 12]).run().await;
+        let unmounted = std::process::Command::new("umount").arg("--lazy").arg(&small).status();
+        assert!(unmounted.unwrap().success());
+        let failure = outcome.unwrap_err();
+        assert!(failure.message.starts_with(&format!("disk full on {}: ", small.display())), "{failure}");
     }
 }

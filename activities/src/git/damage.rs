@@ -1,7 +1,9 @@
 //! What a power cut leaves of a repository whose git did not sync: empty objects, refs and indexes. Found, named, and put
 //! right where git holds enough to do so.
 
+mod config;
 mod head;
+mod index;
 mod linked;
 mod packed;
 
@@ -13,14 +15,17 @@ use super::command::Git;
 use super::files;
 use super::names::is_object_name;
 
-use head::Place;
+pub(super) use head::Place;
+pub(super) use index::damaged_index;
 
 /// One damaged file of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
     /// A loose object without content. Git does not write an object again whose file is there.
     EmptyObject(PathBuf),
-    /// A ref whose file names no commit.
+    /// The configuration, which git cannot read: it refuses every command.
+    Config(PathBuf),
+    /// A ref whose file names no commit, or that has a reflog only.
     Ref {
         /// Its full name.
         name: String,
@@ -59,6 +64,7 @@ impl Damage {
     pub fn file(&self) -> &Path {
         match self {
             Self::EmptyObject(file)
+            | Self::Config(file)
             | Self::Index(file)
             | Self::Ref { file, .. }
             | Self::Head { file, .. }
@@ -75,31 +81,37 @@ impl Damage {
 pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
     let Place { top, admin, common } = Place::of(checkout)?;
     let checkout = top.as_path();
+    let configs = config::look(&admin, &common).await?;
+    if !configs.is_empty() {
+        // Git fails at everything, whatever else is sound.
+        return Ok(configs.into_iter().map(Damage::Config).collect());
+    }
     let mut found: Vec<Damage> = empty_objects(&common.join("objects")).map(Damage::EmptyObject).collect();
     found.extend(head::look(&admin, &common)?);
-    found.extend(packed::look(&common)?);
+    let packed = packed::look(&common)?;
+    let has_packed = packed.is_none();
+    found.extend(packed);
     found.extend(linked::look(&admin, &common)?);
-    if Git::at(checkout).args(["for-each-ref", "--count=1"]).finish().await?.code() != Some(0)
-        && found.iter().any(|damage| !matches!(damage, Damage::EmptyObject(_)))
-    {
+    let listed = Git::at(checkout).args(["for-each-ref", "--count=1"]).finish().await?;
+    if listed.code() != Some(0) && found.iter().any(|damage| !matches!(damage, Damage::EmptyObject(_))) {
         // Git can tell nothing of the rest before this is put right.
         return Ok(found);
     }
-    for (name, file) in loose_refs(&common) {
-        if !names_a_commit(&file) {
-            let last = last_in_reflog(checkout, &common.join("logs").join(&name)).await?;
-            found.push(Damage::Ref { name, file, last });
-        }
+    let missing = if has_packed { packed::missing_branches(&common)? } else { Vec::new() };
+    let damaged = loose_refs(&common).into_iter().filter(|(_, file)| !names_a_commit(file));
+    for (name, file) in damaged.chain(missing) {
+        let last = last_in_reflog(checkout, &common.join("logs").join(&name)).await?;
+        found.push(Damage::Ref { name, file, last });
     }
-    let index = admin.join("index");
-    if index.exists() && Git::at(checkout).args(["ls-files", "-z"]).finish().await?.code() != Some(0) {
-        found.push(Damage::Index(index));
+    found.extend(index::look(checkout, &admin).await?.map(Damage::Index));
+    if found.is_empty() && listed.code() != Some(0) {
+        return Err(listed.failure());
     }
     Ok(found)
 }
 
-/// Puts one damaged file right: an empty object is removed, a ref goes to the last commit of its reflog, an index is made
-/// from HEAD. Files of the checkout are not touched.
+/// Puts one damaged file right: an empty object is removed, a ref goes to the last commit of its reflog, an index is moved
+/// aside and made from HEAD. Files of the checkout are not touched.
 ///
 /// # Errors
 /// Terminal for a ref without a readable commit in its reflog.
@@ -115,11 +127,11 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
         Damage::Ref { name, .. } => Err(Failure::terminal(format!(
             "no commit is known for {name}; choose one with `git fsck --lost-found`, then `git update-ref {name} COMMIT`"
         ))),
-        Damage::Index(file) => {
-            files::remove(file)?;
-            Git::at(checkout).args(["read-tree", "HEAD"]).run().await?;
-            Git::at(checkout).args(["update-index", "-q", "--refresh"]).finish().await.map(drop)
-        }
+        Damage::Index(file) => index::make_again(checkout, file).await,
+        Damage::Config(file) => Err(Failure::terminal(format!(
+            "git cannot read {}; correct it, or move it away and run `git init`",
+            file.display()
+        ))),
         Damage::Head { file, content: Some(content) } => files::write_durably(file, format!("{content}\n").as_bytes()),
         Damage::Head { file, content: None } => Err(Failure::terminal(format!(
             "the branch that was checked out is not known; write `ref: refs/heads/BRANCH` into {}",

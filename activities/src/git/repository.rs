@@ -112,7 +112,11 @@ async fn without_commit(top: &Path) -> Result<Failure, Failure> {
     if damage.is_empty() && !has_ref {
         return Ok(Failure::terminal(format!("{shown} has no commit yet; make a first one")));
     }
-    let named = damage.first().map_or(branch, |damage| damage.file().display().to_string());
+    let named = damage.first().map_or(branch, |damage| {
+        let file = damage.file();
+        let missing = if files::is_there(file) { "" } else { " is missing" };
+        format!("{}{missing}", file.display())
+    });
     Ok(Failure::terminal(format!(
         "the repository {shown} is damaged: its HEAD names no commit that can be read ({named}); see `longhaul doctor {shown}`"
     )))
@@ -200,7 +204,10 @@ pub async fn exclude_own_files(root: &Path) -> Result<(), Failure> {
     remove_left_behind(root);
     let file = common_dir(root).await?.join("info").join("exclude");
     let mut text = files::read(&file)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    let tracked = Git::at(root).args(["ls-files", "--error-unmatch", "--", PROGRESS_FILE]).answer().await?;
+    let tracked = match Git::at(root).args(["ls-files", "--error-unmatch", "--", PROGRESS_FILE]).answer().await {
+        Ok(tracked) => tracked,
+        Err(failure) => return Err(damaged(root).await.unwrap_or(failure)),
+    };
     let mut lines = vec![format!("/{OWN_DIR}/"), ON_THE_WAY.to_owned()];
     if !tracked {
         lines.push(format!("/{PROGRESS_FILE}"));

@@ -15,7 +15,7 @@ pub(super) fn supervisor_lost(spec: &Spec, said: &[u8]) -> Failure {
     let said = String::from_utf8_lossy(said);
     let said = if said.trim().is_empty() { "nothing; somebody killed it, or memory ran out" } else { said.trim() };
     let message = format!("the supervisor of `{}` was lost; it said: {said}", spec.program.display());
-    match machine::said_cause(said, &spec.folder) {
+    match machine::said_cause(said, &[&spec.folder]) {
         Some(cause) => Failure::machine(format!("{cause}: {message}")),
         None => Failure::retryable(message),
     }
@@ -29,7 +29,7 @@ pub(super) fn stopped_by_others(spec: &Spec) -> Failure {
 pub(super) fn not_started(spec: &Spec, errno: Option<i32>, error: &str) -> Failure {
     let program = spec.program.display();
     let (errno, folder) = (errno.map(Errno::from_raw), spec.folder.display());
-    if let Some(cause) = errno.and_then(|errno| machine::cause(errno, Doing::Fork, &spec.folder)) {
+    if let Some(cause) = errno.and_then(|errno| machine::cause(errno, Doing::Fork, &[&spec.folder])) {
         return Failure::machine(format!("{cause}: `{program}` cannot be started in {folder} now: {error}"));
     }
     if errno == Some(Errno::ETXTBSY) {

@@ -1,6 +1,6 @@
 //! What a power cut leaves of a repository is found, named, and put right where git holds enough.
 
-use longhaul_activities::git::{Checkout, Damage, find_damage, repair};
+use longhaul_activities::git::{Checkout, Damage, exclude_own_files, find_damage, repair};
 
 use crate::support::{World, status, write};
 
@@ -55,6 +55,8 @@ async fn a_branch_whose_commit_is_empty_goes_to_the_one_before() {
 async fn an_empty_index_is_made_again() {
     let world = World::new();
     write(&world.root, ".git/index", "");
+    let failure = exclude_own_files(&world.root).await.unwrap_err();
+    assert!(failure.message.contains("is damaged") && failure.message.contains(".git/index"), "{failure}");
     world.write("src/a file.txt", "mine\n");
     let damage = found(&world).await;
     assert!(matches!(damage.as_slice(), [Damage::Index(_)]), "{damage:?}");
@@ -171,4 +173,91 @@ async fn a_damaged_tie_to_another_checkout_is_named() {
         std::fs::remove_dir_all(&second).unwrap();
         assert_eq!(found(&world).await, [], "a checkout that was removed is no damage");
     }
+}
+
+#[tokio::test]
+async fn a_damaged_configuration_is_named_and_nothing_else_is_blamed() {
+    for left in [&[0; 3][..], b"[core\n"] {
+        let world = World::new();
+        let index = std::fs::read(world.root.join(".git/index")).unwrap();
+        leave(&world, ".git/config", left);
+        let failure = Checkout::containing(&world.root).await.unwrap_err();
+        assert!(failure.message.contains("is damaged") && failure.message.contains(".git/config"), "{failure}");
+        let damage = found(&world).await;
+        assert!(matches!(damage.as_slice(), [Damage::Config(file)] if file.ends_with(".git/config")), "{damage:?}");
+        repair(&world.root, &damage[0]).await.unwrap_err();
+        assert_eq!(std::fs::read(world.root.join(".git/index")).unwrap(), index);
+        std::fs::remove_file(world.root.join(".git/config")).unwrap();
+        world.run(&["init", "--quiet"]);
+        assert_eq!((found(&world).await, status(&world.root)), (vec![], String::new()));
+    }
+}
+
+#[tokio::test]
+async fn an_index_that_is_not_what_git_wrote_is_moved_aside_and_made_again() {
+    let shorten = |bytes: &mut Vec<u8>| bytes.truncate(50);
+    let flip = |bytes: &mut Vec<u8>| bytes[90] ^= 1;
+    for change in [shorten as fn(&mut Vec<u8>), flip] {
+        let world = World::new();
+        world.run(&["worktree", "add", "--quiet", "-b", "side", "../second"]);
+        let mut index = std::fs::read(world.root.join(".git/index")).unwrap();
+        change(&mut index);
+        leave(&world, ".git/index", &index);
+        let second = world.root.parent().unwrap().join("second");
+        assert_eq!(find_damage(&second).await.unwrap(), [], "it is not the index of the other checkout");
+        let damage = found(&world).await;
+        assert!(matches!(damage.as_slice(), [Damage::Index(_)]), "{damage:?}");
+        repair(&world.root, &damage[0]).await.unwrap();
+        assert_eq!((found(&world).await, status(&world.root)), (vec![], String::new()));
+        assert_eq!(std::fs::read(world.root.join(".git/index.damaged-1")).unwrap(), index);
+    }
+}
+
+#[tokio::test]
+async fn an_index_without_a_checksum_is_sound() {
+    let world = World::new();
+    world.run(&["-c", "index.skipHash=true", "update-index", "--force-write-index"]);
+    assert_eq!(found(&world).await, []);
+    world.run(&["update-index", "--split-index"]);
+    assert_eq!(found(&world).await, [], "and one in two parts");
+}
+
+#[tokio::test]
+async fn work_waits_for_a_damaged_index_by_its_name() {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    let mut index = std::fs::read(world.root.join(".git/index")).unwrap();
+    index.truncate(50);
+    leave(&world, ".git/index", &index);
+    let reason = world.land((&tip, &commit)).await.unwrap().waits_on_next.unwrap();
+    assert!(reason.contains("/.git/index is damaged; see `longhaul doctor "), "{reason}");
+}
+
+#[tokio::test]
+async fn a_branch_without_its_file_comes_back_from_its_reflog() {
+    let world = World::new();
+    let commit = world.at("main");
+    std::fs::remove_file(world.root.join(".git/refs/heads/main")).unwrap();
+    let failure = Checkout::containing(&world.root).await.unwrap_err();
+    assert!(failure.message.contains("refs/heads/main is missing"), "{failure}");
+    let damage = found(&world).await;
+    let [Damage::Ref { name, last, .. }] = damage.as_slice() else { panic!("{damage:?}") };
+    assert_eq!((name.as_str(), last.as_deref()), ("refs/heads/main", Some(commit.as_str())));
+    repair(&world.root, &damage[0]).await.unwrap();
+    assert_eq!((found(&world).await, world.at("main"), status(&world.root)), (vec![], commit, String::new()));
+}
+
+#[tokio::test]
+async fn a_branch_that_was_deleted_or_has_no_commit_yet_is_no_damage() {
+    let world = World::new();
+    world.run(&["branch", "other"]);
+    world.run(&["branch", "gone"]);
+    world.run(&["branch", "-D", "gone"]);
+    world.run(&["branch", "-m", "other", "renamed"]);
+    world.run(&["pack-refs", "--all"]);
+    assert_eq!(found(&world).await, []);
+    world.run(&["checkout", "--quiet", "--orphan", "new"]);
+    assert_eq!(found(&world).await, []);
+    let failure = Checkout::containing(&world.root).await.unwrap_err();
+    assert!(failure.message.contains("has no commit yet"), "{failure}");
 }

@@ -9,18 +9,18 @@ use super::super::names::{head_ref, is_object_name};
 use super::{Damage, line_in, loose_refs, packed};
 
 /// Where the parts of a repository are.
-pub(super) struct Place {
+pub(in super::super) struct Place {
     /// The top of the checkout.
-    pub(super) top: PathBuf,
+    pub(in super::super) top: PathBuf,
     /// What git keeps for this one checkout.
-    pub(super) admin: PathBuf,
+    pub(in super::super) admin: PathBuf,
     /// What all checkouts share.
-    pub(super) common: PathBuf,
+    pub(in super::super) common: PathBuf,
 }
 
 impl Place {
     /// Of the checkout that a directory is in.
-    pub(super) fn of(dir: &Path) -> Result<Self, Failure> {
+    pub(in super::super) fn of(dir: &Path) -> Result<Self, Failure> {
         let dir = files::canonical(dir)?;
         let Some(top) = dir.ancestors().find(|top| files::is_there(&top.join(".git"))) else {
             return Err(Failure::terminal(format!("{} is not in a git repository", dir.display())));

@@ -1,6 +1,6 @@
 //! The packed refs. Git takes an empty file for no refs at all, and refuses every command when it is full of zeros.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use longhaul_engine::Failure;
 
@@ -27,6 +27,20 @@ pub(super) fn look(common: &Path) -> Result<Option<Damage>, Failure> {
     }
     let lost = with_reflog_only(common);
     Ok((has_zeros || !lost.is_empty()).then_some(Damage::PackedRefs { file, lost }))
+}
+
+/// The branches of the user that have a reflog and neither a file nor a packed ref, with the file that each would have.
+pub(super) fn missing_branches(common: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let packed = refs(common)?;
+    let mut missing = Vec::new();
+    for name in with_reflog_only(common) {
+        let is_users = name.starts_with("refs/heads/") && !name.starts_with("refs/heads/longhaul/");
+        let is_packed = packed.iter().any(|(known, _)| *known == name);
+        if is_users && !is_packed && files::read(&common.join("logs").join(&name))?.is_some_and(|log| !log.is_empty()) {
+            missing.push((name.clone(), common.join(name)));
+        }
+    }
+    Ok(missing)
 }
 
 /// The refs that have a reflog and no file. Git removes the reflog of a ref that is deleted.

@@ -64,12 +64,24 @@ fn of_linked(root: &Path, file: &Path, checkout: Option<&Path>) -> (String, Stri
 async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
     let file = damage.file().display();
     let (what, advice) = match damage {
+        Damage::Config(_) => (
+            format!("git cannot read {file}, and so refuses every command"),
+            format!(
+                "correct it; or: mv '{file}' '{file}.damaged' && git -C '{}' init, then set remotes and settings again",
+                root.display()
+            ),
+        ),
+        Damage::Ref { name, last: Some(commit), .. } if !damage.file().exists() => {
+            (format!("{name} is missing; its reflog ends at {commit}"), format!("git update-ref {name} {commit}"))
+        }
         Damage::Ref { name, last: Some(commit), .. } => {
             let what = format!("{name} is damaged: {file} names no commit; its reflog ends at {commit}");
             (what, format!("rm '{file}' && git update-ref {name} {commit}"))
         }
         Damage::Ref { name, .. } => {
-            let what = format!("{name} is damaged: {file} names no commit, and its reflog knows none that can be read");
+            let what = format!(
+                "{name} is damaged: {file} names no commit or is missing, and its reflog knows none that can be read"
+            );
             (what, format!("choose a commit with `git fsck --lost-found`, then: git update-ref {name} COMMIT"))
         }
         Damage::Head { content: Some(content), .. } => {
@@ -88,14 +100,14 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
         ),
         Damage::Linked { checkout, .. } => of_linked(root, damage.file(), checkout.as_deref()),
         Damage::EmptyObject(_) | Damage::Index(_) => {
-            (format!("git cannot read the index {file}"), format!("rm '{file}' && git reset"))
+            (format!("git cannot read the index {file}"), format!("mv '{file}' '{file}.damaged' && git reset"))
         }
     };
     let finding = Finding::problem("repository", what, advice);
     let must_be_done_by_hand = match damage {
         Damage::Ref { name, last: None, .. } => !name.starts_with("refs/longhaul/"),
         Damage::Head { content, .. } => content.is_none(),
-        Damage::Linked { .. } => true,
+        Damage::Linked { .. } | Damage::Config(_) => true,
         _ => false,
     };
     if must_be_done_by_hand {
