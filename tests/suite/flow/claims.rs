@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request};
 use longhaul_tests::script::{id, until};
-use longhaul_workflows::backlog::FeatureStatus;
+use longhaul_workflows::backlog::{Check, FeatureStatus};
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
 
@@ -177,5 +177,24 @@ async fn work_that_no_agent_called_done_gets_another_session() {
     world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
     world.until_passes("login").await;
     assert_eq!(world.state().sessions, ["p/login/1", "p/login/2"]);
+    world.end(&engine).await;
+}
+
+#[tokio::test]
+async fn finished_work_that_does_not_pass_the_baseline_is_repaired_first() {
+    let world = World::new(vec![feature("login", "has login")]);
+    let engine = finished(&world, "run_checks login merged", 1).await;
+    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "not now"))).await;
+    world.until_status("login", FeatureStatus::Blocked).await;
+    world.let_go("run_checks login merged");
+    world.state().baseline = vec![Check { name: "builds".into(), run: "has base".into(), ..Check::default() }];
+    world.hold("run_session login");
+    world.edit(&engine, vec![feature("login", "has more")]).await;
+    world.until_begun("run_session login", 2).await;
+    let published = world.memory.published(&id("p/login/2")).await.unwrap();
+    assert!(published.values().any(|value| value.preview(200).contains("session 1 (repair)")), "{published:?}");
+    world.let_go("run_session login");
+    world.until_passes("login").await;
+    assert_eq!(world.target(), ["base", "login", "more"]);
     world.end(&engine).await;
 }
