@@ -69,6 +69,7 @@ impl Features {
             reason: None,
             waits: None,
             commit: None,
+            called_done: false,
             invalidated: None,
             findings: Findings::default(),
         });

@@ -78,7 +78,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
 
     // Work of an earlier run that has not landed is judged before an agent is paid to do it again.
     let mut passed = None;
-    if (work.brief.claimed || work.brief.judged) && worktree.has_work {
+    if (work.brief.claimed || work.brief.called_done) && worktree.has_work {
         passed = claim::gates_on_found(context, work).await?;
     }
     loop {

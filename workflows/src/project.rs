@@ -187,7 +187,7 @@ impl Memory {
             list_file: self.list_file.clone(),
             claimed: self.is_claimed(feature),
             anew: self.is_anew(feature),
-            judged: self.records.get(feature).is_some_and(|record| record.judged),
+            called_done: self.records.get(feature).is_some_and(|record| record.called_done),
         })
     }
 }

@@ -163,6 +163,7 @@ pub(crate) fn in_progress(run: &str) -> FeatureView {
         reason: None,
         waits: None,
         commit: None,
+        called_done: false,
         invalidated: None,
     }
 }

@@ -110,7 +110,7 @@ mod tests {
             list_file: "feature_list.json".into(),
             claimed: false,
             anew: false,
-            judged: false,
+            called_done: false,
         }
     }
 

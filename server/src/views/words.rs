@@ -112,7 +112,7 @@ fn signal(name: &str, payload: &Payload) -> String {
             SessionPermit::Refused { reason } => format!("no session: {reason}"),
         }),
         SessionEnded::SIGNAL => payload.read::<SessionEnded>().ok().map(|ended| match ended.result {
-            SessionResult::Worked => "the session is over".into(),
+            SessionResult::Worked { .. } => "the session is over".into(),
             SessionResult::Unused => "the session is not needed".into(),
             SessionResult::Failed { ending, .. } => format!("the session failed and changed nothing: {ending}"),
         }),

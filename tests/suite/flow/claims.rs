@@ -1,11 +1,14 @@
 //! A claim passes on the target or not at all.
 
-use longhaul_engine::Payload;
-use longhaul_tests::script::until;
-use longhaul_workflows::backlog::FeatureStatus;
-use longhaul_workflows::project::signal;
+use std::collections::BTreeMap;
 
-use super::world::{World, claimed, feature};
+use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request};
+use longhaul_tests::script::{id, until};
+use longhaul_workflows::backlog::{Check, FeatureStatus};
+use longhaul_workflows::contracts::ProjectRef;
+use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
+
+use super::world::{PROJECT, World, claimed, feature};
 
 #[tokio::test]
 async fn a_claim_that_holds_on_the_target_needs_no_session() {
@@ -76,5 +79,122 @@ async fn what_was_blocked_after_it_passed_is_a_claim_when_it_is_unblocked() {
     world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
     world.until_passes("login").await;
     assert_eq!(world.state().sessions, ["p/login/1"]);
+    world.end(&engine).await;
+}
+
+/// Has a session of `login` end well, and holds what comes next: `times` is how often that has begun then.
+async fn finished(world: &World, at: &str, times: usize) -> Engine {
+    world.hold("run_session login");
+    let engine = world.begin().await;
+    world.until_begun("run_session login", 1).await;
+    world.hold(at);
+    world.let_go("run_session login");
+    world.until_begun(at, times).await;
+    engine
+}
+
+/// The work that the only session did lands.
+async fn lands_unpaid(world: &World, engine: &Engine) {
+    world.until_passes("login").await;
+    assert_eq!(world.target(), ["login"]);
+    assert_eq!(world.state().sessions, ["p/login/1"], "the work was there");
+    world.end(engine).await;
+}
+
+async fn blocked_and_unblocked(at: &str, times: usize) {
+    let world = World::new(vec![feature("login", "has login")]);
+    let engine = finished(&world, at, times).await;
+    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "not now"))).await;
+    world.until_status("login", FeatureStatus::Blocked).await;
+    world.let_go(at);
+    world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
+    lands_unpaid(&world, &engine).await;
+}
+
+#[tokio::test]
+async fn finished_work_that_was_blocked_in_its_gates_is_not_paid_again() {
+    blocked_and_unblocked("run_checks login", 2).await;
+}
+
+#[tokio::test]
+async fn finished_work_that_was_blocked_while_it_merged_is_not_paid_again() {
+    blocked_and_unblocked("run_checks login merged", 1).await;
+}
+
+#[tokio::test]
+async fn finished_work_whose_run_was_cancelled_is_not_paid_again() {
+    let world = World::new(vec![feature("login", "has login")]);
+    let engine = finished(&world, "run_checks login merged", 1).await;
+    let request = Request { by: "ann".into(), why: String::new() };
+    engine.deliver(&id("p/login/1"), MessageBody::Cancel(request)).await.unwrap();
+    world.until_status("login", FeatureStatus::Blocked).await;
+    world.let_go("run_checks login merged");
+    world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
+    lands_unpaid(&world, &engine).await;
+}
+
+#[tokio::test]
+async fn finished_work_whose_feature_was_removed_and_restored_is_not_paid_again() {
+    let world = World::new(vec![feature("login", "has login")]);
+    let engine = finished(&world, "run_checks login merged", 1).await;
+    world.edit(&engine, Vec::new()).await;
+    until("it is gone", async || world.view("login").await.is_none()).await;
+    world.let_go("run_checks login merged");
+    world.edit(&engine, vec![feature("login", "has login")]).await;
+    lands_unpaid(&world, &engine).await;
+}
+
+#[tokio::test]
+async fn finished_work_of_a_project_that_was_terminated_is_not_paid_again() {
+    let world = World::new(vec![feature("login", "has login")]);
+    let engine = finished(&world, "run_checks login merged", 1).await;
+    for run in [PROJECT, "p/login/1"] {
+        let request = Request { by: "ann".into(), why: String::new() };
+        engine.deliver(&id(run), MessageBody::Terminate(request)).await.unwrap();
+        engine.outcome(&id(run)).await.unwrap();
+    }
+    world.let_go("run_checks login merged");
+    let published = world.memory.published(&id(PROJECT)).await.unwrap();
+    let project = ProjectRef { id: PROJECT.into(), root: "/p".into() };
+    let input = Payload::of(&ProjectInput::recovered(project, &published, BTreeMap::new()));
+    let workflow = ProjectWorkflow::NAME.into();
+    engine.restart(NewRun { run: id(PROJECT), workflow, input, labels: BTreeMap::new() }).await.unwrap();
+    world.tell(&engine, signal::SYNC, Payload::of(&"second")).await;
+    lands_unpaid(&world, &engine).await;
+}
+
+/// Gates that show no more than that nothing is broken pass on half of the work.
+#[tokio::test]
+async fn work_that_no_agent_called_done_gets_another_session() {
+    let world = World::new(vec![feature("login", "true")]);
+    world.hold("run_session login");
+    let engine = world.begin().await;
+    world.until_begun("run_session login", 1).await;
+    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "not now"))).await;
+    world.until_status("login", FeatureStatus::Blocked).await;
+    world.state().branch("login", &["half"]);
+    world.let_go("run_session login");
+    world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
+    world.until_passes("login").await;
+    assert_eq!(world.state().sessions, ["p/login/1", "p/login/2"]);
+    world.end(&engine).await;
+}
+
+#[tokio::test]
+async fn finished_work_that_does_not_pass_the_baseline_is_repaired_first() {
+    let world = World::new(vec![feature("login", "has login")]);
+    let engine = finished(&world, "run_checks login merged", 1).await;
+    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "not now"))).await;
+    world.until_status("login", FeatureStatus::Blocked).await;
+    world.let_go("run_checks login merged");
+    world.state().baseline = vec![Check { name: "builds".into(), run: "has base".into(), ..Check::default() }];
+    world.hold("run_session login");
+    world.edit(&engine, vec![feature("login", "has more")]).await;
+    world.until_begun("run_session login", 2).await;
+    let published = world.memory.published(&id("p/login/2")).await.unwrap();
+    assert!(published.values().any(|value| value.preview(200).contains("session 1 (repair)")), "{published:?}");
+    world.let_go("run_session login");
+    world.until_passes("login").await;
+    assert_eq!(world.target(), ["base", "login", "more"]);
     world.end(&engine).await;
 }

@@ -69,7 +69,10 @@ pub struct SessionEnded {
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum SessionResult {
     /// The agent worked: it ended well, or it changed files.
-    Worked,
+    Worked {
+        /// Whether the agent called the work done.
+        done: bool,
+    },
     /// It was not needed.
     Unused,
     /// It failed without a change.
@@ -132,7 +135,7 @@ impl SessionResult {
             SessionEnding::NotStarted { reason } => {
                 Self::Failed { ending: reason.clone(), last_words: String::new(), started: false }
             }
-            _ => Self::Worked,
+            ending => Self::Worked { done: *ending == SessionEnding::ClaimsDone },
         }
     }
 }

@@ -25,10 +25,10 @@ pub struct Brief {
     /// Whether an earlier feature had this id: what that one left on the branch is put aside first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anew: bool,
-    /// Whether an earlier run left work that an agent called done and that did not pass or merge: then the gates are run
-    /// before a session is paid.
+    /// Whether an agent called the work of an earlier run done, and it has not landed: then the gates are run before a
+    /// session is paid. Of work that was never called done, passing gates may say too little.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub judged: bool,
+    pub called_done: bool,
 }
 
 /// What a run of a feature publishes while it runs.

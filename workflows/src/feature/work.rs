@@ -338,9 +338,11 @@ impl Work {
         self.tell_gate(failed, tip);
     }
 
-    /// A gate failed that no session has worked on.
+    /// A gate failed that no session has worked on. A baseline that fails is repaired first, and may be why.
     pub(super) fn tell_failed_gate(&mut self, failed: &Evidence) {
-        self.tell_gate(failed, None);
+        if self.broken.is_none() {
+            self.tell_gate(failed, None);
+        }
     }
 
     fn tell_gate(&mut self, failed: &Evidence, tip: Option<&str>) {

@@ -11,7 +11,6 @@ use longhaul_engine::{Context, ContextExt, Received, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{FeatureId, FeatureState};
-use crate::contracts::SessionReason;
 use crate::feature::{SessionEnded, SessionPermit, SessionRequest, SessionResult};
 use crate::settings::AgentSettings;
 
@@ -171,10 +170,6 @@ impl Memory {
     }
 
     fn take_request(&mut self, feature: FeatureId, request: SessionRequest) {
-        let is_judged = matches!(request.reason, SessionReason::GatesFailed | SessionReason::Conflict);
-        if is_judged && !self.records.get(&feature).is_some_and(|record| record.judged) {
-            self.record(&feature).judged = true;
-        }
         // Work that waits for a person keeps no files from the others.
         let is_approved =
             self.settings.merge.approval || self.backlog.feature(&feature).is_some_and(|feature| feature.approval);
@@ -194,7 +189,12 @@ impl Memory {
         ended: SessionEnded,
     ) -> Result<(), Stop> {
         match &ended.result {
-            SessionResult::Worked => self.admissions.breaker(&ended.agent).pass(feature),
+            SessionResult::Worked { done } => {
+                self.admissions.breaker(&ended.agent).pass(feature);
+                if *done && !self.records.get(feature).is_some_and(|record| record.called_done) {
+                    self.record(feature).called_done = true;
+                }
+            }
             SessionResult::Unused => self.admissions.breaker(&ended.agent).leave(feature),
             SessionResult::Failed { ending, last_words, started } => {
                 let now = context.now().await?;

@@ -82,9 +82,9 @@ pub(super) struct Record {
     /// The number of its first run, if another feature had its id before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) anew: Option<u32>,
-    /// An agent called its work done, and that did not pass its gates or did not merge.
+    /// An agent called its work done, and that has not landed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) judged: bool,
+    pub(super) called_done: bool,
     /// It passed, and then a feature that it depends on was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invalidated: Option<FeatureId>,

@@ -75,6 +75,7 @@ impl Memory {
             reason,
             waits: self.admissions.reasons.get(id).cloned(),
             commit: record.commit.clone(),
+            called_done: record.called_done,
             invalidated: record.invalidated.clone(),
             findings: record.findings.clone(),
         })

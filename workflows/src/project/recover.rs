@@ -53,6 +53,7 @@ fn recovered(view: FeatureView, files: Vec<String>) -> Record {
         runs: number.unwrap_or_default(),
         sessions: view.sessions,
         commit: view.commit,
+        called_done: view.called_done,
         files,
         invalidated: view.invalidated,
         findings: view.findings,

@@ -118,7 +118,6 @@ impl Memory {
             }
             Ok(FeatureOutcome::Blocked { reason, progress }) => {
                 self.note_progress(feature, &progress);
-                self.record(feature).judged |= progress.failed_gates + progress.conflicts > 0;
                 self.block_if_in_progress(feature, reason);
             }
             Err(reason) => self.block_if_in_progress(feature, reason),
@@ -148,7 +147,7 @@ impl Memory {
         record.claimed = !is_for_these;
         record.by_claim = by_claim;
         record.invalidated = None;
-        record.judged = false;
+        record.called_done = false;
         if !files.is_empty() {
             record.files = files;
         }

@@ -77,6 +77,9 @@ pub struct FeatureView {
     pub waits: Option<String>,
     /// The commit that passed.
     pub commit: Option<String>,
+    /// Whether an agent called its work done, and that has not landed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub called_done: bool,
     /// The feature that it depends on and that was taken back since it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalidated: Option<FeatureId>,
