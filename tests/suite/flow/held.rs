@@ -18,12 +18,16 @@ async fn pause_in_session(world: &World, engine: &Engine) {
     until("it is paused", is_paused).await;
 }
 
-/// `shop` waits for `login`, which is paused, until the project knows that; and `login` goes on when it is resumed.
-async fn shop_passes_first(world: &World, engine: &Engine, waits_for: &str) {
+async fn until_shop_waits(world: &World, waits_for: &str) {
     until("shop waits for login", async || {
         world.view("shop").await.and_then(|view| view.waits).is_some_and(|waits| waits.contains(waits_for))
     })
     .await;
+}
+
+/// `shop` waits for `login`, which is paused, until the project knows that; and `login` goes on when it is resumed.
+async fn shop_passes_first(world: &World, engine: &Engine, waits_for: &str) {
+    until_shop_waits(world, waits_for).await;
     world.tell(engine, signal::HELD, Payload::of(&Held { runs: [id("p/login/1")].into() })).await;
     world.until_passes("shop").await;
     assert!(!world.view("login").await.unwrap().passes);
@@ -32,9 +36,10 @@ async fn shop_passes_first(world: &World, engine: &Engine, waits_for: &str) {
     world.until_passes("login").await;
 }
 
-async fn lands_past_one_that_resolves(conflicts_of_shop: u32) {
+/// `login` is held in the session that resolves its first conflict, `shop` in its first session; how often each conflicts.
+async fn login_resolves(login: u32, shop: u32) -> (World, Engine) {
     let world = World::new(vec![feature("login", "has login"), feature("shop", "has shop")]);
-    world.state().shared = [("login".into(), 1), ("shop".into(), conflicts_of_shop)].into();
+    world.state().shared = [("login".into(), login), ("shop".into(), shop)].into();
     world.hold("run_session shop");
     world.hold("merge_candidate login");
     let engine = world.begin().await;
@@ -42,6 +47,11 @@ async fn lands_past_one_that_resolves(conflicts_of_shop: u32) {
     world.hold("run_session login");
     world.let_go("merge_candidate login");
     world.until_begun("run_session login", 2).await;
+    (world, engine)
+}
+
+async fn lands_past_one_that_resolves(conflicts_of_shop: u32) {
+    let (world, engine) = login_resolves(1, conflicts_of_shop).await;
     pause_in_session(&world, &engine).await;
     world.let_go("run_session shop");
     shop_passes_first(&world, &engine, "until login").await;
@@ -62,20 +72,9 @@ async fn a_paused_feature_keeps_no_files_from_one_that_resolves_too() {
 #[tokio::test]
 async fn a_feature_whose_resolution_does_not_merge_either_goes_before_those_that_wait_for_it() {
     for conflicts_of_shop in [0, 2] {
-        let world = World::new(vec![feature("login", "has login"), feature("shop", "has shop")]);
-        world.state().shared = [("login".into(), 3), ("shop".into(), conflicts_of_shop)].into();
-        world.hold("run_session shop");
-        world.hold("merge_candidate login");
-        let engine = world.begin().await;
-        world.until_begun("merge_candidate login", 1).await;
-        world.hold("run_session login");
-        world.let_go("merge_candidate login");
-        world.until_begun("run_session login", 2).await;
+        let (world, engine) = login_resolves(3, conflicts_of_shop).await;
         world.let_go("run_session shop");
-        until("shop waits for login", async || {
-            world.view("shop").await.and_then(|view| view.waits).is_some_and(|waits| waits.contains("until login"))
-        })
-        .await;
+        until_shop_waits(&world, "until login").await;
         world.let_go("run_session login");
         world.until_passes("login").await;
         world.until_passes("shop").await;
