@@ -34,7 +34,7 @@ pub(crate) struct Opened {
     pub(crate) file: File,
     pub(crate) epoch: u64,
     /// Held for as long as the log is open; let go last.
-    pub(crate) lock: File,
+    pub(crate) lock: DirectoryLock,
 }
 
 /// Opens or creates the log in a data directory.
@@ -50,7 +50,7 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
     }
 }
 
-fn open_locked(directory: &Path, lock: File) -> Result<Opened, StoreError> {
+fn open_locked(directory: &Path, lock: DirectoryLock) -> Result<Opened, StoreError> {
     let log = directory.join("log");
     replace::finish(directory)?;
     let witness = Witness::read(directory);
@@ -83,7 +83,7 @@ fn open_locked(directory: &Path, lock: File) -> Result<Opened, StoreError> {
 }
 
 /// Takes the lock and leaves our process id for whoever finds it taken.
-pub(crate) fn lock(directory: &Path) -> Result<File, StoreError> {
+pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
     let path = directory.join("lock");
     let mut file = File::options()
         .read(true)
@@ -108,7 +108,18 @@ pub(crate) fn lock(directory: &Path) -> Result<File, StoreError> {
         writeln!(file, "{}", std::process::id())
     };
     write(&mut file).map_err(|error| io("writing", &path, &error))?;
-    Ok(file)
+    Ok(DirectoryLock(file))
+}
+
+/// The lock of a data directory.
+#[derive(Debug)]
+pub(crate) struct DirectoryLock(File);
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child process that is being started shares it until it runs its program.
+        let _ = self.0.unlock();
+    }
 }
 
 /// Makes a log with what `fill` writes. The caller makes it durable.

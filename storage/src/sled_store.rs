@@ -14,7 +14,7 @@ use crate::committer::Committer;
 use crate::flaw::Flaw;
 use crate::group::Writer;
 use crate::ledger::Ledger;
-use crate::open::{self, Opened};
+use crate::open::{self, DirectoryLock, Opened};
 use crate::order::{Answer, Order};
 use crate::poison::Poison;
 use crate::quiet::caught;
@@ -46,7 +46,7 @@ pub(crate) struct Shared {
     poison: Arc<Poison>,
     counters: Arc<Counters>,
     pub(crate) epoch: u64,
-    _lock: std::fs::File,
+    _lock: DirectoryLock,
 }
 
 impl Shared {

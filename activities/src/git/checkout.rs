@@ -11,7 +11,7 @@ use super::files;
 use super::left::foreign_lock;
 use super::names::head_ref;
 use super::refs::Repository;
-use super::repository::{git_dir, operation_in};
+use super::repository::{checked_out, git_dir, operation_in};
 use crate::files::{LIST_PATIENCE, list_turn, turn_of};
 
 /// How often a checkout is tried that another git process is using right now.
@@ -49,6 +49,9 @@ struct Changes {
 impl Repository {
     /// Where a branch is checked out. A work tree whose directory is gone does not count.
     pub(super) async fn checkouts_of(&self, branch: &str) -> Result<Vec<PathBuf>, Failure> {
+        if let Some(on) = self.branch_of_only_checkout() {
+            return Ok(if on == head_ref(branch) { vec![self.root.clone()] } else { Vec::new() });
+        }
         let listed = self.git().args(["worktree", "list", "--porcelain", "-z"]).run().await?;
         let wanted = format!("branch {}", head_ref(branch));
         let mut found = Vec::new();
@@ -61,6 +64,16 @@ impl Repository {
             }
         }
         Ok(found)
+    }
+
+    /// The ref that is checked out in a repository with one checkout; `None` if there are more, or only git can tell.
+    fn branch_of_only_checkout(&self) -> Option<String> {
+        let has_linked =
+            std::fs::read_dir(self.common.join("worktrees")).is_ok_and(|mut linked| linked.next().is_some());
+        if has_linked || self.root.join(".git") != self.common {
+            return None;
+        }
+        checked_out(&self.common)
     }
 
     /// Moves a branch forward, with its checkout if it has one. To be called with the repository held.

@@ -177,7 +177,8 @@ impl Git {
         }
     }
 
-    fn command(&self) -> Command {
+    /// The process, not yet started. It dies with its handle, unless it is `uninterrupted`.
+    pub(super) fn command(&self) -> Command {
         let mut command = Command::new("git");
         command.arg("-C").arg(&self.dir).arg("--no-pager");
         for setting in SETTINGS.into_iter().chain(self.settings.iter().map(String::as_str)) {

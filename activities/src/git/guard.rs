@@ -1,8 +1,11 @@
 //! Protected files where gates run: put back as the commit has them, byte by byte, before each check.
 
+use std::collections::HashSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use longhaul_engine::Failure;
 
@@ -17,10 +20,8 @@ const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 #[derive(Debug)]
 pub(crate) struct Guard<'a> {
     work: &'a WorkTree,
-    protected: Protected,
-    /// The globs as git writes them.
-    pathspecs: Vec<String>,
     entries: Vec<Entry>,
+    search: Arc<Search>,
 }
 
 #[derive(Debug)]
@@ -30,36 +31,92 @@ struct Entry {
     bytes: Vec<u8>,
 }
 
+/// Finds protected files that the commit does not have.
+#[derive(Debug)]
+struct Search {
+    protected: Protected,
+    /// The places under which files can be protected, relative to the top.
+    places: Vec<PathBuf>,
+    /// The protected files and the submodules of the commit.
+    known: HashSet<PathBuf>,
+}
+
 impl WorkTree {
     /// The files of a commit that match these globs.
     pub(crate) async fn guard(&self, commit: &str, protected: &[String]) -> Result<Guard<'_>, Failure> {
-        let pathspecs = protected.iter().flat_map(|glob| [format!(":(glob){glob}"), format!(":(glob){glob}/**")]);
-        let pathspecs = pathspecs.collect();
-        let protected = Protected::of(protected, "")?;
-        let plumbing = &self.tree().plumbing;
-        let listed = plumbing.git().args(["ls-tree", "-r", "-z", commit]).run().await?;
+        let places = protected.iter().map(|glob| fixed_part(glob)).collect();
+        let mut search = Search { protected: Protected::of(protected, "")?, places, known: HashSet::new() };
         let mut entries = Vec::new();
-        let mut objects = String::new();
-        for line in files::nul_separated(&listed.stdout) {
-            let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
-            let head = files::shown(&line[..tab]);
-            if let [mode, "blob", object] = head.split(' ').collect::<Vec<_>>()[..]
-                && protected.covers(&line[tab + 1..])
-            {
-                let path = files::path_of(&line[tab + 1..]).to_owned();
-                entries.push(Entry { path, mode: mode.to_owned(), bytes: Vec::new() });
-                objects.push_str(object);
-                objects.push('\n');
+        if !protected.is_empty() {
+            let plumbing = &self.tree().plumbing;
+            let listed = plumbing.git().args(["ls-tree", "-r", "-z", commit]).run().await?;
+            let objects = search.take_in(&listed.stdout, &mut entries);
+            if !entries.is_empty() {
+                let printed = plumbing.git().args(["cat-file", "--batch"]).input(objects).run().await?.stdout;
+                read_batch(&printed, &mut entries).ok_or_else(|| {
+                    Failure::retryable(format!("git printed the protected files of {commit} incompletely"))
+                })?;
+                entries.retain(|entry| !entry.bytes.starts_with(LFS_POINTER));
             }
         }
-        if !entries.is_empty() {
-            let printed = plumbing.git().args(["cat-file", "--batch"]).input(objects).run().await?.stdout;
-            read_batch(&printed, &mut entries).ok_or_else(|| {
-                Failure::retryable(format!("git printed the protected files of {commit} incompletely"))
-            })?;
-            entries.retain(|entry| !entry.bytes.starts_with(LFS_POINTER));
+        Ok(Guard { work: self, entries, search: Arc::new(search) })
+    }
+}
+
+/// The part of a glob before the first component that is a pattern.
+fn fixed_part(glob: &str) -> PathBuf {
+    let parts = glob.trim_start_matches("./").split('/');
+    parts.take_while(|part| !part.contains(['*', '?', '[', '{', '\\'])).collect()
+}
+
+impl Search {
+    /// Reads the output of `ls-tree -r -z`: notes what the commit has, and gives the objects of the entries.
+    fn take_in(&mut self, listed: &[u8], entries: &mut Vec<Entry>) -> String {
+        let mut objects = String::new();
+        for line in files::nul_separated(listed) {
+            let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
+            let head = files::shown(&line[..tab]);
+            let path = files::path_of(&line[tab + 1..]).to_owned();
+            match head.split(' ').collect::<Vec<_>>()[..] {
+                [mode, "blob", object] if self.protected.covers(&line[tab + 1..]) => {
+                    self.known.insert(path.clone());
+                    entries.push(Entry { path, mode: mode.to_owned(), bytes: Vec::new() });
+                    objects.push_str(object);
+                    objects.push('\n');
+                }
+                [_, "commit", _] => {
+                    self.known.insert(path);
+                }
+                _ => {}
+            }
         }
-        Ok(Guard { work: self, protected, pathspecs, entries })
+        objects
+    }
+
+    /// Protected files that are there and not in the commit, relative to the top. Links are not followed.
+    fn others(&self, top: &Path) -> Result<Vec<PathBuf>, Failure> {
+        let mut found = Vec::new();
+        let mut left = self.places.clone();
+        while let Some(path) = left.pop() {
+            let full = top.join(&path);
+            let Ok(metadata) = fs::symlink_metadata(&full) else { continue };
+            if self.known.contains(&path) || path == Path::new(".git") {
+                continue;
+            }
+            if metadata.is_dir() {
+                match fs::read_dir(&full) {
+                    Ok(entries) => left.extend(entries.flatten().map(|entry| path.join(entry.file_name()))),
+                    // Nothing in it can be read by a check either.
+                    Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {}
+                    Err(error) => return Err(files::failed("list", &full, &error)),
+                }
+            } else if self.protected.covers(path.as_os_str().as_encoded_bytes()) {
+                found.push(path);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
     }
 }
 
@@ -79,11 +136,13 @@ impl Guard<'_> {
     pub(crate) async fn restore(&self) -> Result<Vec<String>, Failure> {
         let top = self.work.path();
         let mut restored = Vec::new();
-        let git = self.work.tree().git().env("GIT_LITERAL_PATHSPECS", "0").args(["ls-files", "--others", "-z", "--"]);
-        let others = git.args(&self.pathspecs).run().await?;
-        for path in files::nul_separated(&others.stdout).filter(|path| self.protected.covers(path)) {
-            remove_with_empty_parents(top, files::path_of(path))?;
-            restored.push(files::shown(path));
+        let (search, of) = (Arc::clone(&self.search), top.to_owned());
+        // Under a pattern, the whole tree is searched.
+        let searched = tokio::task::spawn_blocking(move || search.others(&of)).await;
+        let others = searched.map_err(|error| Failure::retryable(format!("the search for files ended: {error}")))??;
+        for path in others {
+            remove_with_empty_parents(top, &path)?;
+            restored.push(path.to_string_lossy().into_owned());
         }
         for entry in &self.entries {
             if !is_as(&top.join(&entry.path), entry) {

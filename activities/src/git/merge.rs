@@ -36,9 +36,10 @@ impl Repository {
             let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
             return Ok(Merged::Conflict { tip, files, output: merged.output });
         }
+        // Whoever runs something in it brings it to the commit.
+        let worktree = shown(&self.tree(&integration(input.tree)).path);
         let Kept { tree: merged, mut files, put_back } = self.keep_protected(&tip, merged.tree, input).await?;
         if self.is_there_already(&tip, &merged, input, &attempt.run).await? {
-            let worktree = shown(&self.integration_at(&tip, input.tree).await?.path);
             let (commit, files) = (tip.clone(), Vec::new());
             return Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside });
         }
@@ -54,8 +55,7 @@ impl Repository {
         let message = message(&input.subject, &input.body, &input.feature, &attempt.run);
         let new = NewCommit { tree: &tree, parents, message: &message, at: Some(at.timestamp()) };
         let commit = self.commit(&new).await?;
-        let integration = self.integration_at(&commit, input.tree).await?;
-        Ok(Merged::Candidate { commit, tip, worktree: shown(&integration.path), files, put_back, outside })
+        Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside })
     }
 
     /// A merged tree with the protected files of the tip. An agent's changes to them were put back when its work was sealed,

@@ -36,6 +36,7 @@ mod owner;
 mod plumbing;
 mod private;
 mod protected;
+mod reader;
 mod refresh;
 mod refs;
 mod repository;
@@ -80,6 +81,7 @@ pub(crate) use work::{Wanted, WorkTree};
 
 use crate::disk::Disk;
 use plumbing::Plumbing;
+use reader::Reader;
 
 /// The handlers of all git contracts. Clones share the locks that keep one repository's commands apart.
 #[derive(Debug, Clone)]
@@ -150,6 +152,8 @@ impl GitHandlers {
         let own = data_dir.join("git").join(name);
         let plumbing = Plumbing::prepare(&own.join("plumbing"), &root, &common).await?;
         let repository = Repository {
+            reader: Reader::new(&root, &common),
+            ancestry: Arc::default(),
             root,
             common,
             worktrees: data_dir.join("worktrees").join(name),

@@ -138,8 +138,7 @@ impl Repository {
             // Longhaul put the branch there.
             return Ok(Some(commit.to_owned()));
         }
-        let known = self.plumbing.git().args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).finish().await?;
-        if known.code() == Some(0) {
+        if matches!(self.reader.object(&format!("{commit}^{{commit}}")).await, Some(Some(_))) {
             return Ok(Some(commit.to_owned()));
         }
         let [of_branch, of_head] = fetched_refs(&tree.name());

@@ -1,7 +1,8 @@
 //! Commits and refs: reading them, and moving them only from where they were seen.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use longhaul_engine::Failure;
 use tokio::sync::{Mutex, MutexGuard};
@@ -10,7 +11,11 @@ use super::command::Git;
 use super::files;
 use super::left::{clear_lock, clear_lock_of_packed};
 use super::plumbing::Plumbing;
+use super::reader::Reader;
 use crate::disk::Disk;
+
+/// How many answers about ancestry are kept.
+const KNOWN_ANCESTRY: usize = 1000;
 
 /// One repository, as the handlers see it.
 #[derive(Debug, Clone)]
@@ -26,6 +31,9 @@ pub(super) struct Repository {
     /// Where files of the user are kept while git changes them.
     pub(super) saved: PathBuf,
     pub(super) plumbing: Plumbing,
+    pub(super) reader: Reader,
+    /// Answers of [`Repository::is_ancestor`]: history does not change.
+    pub(super) ancestry: Arc<std::sync::Mutex<HashMap<(String, String), bool>>>,
     /// The life of this process: other marks in `records` are of processes that died.
     pub(super) process: Arc<str>,
     pub(super) disk: Disk,
@@ -55,21 +63,45 @@ impl Repository {
 
     /// The commit that a ref, or any other name of a commit, stands for.
     pub(super) async fn commit_of(&self, name: &str) -> Result<Option<String>, Failure> {
-        self.git().args(["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]).find().await
+        let name = format!("{name}^{{commit}}");
+        match self.reader.object(&name).await {
+            Some(found) => Ok(found),
+            None => self.git().args(["rev-parse", "--verify", "--quiet", &name]).find().await,
+        }
     }
 
     /// The tree of a commit.
     pub(super) async fn tree_of(&self, commit: &str) -> Result<String, Failure> {
-        self.git().args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).text().await
+        let name = format!("{commit}^{{tree}}");
+        match self.reader.object(&name).await {
+            Some(Some(tree)) => Ok(tree),
+            _ => self.git().args(["rev-parse", "--verify", &name]).text().await,
+        }
     }
 
-    /// Whether `commit` holds all of `ancestor`; a commit is its own ancestor.
+    /// Whether `commit` holds all of `ancestor`, both full object names; a commit is its own ancestor.
     pub(super) async fn is_ancestor(&self, ancestor: &str, commit: &str) -> Result<bool, Failure> {
-        self.git().args(["merge-base", "--is-ancestor", ancestor, commit]).answer().await
+        if ancestor == commit {
+            return Ok(true);
+        }
+        let pair = (ancestor.to_owned(), commit.to_owned());
+        if let Some(known) = self.ancestry.lock().unwrap_or_else(PoisonError::into_inner).get(&pair) {
+            return Ok(*known);
+        }
+        let answer = self.git().args(["merge-base", "--is-ancestor", ancestor, commit]).answer().await?;
+        let mut known = self.ancestry.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KNOWN_ANCESTRY {
+            known.clear();
+        }
+        known.insert(pair, answer);
+        Ok(answer)
     }
 
     /// The last commit that two have in common.
     pub(super) async fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, Failure> {
+        if one == other {
+            return Ok(Some(one.to_owned()));
+        }
         self.git().args(["merge-base", one, other]).find().await
     }
 

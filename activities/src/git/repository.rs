@@ -124,6 +124,11 @@ async fn without_commit(top: &Path) -> Result<Failure, Failure> {
 
 /// The branch that is checked out; a terminal failure if none is.
 pub async fn branch_of(checkout: &Path) -> Result<String, Failure> {
+    if let Some(on) = checked_out(&checkout.join(".git"))
+        && let Some(branch) = on.strip_prefix("refs/heads/")
+    {
+        return Ok(branch.to_owned());
+    }
     let found = Git::at(checkout).args(["symbolic-ref", "--quiet", "--short", "HEAD"]).find().await?;
     found.ok_or_else(|| {
         Failure::terminal(format!(
@@ -131,6 +136,15 @@ pub async fn branch_of(checkout: &Path) -> Result<String, Failure> {
             checkout.display()
         ))
     })
+}
+
+/// The ref that HEAD names in a git directory; `None` if it names none, or only git can tell.
+pub(super) fn checked_out(git_dir: &Path) -> Option<String> {
+    let is_directory = std::fs::symlink_metadata(git_dir).is_ok_and(|metadata| metadata.is_dir());
+    let head = if is_directory { files::read(&git_dir.join("HEAD")).ok()?? } else { return None };
+    let on = files::shown(head.trim_ascii()).strip_prefix("ref: ").map(str::to_owned);
+    // A repository with reftables has this in place of its HEAD.
+    on.filter(|on| on != "refs/heads/.invalid")
 }
 
 /// Whether there is a branch of this name.
@@ -255,6 +269,10 @@ pub(super) async fn common_dir(dir: &Path) -> Result<PathBuf, Failure> {
 
 /// The directory that git keeps for this one checkout.
 pub(super) async fn git_dir(checkout: &Path) -> Result<PathBuf, Failure> {
+    let usual = checkout.join(".git");
+    if std::fs::symlink_metadata(&usual).is_ok_and(|metadata| metadata.is_dir()) && usual.join("HEAD").is_file() {
+        return files::canonical(&usual);
+    }
     Ok(PathBuf::from(Git::at(checkout).args(["rev-parse", "--absolute-git-dir"]).text().await?))
 }
 

@@ -48,6 +48,9 @@ pub(super) struct TreeMerge {
 impl Repository {
     /// Every path that differs between two trees.
     pub(super) async fn changes(&self, before: &str, after: &str) -> Result<Vec<Change>, Failure> {
+        if before == after || self.tree_of(before).await? == self.tree_of(after).await? {
+            return Ok(Vec::new());
+        }
         let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after];
         let finished = self.plumbing.git().args(args).run().await?;
         let mut parts = files::nul_separated(&finished.stdout);

@@ -118,10 +118,14 @@ impl WorkTree {
         self.repository.remember_target(&self.tree, target, attempt).await
     }
 
-    /// Whether git keeps a file.
+    /// Whether a file is in the commit that it was last brought to.
     pub(crate) async fn tracks(&self, file: &str) -> Result<bool, Failure> {
-        let args = ["ls-files", "--error-unmatch", "--", file];
-        Ok(self.tree.git().args(args).finish().await?.code() == Some(0))
+        let (commit, plumbing) = (self.at()?, &self.tree.plumbing);
+        let name = format!("{commit}:{file}");
+        match self.repository.reader.object(&name).await {
+            Some(found) => Ok(found.is_some()),
+            None => Ok(plumbing.git().args(["cat-file", "-e", &name]).finish().await?.code() == Some(0)),
+        }
     }
 
     /// Returns when its files are on stable storage; from then on it can be built upon after a crash.

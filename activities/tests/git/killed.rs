@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_workflows::contracts::{MergeStyle, Merged};
+use longhaul_workflows::contracts::MergeStyle;
 
 use crate::support::{World, read, rescue, status, write};
 
@@ -68,9 +68,10 @@ async fn merging_and_closing() {
     let sealed = world.seal("login").await;
     broken_off(|| world.merge("login", &sealed.commit, MergeStyle::Squash)).await;
     let merged = world.merge("login", &sealed.commit, MergeStyle::Squash).await;
-    let Merged::Candidate { worktree, .. } = merged else { panic!("{merged:?}") };
-    assert_eq!(read(worktree.as_ref(), "work.txt"), "work\n");
-    assert_eq!(status(worktree.as_ref()), "");
+    broken_off(|| world.integrated(&merged)).await;
+    let worktree = world.integrated(&merged).await;
+    assert_eq!(read(&worktree, "work.txt"), "work\n");
+    assert_eq!(status(&worktree), "");
 
     write(&world.tree("login"), "late.txt", "late\n");
     broken_off(|| world.close("login")).await;

@@ -18,13 +18,13 @@ async fn a_squashed_candidate_has_the_work_and_the_mark() {
     let main = world.commit("Other");
 
     let merged = world.merge("login", &work, MergeStyle::Squash).await;
-    let Merged::Candidate { commit, tip, worktree, files, .. } = merged.clone() else { panic!("{merged:?}") };
+    let Merged::Candidate { commit, tip, files, .. } = merged.clone() else { panic!("{merged:?}") };
     assert_eq!((tip.as_str(), files), (main.as_str(), vec!["feature_list.json".to_owned(), "src/é.txt".to_owned()]));
     assert_eq!(world.run(&["log", "-1", "--format=%P", &commit]), main);
     let message = world.run(&["log", "-1", "--format=%an %at%n%B", &commit]);
     let trailers = "Feature-Id: login\nRun-Id: shop-1a2b3c/login";
     assert_eq!(message.trim(), format!("Ada 1770091506\nAdd login\n\nIt works.\n\n{trailers}"));
-    let worktree = std::path::Path::new(&worktree);
+    let worktree = &world.integrated(&merged).await;
     assert_eq!(run(worktree, &["rev-parse", "HEAD"]), commit);
     assert_eq!(status(worktree), "");
     let marked = LIST.replacen("\"pending\"", "\"completed\"", 1).replacen("false", "true", 1);
@@ -36,6 +36,7 @@ async fn a_squashed_candidate_has_the_work_and_the_mark() {
     write(worktree, "left by a check.txt", "");
     write(worktree, "other.txt", "broken by a check");
     assert_eq!(world.merge("login", &work, MergeStyle::Squash).await, merged);
+    world.integrated(&merged).await;
     assert_eq!(status(worktree), "");
 }
 
@@ -81,13 +82,14 @@ async fn a_conflict_names_its_files() {
 async fn a_broken_integration_tree_is_made_again() {
     let world = World::new();
     let work = sealed(&world, "login", "login.txt", "login\n").await;
-    let first = world.merge("login", &work, MergeStyle::Squash).await;
-    let integration = world.tree(".integrate");
+    let merged = world.merge("login", &work, MergeStyle::Squash).await;
+    let integration = world.integrated(&merged).await;
     let admin = run(&integration, &["rev-parse", "--absolute-git-dir"]);
     std::fs::write(format!("{admin}/index"), "broken").unwrap();
     std::fs::write(format!("{admin}/index.lock"), "").unwrap();
-    assert_eq!(world.merge("login", &work, MergeStyle::Squash).await, first);
+    world.integrated(&merged).await;
+    assert_eq!(status(&integration), "");
     std::fs::remove_dir_all(admin).unwrap();
-    assert_eq!(world.merge("login", &work, MergeStyle::Squash).await, first);
+    world.integrated(&merged).await;
     assert_eq!(status(&integration), "");
 }

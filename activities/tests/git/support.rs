@@ -2,14 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
+use longhaul_activities::checks::ChecksHandler;
 use longhaul_activities::git::GitHandlers;
+use longhaul_activities::process::Supervisor;
 use longhaul_engine::{Activity, Attempt, Failure, Handler, Probe, RunId, Slot};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, MergeStyle,
-    Merged, OpenInput, OpenWorktree, ProjectRef, Seal, SealInput, Sealed, Worktree,
+    Merged, OpenInput, OpenWorktree, ProjectRef, RunSetup, Seal, SealInput, Sealed, SetupInput, Worktree,
 };
+use longhaul_workflows::settings::Confinement;
 use tempfile::TempDir;
 
 pub(crate) const LIST: &str = r#"{
@@ -155,6 +159,25 @@ impl World {
             tree: 0,
         };
         perform::<MergeCandidate>(&self.git, input, &attempt(feature, 3)).await.unwrap()
+    }
+
+    /// The tree of merged results, brought to a candidate as for its gates. There is no set-up script.
+    pub(crate) async fn integrated(&self, merged: &Merged) -> PathBuf {
+        let Merged::Candidate { commit, worktree, .. } = merged else { panic!("{merged:?}") };
+        let input = SetupInput {
+            project: self.project(),
+            feature: id("login"),
+            worktree: worktree.clone(),
+            commit: Some(commit.clone()),
+            script: "none.sh".into(),
+            timeout_seconds: 60,
+            pass_env: Vec::new(),
+            confinement: Confinement::default(),
+        };
+        let supervisor = Supervisor { program: "none".into(), args: Vec::new(), grace: Duration::ZERO };
+        let handler = ChecksHandler::new(self.dir.path().join("data dir"), supervisor, self.git.clone());
+        Handler::<RunSetup>::perform(&handler, input, &attempt("login", 4)).await.unwrap();
+        worktree.into()
     }
 
     pub(crate) fn land_input(&self, tip: &str, commit: &str) -> LandInput {
