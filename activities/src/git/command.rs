@@ -3,8 +3,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::OnceLock;
 
 use longhaul_engine::Failure;
+use nix::unistd::{AccessFlags, access};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
@@ -65,6 +67,19 @@ const PASSED_ON: [&str; 25] = [
     "GIT_CONFIG_NOSYSTEM",
     "GIT_EXEC_PATH",
 ];
+
+/// The path of git. With a path, a process is spawned without copying the page tables of this one, which a name to look up
+/// in a changed environment would need.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut found = std::env::split_paths(&path).map(|dir| dir.join("git"));
+        found
+            .find(|file| file.is_absolute() && file.is_file() && access(file, AccessFlags::X_OK).is_ok())
+            .unwrap_or_else(|| "git".into())
+    })
+}
 
 /// One git command, before it is run.
 #[derive(Debug, Clone)]
@@ -179,7 +194,7 @@ impl Git {
 
     /// The process, not yet started. It dies with its handle, unless it is `uninterrupted`.
     pub(super) fn command(&self) -> Command {
-        let mut command = Command::new("git");
+        let mut command = Command::new(program());
         command.arg("-C").arg(&self.dir).arg("--no-pager");
         for setting in SETTINGS.into_iter().chain(self.settings.iter().map(String::as_str)) {
             command.arg("-c").arg(setting);
