@@ -1,6 +1,6 @@
 //! Telling a project which of its runs do not go on by themselves: paused, parked or stuck. It lets others merge past them.
 //!
-//! This is a hint. A project that gets it late, twice or not at all merges in a worse order and nothing else.
+//! A report may come late or twice. The last one must be right: a run that the project takes for held gets no turn to merge.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,12 +25,7 @@ pub(crate) async fn watch(service: Arc<Service>, project: RunId) {
 async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreError> {
     let Some(engine) = &service.engine else { return Ok(()) };
     let mut recorded = engine.recorded();
-    let published = service.store.published(project).await?;
-    let known = published.get(Held::KEY).and_then(|held| held.read::<Held>().ok()).unwrap_or_default();
-    // An unread report of an earlier process is acted on later, so it must not be the last one.
-    let is_held_report = |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == signal::HELD);
-    let is_reported = service.store.mailbox(project).await?.iter().any(|message| is_held_report(&message.body));
-    let mut told = (!is_reported).then_some(known.runs);
+    let mut told = last_report(&*service.store, project).await?;
     let mut held = all_held(&*service.store, project).await?;
     loop {
         let stuck = engine.stuck().into_keys().filter(|run| run != project && run.is_within(project.as_str()));
@@ -44,7 +39,9 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
             () = tokio::time::sleep(LOOK) => continue,
         };
         match event {
-            Ok(recorded) if recorded.run == *project || !recorded.run.is_within(project.as_str()) => {}
+            // A report of an earlier process may be acted on after this one looked for it.
+            Ok(recorded) if recorded.run == *project => told = recorded.events.iter().fold(told, published_in),
+            Ok(recorded) if !recorded.run.is_within(project.as_str()) => {}
             Ok(recorded) if !recorded.events.iter().any(changes_that) => {}
             Ok(recorded) => {
                 let summary = service.store.summary(&recorded.run).await?;
@@ -54,9 +51,33 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
                     held.remove(&recorded.run);
                 }
             }
-            Err(RecvError::Lagged(_)) => held = all_held(&*service.store, project).await?,
+            Err(RecvError::Lagged(_)) => {
+                held = all_held(&*service.store, project).await?;
+                told = None;
+            }
             Err(RecvError::Closed) => return Ok(()),
         }
+    }
+}
+
+/// What the project was told last, if it has acted on that.
+async fn last_report(store: &dyn EventStore, project: &RunId) -> Result<Option<BTreeSet<RunId>>, StoreError> {
+    let is_report = |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == signal::HELD);
+    if store.mailbox(project).await?.iter().any(|message| is_report(&message.body)) {
+        return Ok(None);
+    }
+    let published = store.published(project).await?;
+    let held = published.get(Held::KEY).and_then(|held| held.read::<Held>().ok());
+    Ok(Some(held.unwrap_or_default().runs))
+}
+
+/// What a project was told last, by its answer to that, else as known before.
+fn published_in(told: Option<BTreeSet<RunId>>, event: &Event) -> Option<BTreeSet<RunId>> {
+    match &event.kind {
+        EventKind::StatusPublished { key, value, .. } if key == Held::KEY => {
+            value.read().ok().map(|held: Held| held.runs)
+        }
+        _ => told,
     }
 }
 
