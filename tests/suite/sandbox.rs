@@ -187,5 +187,8 @@ fn an_agent_that_may_not_write_is_told_of() {
     let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, "[limits]\nfailed_gates = 2\n");
     world.project.write("agent.sh", "#!/bin/sh\nexit 0\n");
     world.project.commit("An agent without leave");
-    world.run().says("no file changed so far: may the agent write?");
+    world.run().exits(1);
+    // While it runs, this stands beside the feature for as long as the second session takes.
+    let run = format!("{}/parser/1", world.project_id());
+    world.longhaul.call(&["history", &run]).exits(0).says("no file changed so far: may the agent write?");
 }
