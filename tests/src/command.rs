@@ -3,9 +3,12 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use longhaul_activities::process::owner_id;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::terminal::Terminal;
@@ -80,13 +83,24 @@ impl Longhaul {
     }
 
     fn said(args: &[&str], mut command: Command) -> Said {
-        let output = command.output().expect("the command can be started");
-        Said {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command can be started");
+        let pid = Pid::from_raw(child.id().cast_signed());
+        let (ended, has_ended) = channel::<()>();
+        let watchdog = std::thread::spawn(move || {
+            let hangs = has_ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
+            hangs && kill(pid, Signal::SIGKILL).is_ok()
+        });
+        let output = child.wait_with_output().expect("the output of a command can be read");
+        drop(ended);
+        let said = Said {
             asked: args.join(" "),
             status: output.status,
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
             talk: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        };
+        let was_killed = watchdog.join().expect("the watchdog only waits");
+        assert!(!was_killed, "longhaul {} did not end in {PATIENCE:?}:\n{}\n{}", said.asked, said.out, said.talk);
+        said
     }
 
     /// Starts a command and lets it run; what it says goes to a file, whose end is shown when something is wrong.
