@@ -41,7 +41,16 @@ impl Handler<LoadBacklog> for ProjectReader {
         // Not while the checkout is moved.
         let turn = crate::files::turn_of(&root);
         let _mine = turn.lock().await;
-        load(&root).await
+        let mut loaded = load(&root).await?;
+        if !input.landed.is_empty() {
+            loaded.tip = git::tip_of(&root, &input.target).await?;
+        }
+        if loaded.tip.is_some() {
+            let landed: Vec<&str> = input.landed.iter().map(String::as_str).collect();
+            let missing = git::commits_not_in(&root, &landed, &input.target).await?;
+            loaded.lost = input.landed.into_iter().filter(|commit| missing.contains(commit)).collect();
+        }
+        Ok(loaded)
     }
 }
 
@@ -82,7 +91,7 @@ async fn load_now(root: &Path) -> Result<LoadedBacklog, Failure> {
         Some(target) => target.clone(),
         None => git::branch_of(root).await?,
     };
-    Ok(LoadedBacklog { features, settings, target, list_file, notes })
+    Ok(LoadedBacklog { features, settings, target, list_file, notes, lost: Vec::new(), tip: None })
 }
 
 /// Reads `longhaul.toml`.

@@ -74,7 +74,7 @@ pub use owner::{DataDirectory, Ownership, other_owner, own};
 use refs::Repository;
 pub use repository::{
     Checkout, branch_of, check_git, commits_not_in, exclude_own_files, has_branch, known_project_id, project_id,
-    share_repository,
+    share_repository, tip_of,
 };
 pub use rollback::WayBack;
 pub(crate) use work::{Wanted, WorkTree};

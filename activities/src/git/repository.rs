@@ -147,10 +147,15 @@ pub(super) fn checked_out(git_dir: &Path) -> Option<String> {
     on.filter(|on| on != "refs/heads/.invalid")
 }
 
+/// The commit of a branch, if there is one of this name.
+pub async fn tip_of(checkout: &Path, branch: &str) -> Result<Option<String>, Failure> {
+    let name = format!("{}^{{commit}}", head_ref(branch));
+    Git::at(checkout).args(["rev-parse", "--verify", "--quiet", &name]).find().await
+}
+
 /// Whether there is a branch of this name.
 pub async fn has_branch(checkout: &Path, branch: &str) -> Result<bool, Failure> {
-    let name = format!("{}^{{commit}}", head_ref(branch));
-    Ok(Git::at(checkout).args(["rev-parse", "--verify", "--quiet", &name]).find().await?.is_some())
+    Ok(tip_of(checkout, branch).await?.is_some())
 }
 
 /// Those of the commits that are neither in a branch nor in the work that waits for it.
@@ -158,15 +163,18 @@ pub async fn commits_not_in(checkout: &Path, commits: &[&str], branch: &str) -> 
     if commits.is_empty() {
         return Ok(HashSet::new());
     }
-    // A commit that is gone altogether is in no branch; of the others, git lists those that no branch leads to.
     let mut input = commits.join("\n");
+    let checked = Git::at(checkout).args(["cat-file", "--batch-check=%(objectname)"]).input(input.clone() + "\n");
+    let is_gone = |line: &&str| line.ends_with(" missing");
+    let known = checked.text().await?;
+    let gone = known.lines().filter(is_gone).filter_map(|line| line.split(' ').next()).map(str::to_owned);
     for known in [head_ref(branch), head_ref(NEXT)] {
         if Git::at(checkout).args(["rev-parse", "--verify", "--quiet", &known]).find().await?.is_some() {
             input += &format!("\n^{known}");
         }
     }
     let listed = Git::at(checkout).args(["rev-list", "--ignore-missing", "--stdin"]).input(input + "\n").text().await?;
-    Ok(listed.lines().map(str::to_owned).collect())
+    Ok(listed.lines().map(str::to_owned).chain(gone).collect())
 }
 
 /// Whether two checkouts are work trees of one repository.

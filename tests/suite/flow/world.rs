@@ -389,7 +389,15 @@ fn load(state: &mut State) -> Result<LoadedBacklog, Failure> {
     };
     settings.project.parallel = state.parallel;
     let (target, list_file) = ("main".into(), "feature_list.json".into());
-    Ok(LoadedBacklog { features: state.list.clone(), settings, target, list_file, notes: Vec::new() })
+    Ok(LoadedBacklog {
+        features: state.list.clone(),
+        settings,
+        target,
+        list_file,
+        notes: Vec::new(),
+        lost: Vec::new(),
+        tip: None,
+    })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the handlers of this world may fail")]

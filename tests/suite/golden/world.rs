@@ -216,6 +216,8 @@ impl World {
             target: "main".into(),
             list_file: "feature_list.json".into(),
             notes: Vec::new(),
+            lost: Vec::new(),
+            tip: None,
         }
     }
 

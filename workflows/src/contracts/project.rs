@@ -27,6 +27,12 @@ pub struct LoadBacklog;
 pub struct LoadInput {
     /// The project.
     pub project: ProjectRef,
+    /// The branch that finished work goes to, if the project has one already.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
+    /// Commits that were in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub landed: Vec<String>,
 }
 
 /// Output of [`LoadBacklog`].
@@ -42,6 +48,12 @@ pub struct LoadedBacklog {
     pub list_file: String,
     /// What was guessed while reading the list.
     pub notes: Vec<String>,
+    /// Those of [`LoadInput::landed`] that are not in the target any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
+    /// The commit of the target, if `landed` was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tip: Option<String>,
 }
 
 impl Activity for LoadBacklog {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Feature, FeatureId, FeatureState, FeatureStatus};
-use crate::contracts::LoadedBacklog;
+use crate::contracts::{LoadInput, LoadedBacklog};
 use crate::feature::Edited;
 use crate::finding::Finding;
 use crate::settings::Settings;
@@ -25,6 +25,27 @@ fn changes_the_question(fields: &[&str]) -> bool {
 }
 
 impl Memory {
+    pub(super) fn load_input(&self) -> LoadInput {
+        let landed = self.landed.clone().unwrap_or_else(|| self.passed_commits());
+        LoadInput { project: self.project.clone(), target: self.target.clone(), landed }
+    }
+
+    fn passed_commits(&self) -> Vec<String> {
+        let passed = self.records.values().filter(|record| record.state == FeatureState::Passed);
+        passed.filter_map(|record| record.commit.clone()).collect()
+    }
+
+    /// A feature whose commit is not in the target any more has not passed. That it has is a claim: the work may stand
+    /// there under another commit.
+    fn take_lost(&mut self, lost: &[String]) {
+        let is_lost = |record: &Record| record.commit.as_ref().is_some_and(|commit| lost.contains(commit));
+        let features = self.records.iter().filter(|(_, record)| is_lost(record)).map(|(id, _)| id.clone());
+        for id in features.collect::<Vec<_>>() {
+            self.record(&id).commit = None;
+            self.ask_again(&id);
+        }
+    }
+
     /// Takes a list over as it is now; an error says what is wrong with it, and nothing has changed.
     pub(super) fn take_backlog(&mut self, loaded: LoadedBacklog) -> Result<(), String> {
         let settings = self.overrides.apply(loaded.settings)?;
@@ -36,6 +57,10 @@ impl Memory {
         self.list_file = loaded.list_file;
         if !self.is_synced() || self.settings.project.target.is_some() {
             self.target = loaded.target;
+        }
+        if let Some(tip) = loaded.tip {
+            self.take_lost(&loaded.lost);
+            self.landed = Some(vec![tip]);
         }
         for (feature, state) in changes.removed {
             self.take_removed(feature, state);

@@ -45,6 +45,7 @@ pub struct Remembered {
     queue: MergeQueue,
     held: BTreeSet<RunId>,
     pub(super) waits_on_next: Option<String>,
+    landed: Option<Vec<String>>,
     pub(super) synced: String,
     failed_syncs: u32,
     problem: Option<String>,
@@ -116,6 +117,9 @@ pub(super) struct Memory {
     /// Runs that do not go on by themselves, as far as is known: paused, parked or stuck.
     pub(super) held: BTreeSet<RunId>,
     pub(super) waits_on_next: Option<String>,
+    /// Commits that are in the target only if all are that passed: its commit at the last sync, and those since. `None`:
+    /// these are too many.
+    pub(super) landed: Option<Vec<String>>,
     pub(super) synced: String,
     /// How often in a row the list could not be read for a reason that may pass.
     pub(super) failed_syncs: u32,
@@ -166,6 +170,7 @@ impl Memory {
             queue: remembered.queue,
             held: remembered.held,
             waits_on_next: remembered.waits_on_next,
+            landed: remembered.landed,
             synced: remembered.synced,
             failed_syncs: remembered.failed_syncs,
             problem: remembered.problem,
@@ -198,6 +203,7 @@ impl Memory {
             queue: self.queue,
             held: self.held,
             waits_on_next: self.waits_on_next,
+            landed: self.landed,
             synced: self.synced,
             failed_syncs: self.failed_syncs,
             problem: self.problem,
@@ -349,6 +355,7 @@ impl Remembered {
             queue: MergeQueue::default(),
             held: BTreeSet::new(),
             waits_on_next: None,
+            landed: Some(Vec::new()),
             synced: String::new(),
             failed_syncs: 0,
             problem: None,

@@ -19,6 +19,9 @@ pub(super) struct Current {
     pub(super) ending: bool,
 }
 
+/// How many landings are remembered apart from the features: state is copied when the project continues as new.
+const MOST_LANDED: usize = 100;
+
 /// A pass, as the run of a feature reports it.
 struct Pass {
     commit: String,
@@ -143,7 +146,7 @@ impl Memory {
         let feature = self.backlog.feature(id);
         let is_for_these = feature.is_none_or(|feature| self.settings.gates.iter().chain(&feature.checks).eq(&checks));
         let record = self.record(id);
-        record.commit = Some(commit);
+        record.commit = Some(commit.clone());
         record.claimed = !is_for_these;
         record.by_claim = by_claim;
         record.invalidated = None;
@@ -151,6 +154,10 @@ impl Memory {
         if !files.is_empty() {
             record.files = files;
         }
+        self.landed = self.landed.take().filter(|landed| landed.len() < MOST_LANDED).map(|mut landed| {
+            landed.push(commit);
+            landed
+        });
         self.followed = false;
         if is_for_these {
             self.set(id, FeatureState::Passed);

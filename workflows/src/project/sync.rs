@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use longhaul_engine::{Context, ContextExt, Failure, FailureKind, Stop};
 
-use crate::contracts::{Follow, FollowInput, LoadBacklog, LoadInput};
+use crate::contracts::{Follow, FollowInput, LoadBacklog};
 
 use super::memory::Memory;
 use super::order::Then;
@@ -42,8 +42,13 @@ impl Memory {
     }
 
     async fn load(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
-        let input = LoadInput { project: self.project.clone() };
-        let loaded = match context.call::<LoadBacklog>(input).await {
+        let mut loaded = context.call::<LoadBacklog>(self.load_input()).await;
+        if loaded.as_ref().is_ok_and(|loaded| !loaded.lost.is_empty()) {
+            // History was rewritten: which of the features are not in it any more?
+            self.landed = None;
+            loaded = context.call::<LoadBacklog>(self.load_input()).await;
+        }
+        let loaded = match loaded {
             Ok(loaded) => self.take_backlog(loaded).map_err(Failure::terminal),
             Err(Stop::Failed(failure)) => Err(failure),
             Err(stop) => return Err(stop),

@@ -141,6 +141,8 @@ async fn document(access: &Client, entry: &Entry) -> Result<StatusDocument> {
         target: String::new(),
         list_file: String::new(),
         notes: Vec::new(),
+        lost: Vec::new(),
+        tip: None,
     };
     let loaded = longhaul_activities::project::load(root).await.unwrap_or(nothing);
     Ok(status::of_files(&project, &entry.project.root, &loaded))

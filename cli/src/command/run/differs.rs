@@ -42,10 +42,9 @@ async fn lost(project: &Project, status: &StatusDocument) -> Vec<String> {
     let missing = git::commits_not_in(&project.root, &commits, &status.target).await.unwrap_or_default();
     let lost = landed.iter().filter(|(_, commit)| missing.contains(commit));
     let told = lost.map(|(line, commit)| {
-        let run = line.run.as_ref().map_or_else(|| line.id.clone(), ToString::to_string);
         let short = commit.chars().take(10).collect::<String>();
         format!(
-            "{}: it passed as {short}, which is not in `{}` any more; `longhaul restart {run}` does it again",
+            "{}: it passed as {short}, which is not in `{}` any more: its checks run again there",
             line.id, status.target
         )
     });
