@@ -9,6 +9,7 @@ use longhaul_storage::SledStore;
 
 use crate::error::{Error, Result};
 use crate::lock_wait::LockWait;
+use crate::refused;
 use crate::request::{Request, RequestError};
 use crate::service::Service;
 use crate::socket::Remote;
@@ -51,6 +52,8 @@ impl Client {
                 return Err(Error::usage(format!("{dir} is no directory: name the data directory with --data-dir")));
             }
             if !data_dir.join("lock").try_exists().map_err(Error::io(format!("cannot look into {dir}")))? {
+                // A sandbox hides the log: what is missing here may well be there.
+                refused::refuse_hidden_log(data_dir)?;
                 return Ok(None);
             }
             match SledStore::open(data_dir) {

@@ -25,6 +25,16 @@ pub fn refuse_within_session(verb: &'static str, data_dir: &Path) -> Result<()> 
     refusal.map_or(Ok(()), |refusal| Err(Error::Request(refusal.error())))
 }
 
+/// Refuses any command on a log that cannot be seen, if a session of its owner runs the command.
+pub(crate) fn refuse_hidden_log(data_dir: &Path) -> Result<()> {
+    let Some(call) = call_of(std::process::id().cast_signed(), data_dir) else { return Ok(()) };
+    let message = format!(
+        "the log in {} is out of reach of the session {call}: agents and checks neither read nor steer runs",
+        data_dir.display()
+    );
+    Err(Error::Request(RequestError::refused(message)))
+}
+
 /// Whether a request is one that a session has no right to. `command` is what the request changes, `pid` the process that
 /// makes it; `None` where the system does not tell.
 pub(crate) fn refusal(command: Option<&'static str>, pid: Option<i32>, data_dir: &Path) -> Option<Refusal> {

@@ -94,6 +94,23 @@ fn a_session_cannot_steer() {
     assert!(!world.project.place().join("backup").exists());
 }
 
+#[test]
+fn a_session_in_a_sandbox_is_told_that_the_log_is_out_of_reach() {
+    if available().best().is_none() {
+        eprintln!("not tried: {}", available().lacks());
+        return;
+    }
+    let script = "for verb in pause approve; do
+            \"$LONGHAUL\" --data-dir \"$PLACE/home\" $verb \"$PLACE/p\" >>\"$PLACE/journal/said\" 2>&1
+            echo \"$verb: $?\" >>\"$PLACE/journal/codes\"
+         done";
+    let world = with_agent(script, "sandbox = \"required\"\n");
+    world.run().exits(0);
+    let said = read(&world, "journal/said");
+    assert_eq!(read(&world, "journal/codes"), "pause: 2\napprove: 2\n", "{said}");
+    assert_eq!(said.matches("agents and checks ").count(), 2, "{said}");
+}
+
 /// Verbs that change something, which a process that comes from a session of an owner that is gone may try.
 const VERBS: [&str; 20] = [
     "pause .",
