@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request};
 use longhaul_tests::script::{id, until};
-use longhaul_workflows::backlog::{Check, FeatureStatus};
+use longhaul_workflows::backlog::{Check, Feature, FeatureStatus};
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
 
@@ -161,6 +161,22 @@ async fn finished_work_of_a_project_that_was_terminated_is_not_paid_again() {
     engine.restart(NewRun { run: id(PROJECT), workflow, input, labels: BTreeMap::new() }).await.unwrap();
     world.tell(&engine, signal::SYNC, Payload::of(&"second")).await;
     lands_unpaid(&world, &engine).await;
+}
+
+/// Its checks may not show what was asked for besides.
+#[tokio::test]
+async fn finished_work_whose_description_was_edited_gets_another_session() {
+    let world = World::new(vec![feature("login", "has login")]);
+    let engine = finished(&world, "run_checks login merged", 1).await;
+    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "not now"))).await;
+    world.until_status("login", FeatureStatus::Blocked).await;
+    world.let_go("run_checks login merged");
+    let edited = Feature { description: "Also log out.".into(), ..feature("login", "has login") };
+    world.edit(&engine, vec![edited]).await;
+    world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
+    world.until_passes("login").await;
+    assert_eq!(world.state().sessions, ["p/login/1", "p/login/2"]);
+    world.end(&engine).await;
 }
 
 /// Gates that show no more than that nothing is broken pass on half of the work.

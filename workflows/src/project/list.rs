@@ -165,6 +165,7 @@ impl Memory {
 
     /// What was asked for has changed: an answer to the old question is only a claim.
     fn ask_again(&mut self, id: &FeatureId) {
+        self.record(id).called_done = false;
         match self.backlog.state(id) {
             Some(FeatureState::Passed) => {
                 self.record(id).claimed = true;
