@@ -1,10 +1,11 @@
-//! `CheckOutTip`: the target as it is, checked out where the gates of a claimed feature run.
+//! `CheckOutTip`: the commit of the target, and the tree where the gates of a claimed feature run on it.
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::contracts::{CheckOutTip, TipInput, TipTree};
 
 use super::GitHandlers;
+use super::names::integration;
 use super::open::shown;
 use super::refs::Repository;
 
@@ -22,7 +23,8 @@ impl Repository {
             let _held = self.exclusive().await;
             self.tip(&input.target, Some(&input.list_file)).await?
         };
-        let worktree = shown(&self.integration_at(&commit, input.tree).await?.path);
+        // Whoever runs something in it brings it to the commit.
+        let worktree = shown(&self.tree(&integration(input.tree)).path);
         Ok(TipTree { commit, worktree })
     }
 }

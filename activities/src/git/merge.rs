@@ -1,8 +1,11 @@
 //! `MergeCandidate`: the commit that would land, checked out where its gates can be run.
 
+use std::sync::{Arc, PoisonError};
+
 use chrono::DateTime;
 use longhaul_engine::{Attempt, Failure, RunId};
 use longhaul_workflows::contracts::{MergeInput, MergeStyle, Merged};
+use tokio::sync::OwnedMutexGuard;
 
 use super::files;
 use super::list;
@@ -102,7 +105,15 @@ impl Repository {
 
     /// An integration work tree at a commit. No agent works there, and what a candidate left that did not land, installed
     /// packages for one, must not make the next one pass.
-    pub(super) async fn integration_at(&self, commit: &str, tree: u32) -> Result<Tree, Failure> {
+    ///
+    /// One caller at a time has it, until it drops the guard: after a repair of the log, two runs may have been given the
+    /// same tree.
+    pub(super) async fn integration_at(&self, commit: &str, tree: u32) -> Result<(Tree, OwnedMutexGuard<()>), Failure> {
+        let lock = {
+            let mut locks = self.integration.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(locks.entry(tree).or_default())
+        };
+        let held = lock.lock_owned().await;
         let tree = self.tree(&integration(tree));
         if tree.condition()? == Condition::Sound
             && let Some(before) = tree.at()?
@@ -111,6 +122,6 @@ impl Repository {
             tree.empty().await?;
         }
         self.ready(&tree, Stand::Commit, commit).await?;
-        Ok(tree)
+        Ok((tree, held))
     }
 }

@@ -163,6 +163,7 @@ impl GitHandlers {
             process: Arc::clone(&self.process),
             disk: self.disk.clone(),
             lock: Arc::default(),
+            integration: Arc::default(),
         };
         repository.adopt_next().await?;
         Ok(repository)

@@ -38,6 +38,8 @@ pub(super) struct Repository {
     pub(super) process: Arc<str>,
     pub(super) disk: Disk,
     pub(super) lock: Arc<Mutex<()>>,
+    /// A lock for each tree of merged results, by its number.
+    pub(super) integration: Arc<std::sync::Mutex<HashMap<u32, Arc<Mutex<()>>>>>,
 }
 
 /// A commit to be made without a work tree.

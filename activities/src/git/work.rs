@@ -6,6 +6,8 @@ use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 
+use tokio::sync::OwnedMutexGuard;
+
 use super::GitHandlers;
 use super::names::{branch, feature_ref, gates_tree, head_ref, integration_of, rescue_ref};
 use super::open::Kept;
@@ -27,12 +29,14 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// A work tree that is there.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct WorkTree {
     repository: Repository,
     tree: Tree,
     /// The feature's branch; `None`: it stands on a commit.
     branch: Option<String>,
+    /// The lock of a tree of merged results.
+    _held: Option<OwnedMutexGuard<()>>,
 }
 
 impl GitHandlers {
@@ -45,8 +49,8 @@ impl GitHandlers {
             let Some(commit) = wanted.commit else {
                 return Err(Failure::terminal(format!("{} is wanted without a commit", tree.path.display())));
             };
-            let tree = repository.integration_at(commit, number).await?;
-            return Ok(WorkTree { repository, tree, branch: None });
+            let (tree, held) = repository.integration_at(commit, number).await?;
+            return Ok(WorkTree { repository, tree, branch: None, _held: Some(held) });
         }
         let branch = branch(wanted.feature);
         if tree.condition()? == Condition::Sound {
@@ -55,7 +59,7 @@ impl GitHandlers {
             tracing::warn!(tree = %tree.path.display(), "making a work tree again");
             repository.make_again(&tree, &branch, wanted).await?;
         }
-        Ok(WorkTree { repository, tree, branch: Some(branch) })
+        Ok(WorkTree { repository, tree, branch: Some(branch), _held: None })
     }
 
     /// The tree in which the gates of a feature run, at a commit. No agent works there. Merged results have one of their
@@ -63,14 +67,15 @@ impl GitHandlers {
     pub(crate) async fn gates_tree(&self, wanted: &Wanted<'_>, commit: &str) -> Result<WorkTree, Failure> {
         let repository = self.repository(wanted.project).await?;
         let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
-        let tree = if let Some(number) = integration_of(&tree.name()) {
-            repository.integration_at(commit, number).await?
+        let (tree, held) = if let Some(number) = integration_of(&tree.name()) {
+            let (tree, held) = repository.integration_at(commit, number).await?;
+            (tree, Some(held))
         } else {
             let tree = repository.tree(&gates_tree(&tree.name()));
             repository.ready(&tree, Stand::Commit, commit).await?;
-            tree
+            (tree, None)
         };
-        Ok(WorkTree { repository, tree, branch: None })
+        Ok(WorkTree { repository, tree, branch: None, _held: held })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Checks: what they run on, what they leave.
 
+use std::time::Duration;
+
 use longhaul_activities::checks::ChecksHandler;
 use longhaul_engine::{Failure, Handler};
 use longhaul_workflows::backlog::{Check, FeatureId};
@@ -137,6 +139,45 @@ async fn gates_are_set_up_for_each_commit_and_a_failure_is_evidence() {
     let failed = report.failed().unwrap();
     assert_eq!((failed.name.as_str(), failed.ending().as_str()), ("setup", "exit code 2"));
     assert_eq!(report.evidence.len(), 1, "no check runs then");
+}
+
+/// Whether a check passes on a commit in the tree of merged results.
+async fn passes_merged(world: &World, command: u32, commit: &str, run: &str) -> bool {
+    let input = ChecksInput {
+        project: world.project(),
+        feature: FeatureId::new("login").unwrap(),
+        worktree: world.text_path("data/worktrees/shop/.integrate"),
+        commit: commit.into(),
+        checks: vec![Check { name: "merged".into(), run: run.into(), ..Check::default() }],
+        protected: Vec::new(),
+        pass_env: Vec::new(),
+        confinement: longhaul_workflows::settings::Confinement::default(),
+    };
+    let handler = ChecksHandler::new(world.path("data"), supervisor(), world.handlers());
+    let report = Handler::<RunChecks>::perform(&handler, input, &attempt("shop/login", command)).await.unwrap();
+    report.failed().is_none()
+}
+
+#[tokio::test]
+async fn two_runs_with_one_tree_of_merged_results_check_one_after_the_other() {
+    let world = World::with_git().await;
+    let first = world.git(&["rev-parse", "HEAD"]);
+    world.write("work/code.txt", "other\n");
+    let second = world.commit();
+    world.open().await;
+    let begun = world.path("data/worktrees/shop/.integrate/begun");
+    let wait = "touch begun; until test -e go; do sleep 0.05; done; grep good code.txt";
+    let other = async {
+        while !begun.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let mut check = std::pin::pin!(passes_merged(&world, 6, &second, "grep other code.txt"));
+        let early = tokio::time::timeout(Duration::from_millis(300), &mut check).await;
+        world.write("data/worktrees/shop/.integrate/go", "");
+        assert!(early.is_err(), "the tree is in use");
+        check.await
+    };
+    assert_eq!(tokio::join!(passes_merged(&world, 5, &first, wait), other), (true, true));
 }
 
 /// What a hidden check and a plain one after it print, with held-out files at `held_out`.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ProjectRef;
 
-/// Checks the tip out in an integration work tree. No commit is made, and nothing of a feature's own branch is used.
+/// Determines the tip, and the integration work tree for its gates, which bring the tree to the commit. Nothing of a
+/// feature's own branch is used.
 #[derive(Debug)]
 pub struct CheckOutTip;
 
@@ -29,7 +30,7 @@ pub struct TipInput {
 pub struct TipTree {
     /// The tip.
     pub commit: String,
-    /// The integration work tree, at that commit.
+    /// The path of the integration work tree.
     pub worktree: String,
 }
 
