@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::failure::Failure;
@@ -21,7 +22,8 @@ pub struct Event {
 }
 
 /// Why a segment of a history began.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Somebody started the run.
     Started,
@@ -218,7 +220,8 @@ pub enum EventKind {
 }
 
 /// Identifies a command of a workflow: blake3 of its canonical encoding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct CommandDigest(pub [u8; 32]);
 
 impl std::fmt::Display for CommandDigest {
@@ -227,17 +230,22 @@ impl std::fmt::Display for CommandDigest {
     }
 }
 
-impl std::str::FromStr for CommandDigest {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let digest = blake3::Hash::from_hex(text).ok().map(|hash| Self(*hash.as_bytes()));
-        let digest = digest.filter(|digest| digest.to_string() == text);
-        digest.ok_or_else(|| format!("`{text}` is not a digest: 64 hexadecimal digits, in lower case"))
+impl From<CommandDigest> for String {
+    fn from(digest: CommandDigest) -> Self {
+        digest.to_string()
+    }
+}
+
+impl TryFrom<String> for CommandDigest {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        let hash = blake3::Hash::from_hex(&text).map_err(|error| format!("`{text}` is not a digest: {error}"))?;
+        Ok(Self(*hash.as_bytes()))
     }
 }
 
 /// Who asked for something, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Request {
     /// A person or a program.
     pub by: String,
@@ -289,8 +297,8 @@ pub enum MessageBody {
     Reconcile {
         /// Whether the effect happened.
         landed: bool,
-        /// What it gave, if it happened.
-        output: Option<Payload>,
+        /// Its output if it happened, otherwise `null`.
+        output: Payload,
         /// Who says so, and why.
         request: Request,
     },

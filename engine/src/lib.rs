@@ -40,6 +40,6 @@ pub use policy::{Delays, Effect, Policy};
 pub use replay::Diverged;
 pub use runtime::{Engine, NewRun, Options, Parts, Recorded, Started};
 pub use store::{EventStore, StoreError};
-pub use summary::{Status, Summary};
+pub use summary::{Pruned, Status, Summary};
 pub use verify::verify;
 pub use workflow::{Ending, Workflow, Workflows};

@@ -69,6 +69,17 @@ pub struct Summary {
     pub started_at: DateTime<Utc>,
     /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
+    /// Set when events at the beginning of the history were removed.
+    pub pruned: Option<Pruned>,
+}
+
+/// Events that were removed from the beginning of a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pruned {
+    /// How many: the position of the first event that is left.
+    pub events: Position,
+    /// When.
+    pub at: DateTime<Utc>,
 }
 
 impl Summary {
@@ -85,7 +96,13 @@ impl Summary {
             origin: first.position,
             started_at: first.at,
             ended_at: None,
+            pruned: None,
         })
+    }
+
+    /// When the history of this run was pruned; `None` also for a run that was started again since.
+    pub fn pruned_at(&self) -> Option<DateTime<Utc>> {
+        self.pruned.filter(|pruned| pruned.events == self.origin).map(|pruned| pruned.at)
     }
 
     /// Takes the next event in, and says whether anything changed.

@@ -153,7 +153,7 @@ impl request::Request for Reconcile {
                 request.by
             )));
         }
-        let output = output.map(|output| Payload::of(&output));
+        let output = Payload::of(&output);
         service.deliver_one(run, MessageBody::Reconcile { landed, output, request }).await
     }
 }

@@ -5,11 +5,11 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::{EventStore, MessageSeq, RunId, StoreError};
 
 use crate::carried::{self, Carried};
+use crate::codec::Encoder;
 use crate::key;
 use crate::order::{Must, Order, Write};
 use crate::sled_store::{SledStore, blocking, guarded, unnamed};
 use crate::snapshot::Scope;
-use crate::wire::pack::{self, Packer};
 
 /// The highest number of a message that is taken from elsewhere: far more owners than any log has had.
 const HIGHEST_SEQ: MessageSeq = 1 << 56;
@@ -39,7 +39,7 @@ pub(crate) fn check(carried: &Carried) -> Result<(), StoreError> {
     let fits = if first.position == 0 {
         carried::fold(&carried.events).as_ref() == Some(&carried.summary)
     } else {
-        carried::kept_from(&carried.summary) == Some(first.position)
+        carried.summary.pruned.map(|pruned| pruned.events) == Some(first.position)
     };
     if !fits {
         return refused("its summary is not that of its events");
@@ -68,10 +68,10 @@ pub(crate) fn goes_on(run: &RunId) -> StoreError {
 impl Archive for SledStore {
     async fn import(&self, carried: Carried) -> Result<(), StoreError> {
         check(&carried)?;
-        let mut packer = Packer::new();
+        let mut encoder = Encoder::default();
         let (mut order, answer) = Order::empty(carried.run.clone());
         order.must = Must::BeNew;
-        fill(&mut order, &carried, &mut packer)?;
+        fill(&mut order, &carried, &mut encoder)?;
         if let Some(seq) = order.highest_seq {
             // The next owner counts on from the number of the last: no message of its own may come before these.
             let epoch = seq >> 32;
@@ -80,7 +80,7 @@ impl Archive for SledStore {
             }
         }
         order.bytes = order.size();
-        self.order(order, packer, answer).await.map(drop)
+        self.order(order, encoder, answer).await.map(drop)
     }
 
     async fn prune(&self, run: &RunId, at: DateTime<Utc>) -> Result<u64, StoreError> {
@@ -91,14 +91,14 @@ impl Archive for SledStore {
         let (keys, mail) = self.keys_of(run).await?;
         let Some((last, before)) = keys.split_last().filter(|(_, before)| !before.is_empty()) else { return Ok(0) };
         let kept = key::number_of(last).unwrap_or_default();
-        let mut packer = Packer::new();
+        let mut encoder = Encoder::default();
         let (mut order, answer) = Order::empty(run.clone());
         order.must = Must::BeOverAt(kept + 1);
         order.writes.extend(before.iter().chain(&mail).map(|key| -> Write { (key.clone(), None) }));
         order.writes.push(crate::open::pruned_record()?);
-        order.put(key::summary(run), &pack::summary(&carried::pruned(summary, kept, at)), &mut packer)?;
+        order.writes.push(encoder.summary(run, &carried::pruned(summary, kept, at))?);
         order.bytes = order.size();
-        self.order(order, packer, answer).await?;
+        self.order(order, encoder, answer).await?;
         Ok(before.len() as u64)
     }
 
@@ -124,7 +124,7 @@ impl SledStore {
         let (mut order, answer) = Order::empty(RunId::new("owner").expect("this is an id"));
         order.writes.push(crate::open::owner_record(epoch)?);
         order.highest_seq = Some((epoch << 32) | u64::from(u32::MAX));
-        self.order(order, Packer::new(), answer).await.map(drop)
+        self.order(order, Encoder::default(), answer).await.map(drop)
     }
 
     async fn keys_of(&self, run: &RunId) -> Result<Keys, StoreError> {
@@ -141,23 +141,20 @@ impl SledStore {
 }
 
 /// The records of a whole run.
-fn fill(order: &mut Order, carried: &Carried, packer: &mut Packer) -> Result<(), StoreError> {
+fn fill(order: &mut Order, carried: &Carried, encoder: &mut Encoder) -> Result<(), StoreError> {
     let run = &carried.run;
     for event in &carried.events {
-        let body = packer.event(event);
-        order.put(key::event(run, event.position), &body, packer)?;
+        order.writes.push(encoder.event(run, event)?);
     }
     order.count = carried.events.last().map_or(0, |last| last.position + 1);
     order.terminal = Some(carried.summary.status.is_terminal());
-    order.put(key::summary(run), &pack::summary(&carried.summary), packer)?;
+    order.writes.push(encoder.summary(run, &carried.summary)?);
     for message in &carried.mailbox {
-        let body = packer.message(message.at, &message.body);
-        order.put(key::numbered(key::MESSAGE, run, message.seq), &body, packer)?;
+        order.writes.push(encoder.message(run, message)?);
     }
     order.highest_seq = carried.mailbox.last().map(|message| message.seq);
     for (name, value) in &carried.published {
-        let body = packer.payload(value);
-        order.put(key::published(run, name), &body, packer)?;
+        order.writes.push(encoder.published(run, name, value)?);
     }
     Ok(())
 }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use longhaul_engine::{Position, RunId, StoreError};
 
 use crate::blob::{BlobStore, Source};
-use crate::flaw::Flaw;
+use crate::codec::Decoder;
+use crate::key;
 use crate::snapshot::Entry;
-use crate::wire::v1;
-use crate::{key, record};
 
 /// How many runs are remembered that the tree knows as well.
 const REMEMBERED: usize = 65_536;
@@ -134,23 +133,18 @@ pub(crate) fn end_behind(key: &[u8]) -> Position {
 
 /// By the summary; where that is missing or damaged, by the last event.
 fn is_over(tree: &sled::Tree, run: &RunId, blobs: &BlobStore, last: (&[u8], &[u8])) -> Result<bool, StoreError> {
-    use v1::EventKind::{RunCancelled, RunCompleted, RunFailed};
-    use v1::Status::{Cancelled, Completed, Failed};
-    let source = Source::Store(blobs);
+    let decoder = Decoder(Source::Store(blobs));
     let summary_key = key::summary(run);
     if let Some(value) = tree.get(&summary_key).map_err(|error| unreadable(&error))? {
-        match record::decode::<v1::Summary>(&summary_key, &value, source) {
-            Ok(summary) => {
-                return Ok(matches!(summary.status, Completed | Failed(_) | Cancelled));
-            }
+        match decoder.summary(&summary_key, &value) {
+            Ok(summary) => return Ok(summary.status.is_terminal()),
             Err(flaw) => {
                 tracing::warn!(%run, ?flaw, "the summary is damaged; the last event decides");
             }
         }
     }
-    let event: Result<v1::Event, Flaw> = record::decode(last.0, last.1, source);
-    let event = event.map_err(|flaw| flaw.in_record(|| key::describe(last.0)))?;
-    Ok(matches!(event.kind, RunCompleted { .. } | RunFailed { .. } | RunCancelled))
+    let event = decoder.event(last.0, last.1).map_err(|flaw| flaw.in_record(|| key::describe(last.0)))?;
+    Ok(event.kind.outcome().is_some())
 }
 
 /// What to do about a page that is damaged.

@@ -34,8 +34,8 @@
 //!   [`RESERVE`] free bytes commits are refused before anything is written, and accepted again when there is room.
 //! - Damage is found when it is read, named by run and position, and does not hide other runs. A log is looked at before
 //!   sled opens it: where sled would take damage for the end and overwrite what follows, it is refused ([`salvage()`]).
-//! - The histories of runs that are over can be pruned, but for their last event; the summary says so, in the label
-//!   [`PRUNED_LABEL`], and from where on there are events.
+//! - The histories of runs that are over can be pruned, but for their last event; the summary says so, and from
+//!   where on there are events.
 //! - Message numbers grow and are never used twice: the epoch is in their upper half.
 //!
 //! # What is assumed of the disk
@@ -55,7 +55,9 @@ mod blob;
 pub mod bundle;
 mod carried;
 mod check;
+mod codec;
 mod committer;
+mod file_error;
 mod files;
 mod flaw;
 mod gap;
@@ -81,8 +83,9 @@ mod wire;
 mod witness;
 
 pub use archive::Archive;
-pub use carried::{Carried, PRUNED_LABEL};
+pub use carried::Carried;
 pub use check::{CheckReport, Damage, check_at_rest};
+pub use file_error::{FileError, Schema};
 pub use files::private_directory;
 pub use memory::MemoryStore;
 pub use salvage::{Salvage, salvage};

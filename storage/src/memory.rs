@@ -9,12 +9,10 @@ use longhaul_engine::store::{Birth, Commit, Committed, Delivery};
 use longhaul_engine::{Event, EventStore, Message, MessageSeq, Payload, Position, RunId, StoreError, Summary};
 
 use crate::archive::{self, Archive};
-use crate::blob::Source;
 use crate::carried::{self, Carried};
-use crate::flaw::Flaw;
+use crate::codec::rounded;
 use crate::order;
-use crate::wire::pack::{self, Packer};
-use crate::wire::unpack::{self, Unpacker};
+use crate::wire::v1::{self, Time};
 
 /// An event log that is gone when the last clone of it is. Clones share their content; [`MemoryStore::fork`] copies it.
 #[derive(Debug, Clone, Default)]
@@ -92,7 +90,7 @@ impl Content {
             return Err(StoreError::Conflict { run: run.clone(), asked, end });
         }
         let own = self.runs.entry(run.clone()).or_default();
-        own.events.extend(commit.events.iter().map(as_read));
+        own.events.extend(commit.events.iter().map(rounded));
         if let Some(summary) = &commit.summary {
             own.summary = Some(summary_as_read(summary));
         }
@@ -115,7 +113,7 @@ impl Content {
         if !run.events.is_empty() {
             return false;
         }
-        run.events.push(as_read(&birth.event));
+        run.events.push(rounded(&birth.event));
         run.summary = Some(summary_as_read(&birth.summary));
         true
     }
@@ -124,7 +122,7 @@ impl Content {
         let run = self.runs.get_mut(&delivery.to).filter(|run| run.takes_mail())?;
         self.last_seq += 1;
         let seq = self.last_seq;
-        let message = Message { seq, at: pack::rounded(delivery.at), body: delivery.body };
+        let message = Message { seq, at: Time::from(delivery.at).0, body: delivery.body };
         run.mailbox.insert(seq, message.clone());
         Some(message)
     }
@@ -143,7 +141,7 @@ impl Archive for MemoryStore {
         let Carried { run, events, summary, mailbox, published } = carried;
         let own = Run {
             pruned: events[0].position,
-            events: events.iter().map(as_read).collect(),
+            events: events.iter().map(rounded).collect(),
             summary: Some(summary_as_read(&summary)),
             mailbox: mailbox.into_iter().map(|message| (message.seq, message)).collect(),
             published,
@@ -172,18 +170,9 @@ impl Archive for MemoryStore {
     }
 }
 
-/// An event as the log on disk would give it back.
-fn as_read(event: &Event) -> Event {
-    let stored = Packer::inline().event(event);
-    sound(Unpacker(Source::Nowhere).event(event.position, stored))
-}
-
+/// A summary as the log on disk would give it back.
 fn summary_as_read(summary: &Summary) -> Summary {
-    sound(unpack::summary(pack::summary(summary)))
-}
-
-fn sound<T>(converted: Result<T, Flaw>) -> T {
-    converted.expect("what was converted just now can be converted back")
+    v1::Summary::from(summary.clone()).into()
 }
 
 #[async_trait]

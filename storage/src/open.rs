@@ -13,7 +13,7 @@ use crate::flaw::io;
 use crate::ledger::{page, unreadable};
 use crate::quiet::caught;
 use crate::salvage::{end, guard};
-use crate::wire::{pack, v1};
+use crate::wire::v1;
 use crate::witness::{self, State, Witness};
 use crate::{files, key, record, replace};
 
@@ -216,7 +216,7 @@ pub(crate) fn pruned_record() -> Result<crate::order::Write, StoreError> {
 }
 
 fn record_of_this(key: Vec<u8>) -> Result<crate::order::Write, StoreError> {
-    let owner = v1::Owner { pid: std::process::id(), at: pack::time(Utc::now()) };
+    let owner = v1::Owner { pid: std::process::id(), at: Utc::now().into() };
     let value = record::encode_small(&key, &owner)?;
     Ok((key.into(), Some(value.into())))
 }

@@ -5,9 +5,10 @@ use longhaul_engine::{Message, MessageSeq, Position, RunId, StoreError};
 use sled::IVec;
 use tokio::sync::oneshot;
 
+use crate::codec::Encoder;
 use crate::key;
-use crate::record::{self, Unsealed};
-use crate::wire::pack::{self, Packer};
+use crate::record::Unsealed;
+use crate::wire::v1::Time;
 
 /// A key with its new value, or with none to remove it.
 pub(crate) type Write = (IVec, Option<IVec>);
@@ -88,62 +89,45 @@ impl Order {
     }
 
     /// Encodes a commit.
-    pub(crate) fn of(commit: &Commit, packer: &mut Packer) -> Result<(Box<Self>, Answer), StoreError> {
+    pub(crate) fn of(commit: &Commit, encoder: &mut Encoder) -> Result<(Box<Self>, Answer), StoreError> {
         let run = &commit.run;
         let (mut order, answer) = Self::empty(run.clone());
         check(commit)?;
         order.first = commit.events.first().map(|event| event.position);
         order.count = commit.events.len() as u64;
         for event in &commit.events {
-            let key = key::event(run, event.position);
-            let body = packer.event(event);
-            order.put(key, &body, packer)?;
+            order.writes.push(encoder.event(run, event)?);
         }
         if let Some(summary) = &commit.summary {
             order.terminal = Some(summary.status.is_terminal());
-            order.put(key::summary(run), &pack::summary(summary), packer)?;
+            order.writes.push(encoder.summary(run, summary)?);
         }
         for (name, value) in &commit.published {
-            let key = key::published(run, name);
-            match value {
-                Some(value) => {
-                    let body = packer.payload(value);
-                    order.put(key, &body, packer)?;
-                }
-                None => order.writes.push((key.into(), None)),
-            }
+            order.writes.push(match value {
+                Some(value) => encoder.published(run, name, value)?,
+                None => (key::published(run, name).into(), None),
+            });
         }
         for seq in &commit.consumed {
             order.writes.push((key::numbered(key::MESSAGE, run, *seq).into(), None));
         }
         for birth in &commit.births {
-            order.births.push(new_run(birth, packer)?);
+            order.births.push(new_run(birth, encoder)?);
         }
         for delivery in &commit.deliveries {
-            order.deliveries.push(letter(delivery, packer)?);
+            order.deliveries.push(letter(delivery, encoder)?);
         }
         order.bytes = order.size();
         Ok((order, answer))
     }
 
     /// Encodes a delivery from outside.
-    pub(crate) fn delivering(delivery: &Delivery, packer: &mut Packer) -> Result<(Box<Self>, Answer), StoreError> {
+    pub(crate) fn delivering(delivery: &Delivery, encoder: &mut Encoder) -> Result<(Box<Self>, Answer), StoreError> {
         let (mut order, answer) = Self::empty(delivery.to.clone());
         order.must = Must::Exist;
-        order.deliveries.push(letter(delivery, packer)?);
+        order.deliveries.push(letter(delivery, encoder)?);
         order.bytes = order.size();
         Ok((order, answer))
-    }
-
-    pub(crate) fn put<B: record::Body>(
-        &mut self,
-        key: Vec<u8>,
-        body: &B,
-        packer: &mut Packer,
-    ) -> Result<(), StoreError> {
-        let value = record::encode(body, packer)?.seal(&key);
-        self.writes.push((key.into(), Some(value.into())));
-        Ok(())
     }
 
     pub(crate) fn size(&self) -> usize {
@@ -180,22 +164,15 @@ pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn new_run(birth: &Birth, packer: &mut Packer) -> Result<NewRun, StoreError> {
+fn new_run(birth: &Birth, encoder: &mut Encoder) -> Result<NewRun, StoreError> {
     let Birth { run, event, summary } = birth;
-    let event_key = key::event(run, 0);
-    let body = packer.event(event);
-    let event = record::encode(&body, packer)?.seal(&event_key);
-    let terminal = summary.status.is_terminal();
-    let summary_key = key::summary(run);
-    let summary = record::encode(&pack::summary(summary), packer)?.seal(&summary_key);
-    let writes = [(event_key.into(), Some(event.into())), (summary_key.into(), Some(summary.into()))];
-    Ok(NewRun { run: run.clone(), terminal, writes })
+    let writes = [encoder.event(run, event)?, encoder.summary(run, summary)?];
+    Ok(NewRun { run: run.clone(), terminal: summary.status.is_terminal(), writes })
 }
 
-fn letter(delivery: &Delivery, packer: &mut Packer) -> Result<Letter, StoreError> {
+fn letter(delivery: &Delivery, encoder: &mut Encoder) -> Result<Letter, StoreError> {
     let Delivery { to, at, body } = delivery;
-    let stored = packer.message(*at, body);
-    let record = record::encode(&stored, packer)?;
-    let message = Message { seq: 0, at: pack::rounded(*at), body: body.clone() };
+    let record = encoder.mail(*at, body)?;
+    let message = Message { seq: 0, at: Time::from(*at).0, body: body.clone() };
     Ok(Letter { to: to.clone(), message, record })
 }

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use longhaul_engine::{Event, Message, Payload, Position, RunId, StoreError, Summary};
 
 use crate::blob::{BlobStore, Source};
+use crate::codec::Decoder;
 use crate::flaw::Flaw;
 use crate::ledger::unreadable;
-use crate::record::Body;
-use crate::wire::unpack::{self, Unpacker};
-use crate::{carried, key, record};
+use crate::{carried, key};
 
 /// How much a reader may do before it has to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +49,7 @@ impl Reader {
                 let missing = Flaw::Damaged("it is missing, and later ones are there".into());
                 return Err(missing.named(|| key::describe(&wanted)));
             }
-            let event = self.decode(&key, &value, effort, |unpacker, event| unpacker.event(expected, event))?;
-            events.push(event);
+            events.push(self.decoder(effort).event(&key, &value)?);
             expected += 1;
         }
         Ok(events)
@@ -61,7 +59,7 @@ impl Reader {
     fn summary_at(&self, run: &RunId, effort: Effort) -> Result<Option<Summary>, Flaw> {
         let key = key::summary(run);
         let Some(value) = self.db.get(&key).map_err(broken)? else { return Ok(None) };
-        match self.decode(&key, &value, effort, |_, summary| unpack::summary(summary)) {
+        match self.decoder(effort).summary(&key, &value) {
             Err(Flaw::TooMuch) => Err(Flaw::TooMuch),
             result => Ok(result.ok()),
         }
@@ -69,10 +67,7 @@ impl Reader {
 
     /// The messages that wait, oldest first.
     pub(crate) fn mailbox(&self, run: &RunId, effort: Effort) -> Result<Vec<Message>, Flaw> {
-        self.scan(&key::of_run(key::MESSAGE, run), effort, |key, value| {
-            let seq = key::number_of(key).unwrap_or_default();
-            self.decode(key, value, effort, |unpacker, message| unpacker.message(seq, message))
-        })
+        self.scan(&key::of_run(key::MESSAGE, run), effort, |key, value| self.decoder(effort).message(key, value))
     }
 
     /// The values that are published.
@@ -80,7 +75,7 @@ impl Reader {
         let prefix = key::of_run(key::PUBLISHED, run);
         let values = self.scan(&prefix, effort, |key, value| {
             let name = String::from_utf8_lossy(&key[prefix.len()..]).into_owned();
-            Ok((name, self.decode(key, value, effort, Unpacker::payload)?))
+            Ok((name, self.decoder(effort).published(key, value)?))
         })?;
         Ok(values.into_iter().collect())
     }
@@ -151,7 +146,7 @@ impl Reader {
     }
 
     fn summary_of(&self, run: &RunId, key: &[u8], value: &[u8], effort: Effort) -> Result<Summary, Flaw> {
-        let flaw = match self.decode(key, value, effort, |_, summary| unpack::summary(summary)) {
+        let flaw = match self.decoder(effort).summary(key, value) {
             Err(Flaw::Store(error @ StoreError::Damaged { .. })) => error,
             result => return result,
         };
@@ -163,31 +158,12 @@ impl Reader {
         folded.ok_or(Flaw::Store(flaw))
     }
 
-    fn decode<'a, B: Body, T>(
-        &'a self,
-        key: &[u8],
-        value: &[u8],
-        effort: Effort,
-        convert: impl FnOnce(Unpacker<'a>, B) -> Result<T, Flaw>,
-    ) -> Result<T, Flaw> {
-        let source = match effort {
+    fn decoder(&self, effort: Effort) -> Decoder<'_> {
+        Decoder(match effort {
             Effort::Little => Source::Nowhere,
             Effort::Any => Source::Store(&self.blobs),
-        };
-        decode(key, value, source, convert)
+        })
     }
-}
-
-/// Checks a record, decodes it and converts it; the error names it.
-pub(crate) fn decode<'a, B: Body, T>(
-    key: &[u8],
-    value: &[u8],
-    source: Source<'a>,
-    convert: impl FnOnce(Unpacker<'a>, B) -> Result<T, Flaw>,
-) -> Result<T, Flaw> {
-    record::decode(key, value, source)
-        .and_then(|body| convert(Unpacker(source), body))
-        .map_err(|flaw| flaw.named(|| key::describe(key)))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]

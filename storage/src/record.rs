@@ -4,9 +4,9 @@ use longhaul_engine::{Payload, StoreError};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::blob::Source;
+use crate::codec::Encoder;
 use crate::flaw::Flaw;
-use crate::wire::pack::Packer;
-use crate::wire::v1;
+use crate::wire::v1::{self, Stored};
 
 /// The format that this version writes.
 pub(crate) const FORMAT: u8 = 1;
@@ -35,16 +35,16 @@ pub(crate) trait Body: Serialize + DeserializeOwned {
     const KIND: u8;
 }
 
-impl Body for v1::Event {
+impl Body for v1::Event<Stored> {
     const KIND: u8 = 1;
 }
 impl Body for v1::Summary {
     const KIND: u8 = 2;
 }
-impl Body for v1::Message {
+impl Body for v1::Mail<Stored> {
     const KIND: u8 = 3;
 }
-impl Body for v1::Stored {
+impl Body for Stored {
     const KIND: u8 = 4;
 }
 impl Body for v1::Owner {
@@ -73,7 +73,7 @@ impl Unsealed {
 }
 
 /// Frames a body; one that is too long becomes a blob.
-pub(crate) fn encode<B: Body>(body: &B, packer: &mut Packer) -> Result<Unsealed, StoreError> {
+pub(crate) fn encode<B: Body>(body: &B, encoder: &mut Encoder) -> Result<Unsealed, StoreError> {
     let mut framed = frame(B::KIND, body)?;
     let length = framed.len() - HEADER;
     if length <= INLINE_BODY {
@@ -83,7 +83,7 @@ pub(crate) fn encode<B: Body>(body: &B, packer: &mut Packer) -> Result<Unsealed,
         let reason = format!("a record of {length} bytes is refused: the longest is {LONGEST_BODY}");
         return Err(StoreError::Unusable(reason));
     }
-    let name = packer.blob(Payload::from_bytes(framed.0.split_off(HEADER)));
+    let name = encoder.blob(Payload::from_bytes(framed.0.split_off(HEADER)));
     frame(B::KIND | SPILLED, &name)
 }
 
@@ -163,9 +163,13 @@ fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Flaw> {
 mod tests {
     use super::*;
 
+    fn owner() -> v1::Owner {
+        v1::Owner { pid: 77, at: v1::Time(chrono::DateTime::from_timestamp_micros(-5).unwrap()) }
+    }
+
     fn sample() -> (Vec<u8>, Vec<u8>) {
         let key = b"@owner\0".to_vec();
-        let value = encode_small(&key, &v1::Owner { pid: 77, at: -5 }).unwrap();
+        let value = encode_small(&key, &owner()).unwrap();
         (key, value)
     }
 
@@ -182,7 +186,7 @@ mod tests {
     #[test]
     fn every_flipped_bit_is_noticed() {
         let (key, value) = sample();
-        assert_eq!(decoded(&key, &value), Ok(v1::Owner { pid: 77, at: -5 }));
+        assert_eq!(decoded(&key, &value), Ok(owner()));
         for bit in 0..value.len() * 8 {
             let mut bad = value.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
@@ -201,21 +205,21 @@ mod tests {
         for kind in [1, 2, 3, 4] {
             for at in 0..12 {
                 let value = framed(kind, &[&vec![0; at][..], &huge].concat()).seal(key);
-                let _ = decode::<v1::Event>(key, &value, Source::Nowhere);
+                let _ = decode::<v1::Event<Stored>>(key, &value, Source::Nowhere);
                 let _ = decode::<v1::Summary>(key, &value, Source::Nowhere);
-                let _ = decode::<v1::Message>(key, &value, Source::Nowhere);
-                let _ = decode::<v1::Stored>(key, &value, Source::Nowhere);
+                let _ = decode::<v1::Mail<Stored>>(key, &value, Source::Nowhere);
+                let _ = decode::<Stored>(key, &value, Source::Nowhere);
             }
         }
     }
 
     #[test]
     fn a_long_body_becomes_a_blob() {
-        let mut packer = Packer::new();
-        let body = v1::Stored::Inline(vec![7; INLINE_BODY + 1]);
-        let value = encode(&body, &mut packer).unwrap().seal(b"k");
+        let mut encoder = Encoder::default();
+        let body = Stored::Inline(vec![7; INLINE_BODY + 1]);
+        let value = encode(&body, &mut encoder).unwrap().seal(b"k");
         assert!(value.len() < 100);
-        assert_eq!(packer.blobs.len(), 1);
-        assert_eq!(decode::<v1::Stored>(b"k", &value, Source::Nowhere), Err(Flaw::TooMuch));
+        assert_eq!(encoder.blobs.len(), 1);
+        assert_eq!(decode::<Stored>(b"k", &value, Source::Nowhere), Err(Flaw::TooMuch));
     }
 }

@@ -10,6 +10,7 @@ use longhaul_engine::store::{Commit, Committed, Delivery};
 use longhaul_engine::{Event, EventStore, Message, Payload, Position, RunId, StoreError, Summary};
 
 use crate::blob::{BlobStore, NewBlob};
+use crate::codec::Encoder;
 use crate::committer::Committer;
 use crate::flaw::Flaw;
 use crate::group::Writer;
@@ -21,7 +22,6 @@ use crate::quiet::caught;
 use crate::read::{Effort, Reader};
 use crate::space::{self, Probe, Watch};
 use crate::statistics::{Counters, Statistics};
-use crate::wire::pack::Packer;
 
 /// The event log of one data directory. One process at a time has it open.
 #[derive(Debug)]
@@ -143,15 +143,15 @@ impl SledStore {
     pub(crate) async fn order(
         &self,
         order: Box<Order>,
-        packer: Packer,
+        encoder: Encoder,
         answer: Answer,
     ) -> Result<Committed, StoreError> {
         self.shared.poison.check()?;
         let mut _in_use = None;
-        if !packer.blobs.is_empty() {
+        if !encoder.blobs.is_empty() {
             _in_use = Some(self.shared.blobs_in_use.read().await);
             let shared = Arc::clone(&self.shared);
-            blocking(move || shared.write(&packer.blobs)).await?;
+            blocking(move || shared.write(&encoder.blobs)).await?;
         }
         self.committer.accept(order)?;
         answer.await.unwrap_or_else(|_| Err(StoreError::Poisoned("the committer is gone".into())))
@@ -201,16 +201,16 @@ impl Drop for SledStore {
 #[async_trait]
 impl EventStore for SledStore {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
-        let mut packer = Packer::new();
-        let (order, answer) = Order::of(&commit, &mut packer)?;
+        let mut encoder = Encoder::default();
+        let (order, answer) = Order::of(&commit, &mut encoder)?;
         drop(commit);
-        self.order(order, packer, answer).await
+        self.order(order, encoder, answer).await
     }
 
     async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError> {
-        let mut packer = Packer::new();
-        let (order, answer) = Order::delivering(&delivery, &mut packer)?;
-        let committed = self.order(order, packer, answer).await?;
+        let mut encoder = Encoder::default();
+        let (order, answer) = Order::delivering(&delivery, &mut encoder)?;
+        let committed = self.order(order, encoder, answer).await?;
         Ok(committed.delivered.into_iter().next().flatten())
     }
 

@@ -13,12 +13,11 @@ use tokio::sync::OwnedRwLockReadGuard;
 
 use crate::blob::{BlobStore, Source};
 use crate::carried::{self, Carried};
+use crate::codec::Decoder;
 use crate::flaw::Flaw;
 use crate::gap::{self, Gap};
 use crate::key;
-use crate::read::decode;
 use crate::sled_store::{Shared, SledStore, blocking, guarded, unnamed};
-use crate::wire::unpack::{self, Unpacker};
 
 /// Which runs are meant.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -174,6 +173,7 @@ impl Snapshot {
 impl Records {
     pub(crate) fn carried(&self, run: &RunId, source: Source<'_>) -> Result<Carried, Flaw> {
         let missing = |what: Vec<u8>| Flaw::Damaged("it is missing".into()).named(|| key::describe(&what));
+        let decoder = Decoder(source);
         let first = self.events.first().and_then(|(key, _)| key::number_of(key));
         let first = first.ok_or_else(|| missing(key::event(run, 0)))?;
         let mut events = Vec::with_capacity(self.events.len());
@@ -181,7 +181,7 @@ impl Records {
             if **key != *key::event(run, position) {
                 return Err(missing(key::event(run, position)));
             }
-            events.push(decode(key, value, source, |unpacker, event| unpacker.event(position, event))?);
+            events.push(decoder.event(key, value)?);
         }
         let summary = if first == 0 {
             carried::fold(&events).ok_or_else(|| {
@@ -194,22 +194,17 @@ impl Records {
             }
             summary
         };
-        let mailbox = self.mail.iter().map(|(key, value)| {
-            let seq = key::number_of(key).unwrap_or_default();
-            decode(key, value, source, |unpacker, message| unpacker.message(seq, message))
-        });
-        let published = self
-            .published
-            .iter()
-            .map(|(key, value)| Ok((name_of(run, key), decode(key, value, source, Unpacker::payload)?)));
-        let (mailbox, published) = (mailbox.collect::<Result<_, Flaw>>()?, published.collect::<Result<_, Flaw>>()?);
+        let mailbox = self.mail.iter().map(|(key, value)| decoder.message(key, value)).collect::<Result<_, Flaw>>()?;
+        let published =
+            self.published.iter().map(|(key, value)| Ok((name_of(run, key), decoder.published(key, value)?)));
+        let published = published.collect::<Result<_, Flaw>>()?;
         Ok(Carried { run: run.clone(), events, summary, mailbox, published })
     }
 
     /// The summary that is stored, if there is one.
     pub(crate) fn summary(&self, source: Source<'_>) -> Option<Result<longhaul_engine::Summary, Flaw>> {
         let (key, value) = self.summary.as_ref()?;
-        Some(decode(key, value, source, |_, summary| unpack::summary(summary)))
+        Some(Decoder(source).summary(key, value))
     }
 }
 

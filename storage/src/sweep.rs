@@ -7,11 +7,10 @@ use std::sync::Arc;
 use longhaul_engine::StoreError;
 
 use crate::blob::Source;
+use crate::codec::Decoder;
 use crate::flaw::Flaw;
-use crate::read::decode;
 use crate::sled_store::{SledStore, blocking, guarded, unnamed};
 use crate::snapshot::{Records, Scope, Snapshot, take};
-use crate::wire::unpack::{self, Unpacker};
 
 /// What was removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,23 +69,23 @@ fn named(snapshot: &Snapshot, store: &crate::blob::BlobStore) -> Result<Names, F
     let names = RefCell::new(Names::new());
     let source = Source::Noting { store, names: &names, payloads: false };
     for records in snapshot.runs.values() {
-        look_through(records, source)?;
+        look_through(records, Decoder(source))?;
     }
     Ok(names.into_inner())
 }
 
-fn look_through(records: &Records, source: Source<'_>) -> Result<(), Flaw> {
+fn look_through(records: &Records, decoder: Decoder<'_>) -> Result<(), Flaw> {
     for (key, value) in &records.events {
-        decode(key, value, source, |unpacker, event| unpacker.event(0, event).map(drop))?;
+        decoder.event(key, value)?;
     }
     for (key, value) in &records.mail {
-        decode(key, value, source, |unpacker, message| unpacker.message(0, message).map(drop))?;
+        decoder.message(key, value)?;
     }
     for (key, value) in &records.published {
-        decode(key, value, source, Unpacker::payload)?;
+        decoder.published(key, value)?;
     }
     if let Some((key, value)) = &records.summary {
-        decode(key, value, source, |_, summary| unpack::summary(summary))?;
+        decoder.summary(key, value)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use longhaul_engine::store::Commit;
 use longhaul_engine::{Event, EventStore, Position};
-use longhaul_storage::{Archive, PRUNED_LABEL, SledStore};
+use longhaul_storage::{Archive, SledStore};
 
 use crate::common::{completed, large, now, publish, run, start, started, summary_of, values};
 use crate::salvage::copy;
@@ -54,7 +54,7 @@ async fn wrong(store: &SledStore, runs: u64, bytes: usize, is_pruned: Option<boo
         };
         let summary = store.summary(&run(&id)).await.unwrap();
         let Some(summary) = summary else { return Some(format!("{id} has no summary")) };
-        let pruned = summary.labels.contains_key(PRUNED_LABEL);
+        let pruned = summary.pruned.is_some();
         let expected = number % 2 == 0 && is_pruned.unwrap_or(pruned);
         if pruned != expected || !is_right(&events, number, bytes, pruned) {
             return Some(format!("{id}: pruned {pruned}, {} events", events.len()));

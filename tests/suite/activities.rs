@@ -265,7 +265,7 @@ async fn what_nobody_can_tell_waits_for_a_person() {
         assert!(reason.contains("`deed` (attempt 1) happened: no trace"), "{reason}");
         assert!(reason.contains("longhaul reconcile r --landed"), "{reason}");
         assert_eq!(counts.of("r"), 0, "it is not done again unasked");
-        let output = landed.then(|| Payload::of("by hand"));
+        let output = if landed { Payload::of("by hand") } else { Payload::null() };
         let request = Request { by: "ops".into(), why: "looked".into() };
         world.engine.deliver(&id("r"), MessageBody::Reconcile { landed, output, request }).await.unwrap();
         assert_eq!(world.result("r").await, expected);

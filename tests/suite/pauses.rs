@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use longhaul_engine::{
-    ContextExt, Engine, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Probe, Request, Status, Stop,
-    Workflows,
+    ContextExt, Engine, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe, Request, Status,
+    Stop, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -112,7 +112,7 @@ async fn a_pause_of_a_parked_run_outlives_the_word_on_its_effect_and_two_deaths(
     status_is(&memory, "r", |status| matches!(status, Status::Parked(_))).await;
     parked.deliver(&id("r"), MessageBody::Pause(Request::default())).await.unwrap();
     status_is(&memory, "r", is_paused).await;
-    let settled = MessageBody::Reconcile { landed: false, output: None, request: Request::default() };
+    let settled = MessageBody::Reconcile { landed: false, output: Payload::null(), request: Request::default() };
     parked.deliver(&id("r"), settled).await.unwrap();
     until("the word is taken", async || memory.mailbox(&id("r")).await.unwrap().is_empty()).await;
     parked.stop().await;

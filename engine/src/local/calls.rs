@@ -295,7 +295,6 @@ impl Life {
             let mut kinds = vec![EventKind::RunReconciled { slot, landed, request }];
             if landed {
                 let (name, input) = (call.name.to_owned(), call.input.clone());
-                let output = output.unwrap_or_else(Payload::null);
                 let attempt = round.states[index].attempts;
                 round.states[index].result = Some(Ok(output.clone()));
                 kinds.push(EventKind::ActivityCompleted { slot, name, input, attempt, output });

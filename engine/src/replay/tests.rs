@@ -175,9 +175,9 @@ fn no_two_commands_share_a_digest() {
     ];
     for (index, digest) in digests.iter().enumerate() {
         assert!(!digests[..index].contains(digest), "digest {index} is not unique");
-        assert_eq!(digest.to_string().parse(), Ok(*digest));
+        assert_eq!(digest.to_string().try_into(), Ok(*digest));
     }
     let long_wait = Receive { timeout: Some(Duration::from_secs(9)) };
     assert_eq!(long_wait.digest(), digests[6], "a duration does not decide");
-    assert!("AB".parse::<CommandDigest>().is_err());
+    assert!(CommandDigest::try_from("AB".to_owned()).is_err());
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use longhaul_engine::StoreError;
-use longhaul_storage::bundle::{BundleError, Reader};
+use longhaul_storage::FileError;
+use longhaul_storage::bundle::Reader;
 use longhaul_storage::{Archive, SledStore};
 use tokio::runtime::Handle;
 
@@ -41,7 +42,7 @@ fn import(log: &SledStore, handle: &Handle, file: &Path, dry_run: bool) -> Resul
         return Ok(imported);
     }
     let new: BTreeSet<_> = imported.new.iter().collect();
-    let changed = |error: BundleError| StoreError::Unusable(format!("the file changed while it was read: {error}"));
+    let changed = |error: FileError| StoreError::Unusable(format!("the file changed while it was read: {error}"));
     for carried in open(file).map_err(changed)? {
         let carried = carried.map_err(changed)?;
         if new.contains(&carried.run) {
@@ -52,11 +53,11 @@ fn import(log: &SledStore, handle: &Handle, file: &Path, dry_run: bool) -> Resul
 }
 
 enum Problem {
-    File(BundleError),
+    File(FileError),
     Store(StoreError),
 }
 
-fn open(file: &Path) -> Result<Reader<'static>, BundleError> {
+fn open(file: &Path) -> Result<Reader<'static>, FileError> {
     Reader::new(File::open(file)?)
 }
 

@@ -90,7 +90,7 @@ impl Service {
             )));
         }
         if let Some(at) = pruned::at(&summary) {
-            return Err(RequestError::refused(pruned::refusal(&run, at)));
+            return Err(RequestError::refused(pruned::refusal(&run, &at)));
         }
         let segment = self.store.read(&run, summary.origin).await?;
         let Some(EventKind::RunStarted { input, .. }) = segment.first().map(|event| &event.kind) else {

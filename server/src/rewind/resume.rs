@@ -18,7 +18,7 @@ impl Service {
         dry_run: bool,
     ) -> Result<Delivered, RequestError> {
         if let Some(at) = self.store.summary(run).await?.as_ref().and_then(pruned::at) {
-            let gone = pruned::refusal(run, at);
+            let gone = pruned::refusal(run, &at);
             return Err(RequestError::refused(format!(
                 "{gone}; `longhaul feature unblock FEATURE` tries a blocked feature again"
             )));

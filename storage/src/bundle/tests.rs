@@ -7,7 +7,8 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
 use longhaul_engine::{Event, EventKind, Message, MessageBody, Payload, Request, RunId};
 
-use super::{Backup, BundleError, Header, Reader, Writer};
+use super::{Backup, Header, Reader, Writer};
+use crate::FileError;
 use crate::carried::{self, Carried};
 
 const GOLDEN: &str = include_str!("golden.jsonl");
@@ -57,7 +58,7 @@ fn written(header: Header, runs: &[Carried]) -> String {
     String::from_utf8(writer.finish().unwrap()).unwrap()
 }
 
-fn read(text: &[u8]) -> Result<Vec<Carried>, BundleError> {
+fn read(text: &[u8]) -> Result<Vec<Carried>, FileError> {
     Reader::new(text)?.collect()
 }
 
@@ -124,19 +125,21 @@ fn every_cut_and_every_flipped_bit_is_noticed() {
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     check_refused("", "it is empty");
-    check_refused("PK\u{3}\u{4}", "neither an export nor the history of a run: it says `PK");
+    check_refused("PK\u{3}\u{4}", "not a `longhaul.export` file: it says `PK");
     check_refused(&GOLDEN.replacen("export/1", "export/2", 1), "read it with a newer longhaul");
     check_refused(&GOLDEN.replacen("export/1", "export/01", 1), "its schema is `longhaul.export/01`");
     check_refused(&format!("{GOLDEN}{{}}\n"), "something follows after the end");
     check_refused(&GOLDEN.replacen("shop/b", "shop/x", 1), "the file is damaged or was edited");
-    check_refused(&edited("\"run\":\"shop/a\"", "\"run\":\"shop/x\""), "the history is of run shop/a");
-    check_refused(&edited("\"lines\":5", "\"lines\":4"), "the history that begins at line 3");
-    check_refused(&edited("\"mail\":2", "\"mail\": 2"), "line 12: the first line of a run is written otherwise");
-    check_refused(&edited("\"mail\":2", "\"mail\":3"), "line 19");
+    check_refused(&edited("\"events\":3", "\"events\":4"), "line 6: `position` is missing");
+    check_refused(&edited("\"mail\":2", "\"mail\": 2"), "line 10: byte 35 begins ` 2,");
+    check_refused(&edited("\"mail\":2", "\"mail\":3"), "line 15: not a message, but");
     check_refused(&edited("\"seq\":4294967296", "\"seq\":4294967299"), "not in order");
     check_refused(&edited("{\"name\":\"text\"", "{\"name\":\"aaaa\""), "published values are not in order");
     check_refused(&edited("\"origin\":2", "\"origin\":2,\"more\":1"), "unknown field `more`");
-    check_refused(&edited("2 events on", "3 events on"), "its summary is not that of its events");
+    check_refused(
+        &edited("\"pruned\":{\"events\":2", "\"pruned\":{\"events\":3"),
+        "its summary is not that of its events",
+    );
     check_refused(&edited("\"status\":\"completed\"", "\"status\":\"odd\""), "unknown variant `odd`");
 }
 
@@ -147,6 +150,6 @@ fn histories_one_after_the_other_are_read_and_one_that_is_damaged_does_not_hide_
     let found: Vec<_> = Reader::new(text.as_bytes()).unwrap().collect();
     assert_eq!(found.len(), 3);
     assert_eq!(found[0].as_ref().unwrap(), &history("a"));
-    assert!(found[1].as_ref().unwrap_err().to_string().starts_with("the history that begins at line 6"));
+    assert!(found[1].as_ref().unwrap_err().to_string().starts_with("line 10: the lines before hash to"));
     assert_eq!(found[2].as_ref().unwrap(), &history("c"));
 }

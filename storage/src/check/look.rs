@@ -9,13 +9,12 @@ use sled::IVec;
 use super::{Finding, Findings, Remedy};
 use crate::blob::Source;
 use crate::carried;
+use crate::codec::Decoder;
 use crate::flaw::Flaw;
 use crate::gap::Gap;
 use crate::key;
 use crate::quiet::caught;
-use crate::read::decode;
 use crate::snapshot::{Entry, Records, name_of};
-use crate::wire::unpack::Unpacker;
 
 /// How many runs are named of which events may be lost.
 const NAMED: usize = 5;
@@ -43,8 +42,7 @@ impl Findings {
         let Records { mail, summary, .. } = records;
         let mut messages = Vec::new();
         for (key, value) in mail {
-            let seq = key::number_of(key).unwrap_or_default();
-            match sound(|| decode(key, value, source, |unpacker, message| unpacker.message(seq, message))) {
+            match sound(|| Decoder(source).message(key, value)) {
                 Ok(message) => messages.push(message),
                 Err(what) => {
                     self.add(key, what, Remedy::MoveRecords(run.clone(), vec![(key.clone(), value.clone())]));
@@ -121,7 +119,7 @@ impl Findings {
                 wrong.get_or_insert((key::event(run, expected), "it is missing, and later ones are there".into()));
             }
             expected = position.saturating_add(1);
-            match sound(|| decode(key, value, source, |unpacker, event| unpacker.event(position, event))) {
+            match sound(|| Decoder(source).event(key, value)) {
                 Ok(event) => events.push(event),
                 Err(what) => drop(wrong.get_or_insert((key.to_vec(), what))),
             }
@@ -160,7 +158,7 @@ impl Findings {
         let mut expected = carried::published_by(events);
         for (key, value) in &records.published {
             let name = name_of(run, key);
-            let stored = sound(|| decode(key, value, source, Unpacker::payload));
+            let stored = sound(|| Decoder(source).published(key, value));
             let what = match (stored, expected.remove(&name)) {
                 (Err(what), _) => what,
                 (Ok(stored), Some(published)) if stored != published => {

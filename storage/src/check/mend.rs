@@ -7,12 +7,11 @@ use longhaul_engine::store::Commit;
 use longhaul_engine::{Event, EventStore, Position, RunId, StoreError, Summary};
 
 use super::{Remedy, quarantine};
-use crate::key;
+use crate::codec::Encoder;
 use crate::ledger::end_behind;
 use crate::order::{Answer, Must, Order, Write};
 use crate::sled_store::SledStore;
 use crate::snapshot::{Entry, Records};
-use crate::wire::pack::{self, Packer};
 
 impl SledStore {
     /// Does what can be done; `false`: that was nothing, or the run has gone on since it was looked at.
@@ -42,20 +41,19 @@ impl SledStore {
                 quarantined.push(self.move_out(order, &[], std::slice::from_ref(entry)).await?);
             }
             Remedy::Summarise(run, summary) => {
-                let mut packer = Packer::new();
+                let mut encoder = Encoder::default();
                 let (mut order, answer) = on_what_was_seen(run, records);
-                order.put(key::summary(run), &pack::summary(summary), &mut packer)?;
+                order.writes.push(encoder.summary(run, summary)?);
                 order.terminal = Some(summary.status.is_terminal());
-                self.order(order, packer, answer).await?;
+                self.order(order, encoder, answer).await?;
             }
             Remedy::Publish(run, values) => {
-                let mut packer = Packer::new();
+                let mut encoder = Encoder::default();
                 let (mut order, answer) = on_what_was_seen(run, records);
                 for (name, value) in values {
-                    let body = packer.payload(value);
-                    order.put(key::published(run, name), &body, &mut packer)?;
+                    order.writes.push(encoder.published(run, name, value)?);
                 }
-                self.order(order, packer, answer).await?;
+                self.order(order, encoder, answer).await?;
             }
             Remedy::Begin(run, start) => {
                 let summary = Summary::begin(start);
@@ -84,7 +82,7 @@ impl SledStore {
     ) -> Result<PathBuf, StoreError> {
         let file = quarantine::keep(&self.shared.directory, &order.run, events, entries)?;
         order.writes = entries.iter().map(|(key, _)| -> Write { (key.clone(), None) }).collect();
-        let moved = self.order(order, Packer::new(), answer).await;
+        let moved = self.order(order, Encoder::default(), answer).await;
         if matches!(moved, Err(StoreError::Conflict { .. })) {
             let _ = std::fs::remove_file(&file);
         }

@@ -91,7 +91,7 @@ fn a_damaged_file_is_unreadable_and_says_where() {
         ("cut.jsonl", text[..text.len() - 200].to_owned(), "cut off"),
         ("flipped.jsonl", flipped, "damaged or was edited"),
         ("newer.jsonl", text.replacen("export/1", "export/7", 1), "newer longhaul"),
-        ("other.jsonl", "{\"what\":1}\n".into(), "neither an export nor the history of a run"),
+        ("other.jsonl", "{\"what\":1}\n".into(), "not a `longhaul.export` file"),
         ("empty.jsonl", String::new(), "it is empty"),
     ];
     for (name, content, says) in cases {

@@ -112,7 +112,7 @@ pub(super) const STORIES: [Story; 13] = [
         "feature-rate-limited",
         &[plan("login", &[], Habit::Limited)],
         Then::AnHour,
-        &[r#""kind":"rate_limited""#, r#""attempt":2"#, r#"{"outcome":"passed""#],
+        &[r#""kind":{"rate_limited""#, r#""attempt":2"#, r#"{"outcome":"passed""#],
     ),
     login(
         "feature-cancelled",

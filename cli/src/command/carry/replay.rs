@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use longhaul_engine::Workflows;
+use longhaul_storage::FileError;
 use longhaul_storage::Scope;
-use longhaul_storage::bundle::{BundleError, Reader};
+use longhaul_storage::bundle::Reader;
 
 use super::scratch::Scratch;
 use super::verdict::{self, Line, Report, Verdict};
@@ -110,7 +111,7 @@ fn read(input: impl Read, shown: &str, workflows: &Workflows) -> Vec<Line> {
         Ok(reader) => reader,
         Err(error) => return vec![unreadable(shown, &error)],
     };
-    let line = |carried: Result<longhaul_storage::Carried, BundleError>| match carried {
+    let line = |carried: Result<longhaul_storage::Carried, FileError>| match carried {
         Ok(carried) => Line {
             verdict: verdict::of(workflows, &carried),
             events: carried.events.len() as u64,
@@ -122,7 +123,7 @@ fn read(input: impl Read, shown: &str, workflows: &Workflows) -> Vec<Line> {
     reader.map(line).collect()
 }
 
-fn unreadable(file: &str, error: &BundleError) -> Line {
+fn unreadable(file: &str, error: &FileError) -> Line {
     let verdict = Verdict::Unreadable { reason: error.to_string() };
     Line { run: None, file: Some(file.to_owned()), events: 0, verdict }
 }

@@ -67,7 +67,7 @@ pub(super) fn of(workflows: &Workflows, carried: &Carried) -> Verdict {
     // What a pruned run has left begins in the middle; if it was started again, that can be replayed.
     let is_start = |kind: &EventKind| matches!(kind, EventKind::RunStarted { .. });
     let Some(begin) = carried.events.iter().position(|event| is_start(&event.kind)) else {
-        return Verdict::Pruned { at: pruned::at(&carried.summary).map(str::to_owned) };
+        return Verdict::Pruned { at: pruned::at(&carried.summary) };
     };
     let events = &carried.events[begin..];
     let verified = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| verify(workflows, &carried.run, events)));
