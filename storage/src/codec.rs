@@ -5,11 +5,10 @@ use std::convert::Infallible;
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Event, Message, MessageBody, Payload, RunId, StoreError, Summary};
 
-use crate::blob::{self, NewBlob, Source};
-use crate::flaw::Flaw;
+use crate::blob::{NewBlob, Source};
+use crate::error::ReadError;
 use crate::key;
-use crate::order::Write;
-use crate::record::{self, Body, Unsealed};
+use crate::record::{self, Body, Unsealed, Write};
 use crate::wire::v1::{self, Stored};
 
 /// A payload longer than this becomes a blob.
@@ -22,19 +21,14 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Moves bytes of any kind into a blob.
-    pub(crate) fn blob(&mut self, content: Payload) -> v1::BlobRef {
-        let name = blob::name_of(content.as_bytes());
-        self.blobs.push(NewBlob { name: name.clone(), content });
-        name
-    }
-
     fn stored(&mut self, payload: Payload) -> Stored {
         if payload.as_bytes().len() <= INLINE_PAYLOAD {
-            Stored::Inline(payload.as_bytes().to_vec())
-        } else {
-            Stored::Blob(self.blob(payload))
+            return Stored::Inline(payload.as_bytes().to_vec());
         }
+        let blob = NewBlob::of(payload);
+        let name = blob.name.clone();
+        self.blobs.push(blob);
+        Stored::Blob(name)
     }
 
     pub(crate) fn event(&mut self, run: &RunId, event: &Event) -> Result<Write, StoreError> {
@@ -62,11 +56,11 @@ impl Encoder {
     pub(crate) fn mail(&mut self, at: DateTime<Utc>, body: &MessageBody) -> Result<Unsealed, StoreError> {
         let body = v1::MessageBody::encode(body.clone(), &mut |payload| Ok::<_, Infallible>(self.stored(payload)));
         let Ok(body) = body;
-        record::encode(&v1::Mail { at: at.into(), body }, self)
+        record::encode(&v1::Mail { at: at.into(), body }, &mut self.blobs)
     }
 
     fn record<B: Body>(&mut self, key: Vec<u8>, body: &B) -> Result<Write, StoreError> {
-        let value = record::encode(body, self)?.seal(&key);
+        let value = record::encode(body, &mut self.blobs)?.seal(&key);
         Ok((key.into(), Some(value.into())))
     }
 }
@@ -76,23 +70,23 @@ impl Encoder {
 pub(crate) struct Decoder<'a>(pub(crate) Source<'a>);
 
 impl Decoder<'_> {
-    pub(crate) fn event(self, key: &[u8], value: &[u8]) -> Result<Event, Flaw> {
+    pub(crate) fn event(self, key: &[u8], value: &[u8]) -> Result<Event, ReadError> {
         let position = key::number_of(key).unwrap_or_default();
         self.record(key, value, |event: v1::Event<Stored>| event.decode(position, &mut |stored| self.payload(stored)))
     }
 
-    pub(crate) fn message(self, key: &[u8], value: &[u8]) -> Result<Message, Flaw> {
+    pub(crate) fn message(self, key: &[u8], value: &[u8]) -> Result<Message, ReadError> {
         let seq = key::number_of(key).unwrap_or_default();
         self.record(key, value, |v1::Mail { at, body }: v1::Mail<Stored>| {
             Ok(Message { seq, at: at.0, body: body.decode(&mut |stored| self.payload(stored))? })
         })
     }
 
-    pub(crate) fn published(self, key: &[u8], value: &[u8]) -> Result<Payload, Flaw> {
+    pub(crate) fn published(self, key: &[u8], value: &[u8]) -> Result<Payload, ReadError> {
         self.record(key, value, |stored| self.payload(stored))
     }
 
-    pub(crate) fn summary(self, key: &[u8], value: &[u8]) -> Result<Summary, Flaw> {
+    pub(crate) fn summary(self, key: &[u8], value: &[u8]) -> Result<Summary, ReadError> {
         self.record(key, value, |summary: v1::Summary| Ok(summary.into()))
     }
 
@@ -100,12 +94,12 @@ impl Decoder<'_> {
         self,
         key: &[u8],
         value: &[u8],
-        convert: impl FnOnce(B) -> Result<T, Flaw>,
-    ) -> Result<T, Flaw> {
-        record::decode(key, value, self.0).and_then(convert).map_err(|flaw| flaw.named(|| key::describe(key)))
+        convert: impl FnOnce(B) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        record::decode(key, value, self.0).and_then(convert).map_err(|error| error.named(|| key::describe(key)))
     }
 
-    fn payload(self, stored: Stored) -> Result<Payload, Flaw> {
+    fn payload(self, stored: Stored) -> Result<Payload, ReadError> {
         match stored {
             Stored::Inline(bytes) => Ok(Payload::from_bytes(bytes)),
             Stored::Blob(name) => Ok(Payload::from_bytes(self.0.fetch_payload(&name)?)),

@@ -9,10 +9,10 @@ use longhaul_engine::store::{Birth, Commit, Committed, Delivery};
 use longhaul_engine::{Event, EventStore, Message, MessageSeq, Payload, Position, RunId, StoreError, Summary};
 
 use crate::archive::{self, Archive};
-use crate::carried::{self, Carried};
 use crate::codec::rounded;
-use crate::order;
+use crate::run_record::{self, RunRecord};
 use crate::wire::v1::{self, Time};
+use crate::write_batch;
 
 /// An event log that is gone when the last clone of it is. Clones share their content; [`MemoryStore::fork`] copies it.
 #[derive(Debug, Clone, Default)]
@@ -39,11 +39,11 @@ impl Run {
         self.pruned + self.events.len() as Position
     }
 
-    fn carried(&self, run: &RunId) -> Option<Carried> {
+    fn run_record(&self, run: &RunId) -> Option<RunRecord> {
         let events = self.events.clone();
-        let summary = carried::fold(&events).or_else(|| self.summary.clone())?;
+        let summary = run_record::fold(&events).or_else(|| self.summary.clone())?;
         let mailbox = self.mailbox.values().cloned().collect();
-        (!events.is_empty()).then(|| Carried {
+        (!events.is_empty()).then(|| RunRecord {
             run: run.clone(),
             events,
             summary,
@@ -81,7 +81,7 @@ impl MemoryStore {
 
 impl Content {
     fn commit(&mut self, commit: Commit) -> Result<Committed, StoreError> {
-        order::check(&commit)?;
+        write_batch::check(&commit)?;
         let run = &commit.run;
         let end = self.runs.get(run).map_or(0, Run::end);
         if let Some(asked) = commit.events.first().map(|event| event.position)
@@ -130,15 +130,15 @@ impl Content {
 
 #[async_trait]
 impl Archive for MemoryStore {
-    async fn import(&self, carried: Carried) -> Result<(), StoreError> {
-        archive::check(&carried)?;
+    async fn import(&self, record: RunRecord) -> Result<(), StoreError> {
+        archive::check(&record)?;
         let mut content = self.content();
-        if content.runs.get(&carried.run).is_some_and(|run| run.end() > 0) {
-            return Err(archive::exists(&carried.run));
+        if content.runs.get(&record.run).is_some_and(|run| run.end() > 0) {
+            return Err(archive::exists(&record.run));
         }
-        let newest = carried.mailbox.iter().map(|message| message.seq).max();
+        let newest = record.mailbox.iter().map(|message| message.seq).max();
         content.last_seq = content.last_seq.max(newest.unwrap_or_default());
-        let Carried { run, events, summary, mailbox, published } = carried;
+        let RunRecord { run, events, summary, mailbox, published } = record;
         let own = Run {
             pruned: events[0].position,
             events: events.iter().map(rounded).collect(),
@@ -159,14 +159,14 @@ impl Archive for MemoryStore {
         if removed > 0 {
             own.pruned += removed;
             own.events.drain(..own.events.len() - 1);
-            own.summary = Some(carried::pruned(summary, own.pruned, at));
+            own.summary = Some(run_record::pruned(summary, own.pruned, at));
             own.mailbox.clear();
         }
         Ok(removed)
     }
 
-    async fn carried(&self, run: &RunId) -> Result<Option<Carried>, StoreError> {
-        Ok(self.of_run(run, |own| own.carried(run)).flatten())
+    async fn export(&self, run: &RunId) -> Result<Option<RunRecord>, StoreError> {
+        Ok(self.of_run(run, |own| own.run_record(run)).flatten())
     }
 }
 

@@ -12,16 +12,14 @@ use longhaul_engine::{Event, EventStore, Message, Payload, Position, RunId, Stor
 use crate::blob::{BlobStore, NewBlob};
 use crate::codec::Encoder;
 use crate::committer::Committer;
-use crate::flaw::Flaw;
-use crate::group::Writer;
-use crate::ledger::Ledger;
+use crate::error::{Poison, ReadError, blocking, catch_damage};
+use crate::head_cache::HeadCache;
 use crate::open::{self, Opened};
-use crate::order::{Answer, Order};
-use crate::poison::Poison;
-use crate::quiet::caught;
 use crate::read::{Effort, Reader};
 use crate::space::{self, Probe, Watch};
 use crate::statistics::{Counters, Statistics};
+use crate::write_batch::{Answer, WriteBatch};
+use crate::writer::Writer;
 
 /// The event log of one data directory. One process at a time has it open.
 #[derive(Debug)]
@@ -36,12 +34,12 @@ pub struct SledStore {
 pub(crate) struct Shared {
     pub(crate) directory: PathBuf,
     pub(crate) reader: Reader,
-    /// Held while a group is written; see [`Writer::still`].
-    pub(crate) still: Arc<Mutex<()>>,
+    /// Held while a group is written; see [`Writer::write_lock`].
+    pub(crate) write_lock: Arc<Mutex<()>>,
     /// Shared by those whose blobs are written and not yet named by a record; alone with it, one sees which are in use.
     pub(crate) blobs_in_use: tokio::sync::RwLock<()>,
-    /// Shared by pictures of the log, whose blobs stay until they are gone.
-    pub(crate) pictures: Arc<tokio::sync::RwLock<()>>,
+    /// Shared by snapshot_guards of the log, whose blobs stay until they are gone.
+    pub(crate) snapshot_guards: Arc<tokio::sync::RwLock<()>>,
     space: Arc<Watch>,
     poison: Arc<Poison>,
     counters: Arc<Counters>,
@@ -84,7 +82,7 @@ impl SledStore {
     pub fn open_with(directory: &Path, options: OpenOptions) -> Result<Self, StoreError> {
         let Opened { db, file, epoch, lock } = open::open(directory)?;
         let poison = Arc::new(Poison::default());
-        let still = Arc::<Mutex<()>>::default();
+        let write_lock = Arc::<Mutex<()>>::default();
         let counters = Arc::new(Counters::default());
         let blobs = Arc::new(BlobStore::open(directory.join("blobs"), Arc::clone(&poison))?);
         let space = Arc::new(Watch::new(options.free_space.unwrap_or_else(|| space::probe_of(directory))));
@@ -95,12 +93,12 @@ impl SledStore {
             sync: options.sync,
             poison: Arc::clone(&poison),
             counters: Arc::clone(&counters),
-            still: Arc::clone(&still),
+            write_lock: Arc::clone(&write_lock),
             directory: directory.to_owned(),
             epoch,
         };
         let committer = Committer::new(
-            Ledger::new(tree, Arc::clone(&blobs)),
+            HeadCache::new(tree, Arc::clone(&blobs)),
             // No owner gives out four thousand million messages, so the numbers of two owners never meet.
             epoch << 32,
             Arc::clone(&space),
@@ -113,9 +111,19 @@ impl SledStore {
             .spawn(move || writer.run(&groups))
             .map_err(|error| StoreError::Unusable(format!("no thread for the committer: {error}")))?;
         let (directory, reader) = (directory.to_owned(), Reader { db, blobs });
-        let (blobs_in_use, pictures) = (tokio::sync::RwLock::default(), Arc::default());
-        let shared =
-            Shared { directory, reader, still, blobs_in_use, pictures, space, poison, counters, epoch, _lock: lock };
+        let (blobs_in_use, snapshot_guards) = (tokio::sync::RwLock::default(), Arc::default());
+        let shared = Shared {
+            directory,
+            reader,
+            write_lock,
+            blobs_in_use,
+            snapshot_guards,
+            space,
+            poison,
+            counters,
+            epoch,
+            _lock: lock,
+        };
         Ok(Self { shared: Arc::new(shared), committer, writer: Some(writer) })
     }
 
@@ -139,10 +147,10 @@ impl SledStore {
         drop(self);
     }
 
-    /// Sends an order, after its blobs are durable, and waits for the answer.
-    pub(crate) async fn order(
+    /// Sends an batch, after its blobs are durable, and waits for the answer.
+    pub(crate) async fn write(
         &self,
-        order: Box<Order>,
+        batch: Box<WriteBatch>,
         encoder: Encoder,
         answer: Answer,
     ) -> Result<Committed, StoreError> {
@@ -153,40 +161,22 @@ impl SledStore {
             let shared = Arc::clone(&self.shared);
             blocking(move || shared.write(&encoder.blobs)).await?;
         }
-        self.committer.accept(order)?;
+        self.committer.accept(batch)?;
         answer.await.unwrap_or_else(|_| Err(StoreError::Poisoned("the committer is gone".into())))
     }
 
     /// Reads at once what needs little, and in a thread of its own what needs a blob or is long.
     async fn read_with<T: Send + 'static>(
         &self,
-        read: impl Fn(&Reader, Effort) -> Result<T, Flaw> + Send + 'static,
+        read: impl Fn(&Reader, Effort) -> Result<T, ReadError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        match guarded(|| read(&self.shared.reader, Effort::Little)) {
-            Err(Flaw::TooMuch) => {}
-            result => return result.map_err(unnamed),
+        match catch_damage(|| read(&self.shared.reader, Effort::Little)) {
+            Err(ReadError::TooMuch) => {}
+            result => return result.map_err(StoreError::from),
         }
         let shared = Arc::clone(&self.shared);
-        blocking(move || guarded(|| read(&shared.reader, Effort::Any)).map_err(unnamed)).await
+        blocking(move || catch_damage(|| read(&shared.reader, Effort::Any)).map_err(StoreError::from)).await
     }
-}
-
-/// Readers name the records in their errors; this is for what is left.
-pub(crate) fn unnamed(flaw: Flaw) -> StoreError {
-    flaw.in_record(|| "record of the log".into())
-}
-
-/// sled panics on some damage; to us that is one more way of being damaged.
-pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Flaw>) -> Result<T, Flaw> {
-    caught(read).unwrap_or_else(|panic| Err(Flaw::Damaged(panic)))
-}
-
-/// Runs work that may wait for the disk where it holds up nobody.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(StoreError::Unusable(format!("the log could not be used: {error}"))))
 }
 
 impl Drop for SledStore {
@@ -202,15 +192,15 @@ impl Drop for SledStore {
 impl EventStore for SledStore {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let mut encoder = Encoder::default();
-        let (order, answer) = Order::of(&commit, &mut encoder)?;
+        let (batch, answer) = WriteBatch::of(&commit, &mut encoder)?;
         drop(commit);
-        self.order(order, encoder, answer).await
+        self.write(batch, encoder, answer).await
     }
 
     async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError> {
         let mut encoder = Encoder::default();
-        let (order, answer) = Order::delivering(&delivery, &mut encoder)?;
-        let committed = self.order(order, encoder, answer).await?;
+        let (batch, answer) = WriteBatch::delivering(&delivery, &mut encoder)?;
+        let committed = self.write(batch, encoder, answer).await?;
         Ok(committed.delivered.into_iter().next().flatten())
     }
 

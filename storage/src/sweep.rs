@@ -8,8 +8,8 @@ use longhaul_engine::StoreError;
 
 use crate::blob::Source;
 use crate::codec::Decoder;
-use crate::flaw::Flaw;
-use crate::sled_store::{SledStore, blocking, guarded, unnamed};
+use crate::error::{ReadError, blocking, catch_damage};
+use crate::sled_store::SledStore;
 use crate::snapshot::{Records, Scope, Snapshot, take};
 
 /// What was removed.
@@ -40,13 +40,13 @@ impl SledStore {
     }
 
     async fn unnamed_blobs(&self, remove: bool) -> Result<Swept, StoreError> {
-        let _unseen = self.shared.pictures.write().await;
+        let _unseen = self.shared.snapshot_guards.write().await;
         let _alone = self.shared.blobs_in_use.write().await;
         let shared = Arc::clone(&self.shared);
         blocking(move || {
             let blobs = &shared.reader.blobs;
             let there = blobs.all()?;
-            let named = guarded(|| named(&take(&shared, &Scope::All), blobs)).map_err(unnamed)?;
+            let named = catch_damage(|| named(&take(&shared, &Scope::All), blobs)).map_err(StoreError::from)?;
             let mut swept = Swept::default();
             for (hash, path) in there.iter().filter(|(hash, _)| !named.contains(hash)) {
                 swept.bytes += std::fs::metadata(path).map_or(0, |file| file.len());
@@ -62,9 +62,9 @@ impl SledStore {
 }
 
 /// The blobs that records name. Payloads are not read for that.
-fn named(snapshot: &Snapshot, store: &crate::blob::BlobStore) -> Result<Names, Flaw> {
+fn named(snapshot: &Snapshot, store: &crate::blob::BlobStore) -> Result<Names, ReadError> {
     if let Some(unreadable) = snapshot.unreadable().into_iter().next() {
-        return Err(Flaw::Damaged(unreadable));
+        return Err(ReadError::Damaged(unreadable));
     }
     let names = RefCell::new(Names::new());
     let source = Source::Noting { store, names: &names, payloads: false };
@@ -74,7 +74,7 @@ fn named(snapshot: &Snapshot, store: &crate::blob::BlobStore) -> Result<Names, F
     Ok(names.into_inner())
 }
 
-fn look_through(records: &Records, decoder: Decoder<'_>) -> Result<(), Flaw> {
+fn look_through(records: &Records, decoder: Decoder<'_>) -> Result<(), ReadError> {
     for (key, value) in &records.events {
         decoder.event(key, value)?;
     }

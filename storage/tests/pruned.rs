@@ -99,7 +99,7 @@ async fn a_pruned_log_takes_less_space_once_it_is_opened_again() {
     assert!(after * 3 < before * 2, "the log takes {after} bytes, {before} before");
     let mut names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["blobs", "lock", "log", "witness"]);
+    assert_eq!(names, ["blobs", "lock", "log", "shutdown_marker"]);
     // It is not rewritten each time.
     let file = || std::os::unix::fs::MetadataExt::ino(&fs::metadata(log.join("db")).unwrap());
     let known = file();

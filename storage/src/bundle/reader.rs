@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader, Read};
 use longhaul_engine::Summary;
 
 use super::{Backup, BackupField, Footer, Header, HeaderLine, PublishedLine, RunLine, SCHEMA};
-use crate::carried::{self, Carried};
 use crate::file_error::FileError;
 use crate::history_file::{self, MAX_LINE};
+use crate::run_record::{self, RunRecord};
 use crate::wire::json;
 
 /// What files that were compressed with zstd begin with.
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         FileError::Line { line: self.line, problem }
     }
 
-    fn run(&mut self) -> Result<Option<Carried>, FileError> {
+    fn run(&mut self) -> Result<Option<RunRecord>, FileError> {
         match std::mem::replace(&mut self.form, Form::Over) {
             Form::Over | Form::Histories(None) => Ok(None),
             Form::Histories(Some(first)) => self.history(first).map(Some),
@@ -107,16 +107,16 @@ impl<'a> Reader<'a> {
                 if first.starts_with("{\"end\":") {
                     return self.end(&first).map(|()| None);
                 }
-                let carried = self.section(&first)?;
+                let record = self.section(&first)?;
                 self.runs += 1;
                 self.form = Form::Bundle;
-                Ok(Some(carried))
+                Ok(Some(record))
             }
         }
     }
 
     /// The history that begins with a line that was read.
-    fn history(&mut self, first: String) -> Result<Carried, FileError> {
+    fn history(&mut self, first: String) -> Result<RunRecord, FileError> {
         let begin = self.line;
         let mut text = first;
         let mut next = None;
@@ -131,10 +131,10 @@ impl<'a> Reader<'a> {
         self.form = Form::Histories(next);
         let (run, events) = history_file::read_at(begin, &text)?;
         let missing = format!("the history of run {run} does not begin with its start");
-        Carried::of_history(run, events).ok_or(FileError::Line { line: begin, problem: missing })
+        RunRecord::of_history(run, events).ok_or(FileError::Line { line: begin, problem: missing })
     }
 
-    fn section(&mut self, first: &str) -> Result<Carried, FileError> {
+    fn section(&mut self, first: &str) -> Result<RunRecord, FileError> {
         let head: RunLine = self.parsed(json::read("the first line of a run", first))?;
         let mut events = Vec::new();
         for _ in 0..head.events {
@@ -158,11 +158,11 @@ impl<'a> Reader<'a> {
             self.parsed(json::check_form(value.get(), written.get()))?;
             published.insert(name, payload);
         }
-        let summary = head.pruned.map(Summary::from).or_else(|| carried::fold(&events));
+        let summary = head.pruned.map(Summary::from).or_else(|| run_record::fold(&events));
         let summary = summary.ok_or_else(|| self.wrong(format!("the history of run {} has no start", head.run)))?;
-        let carried = Carried { run: head.run, events, summary, mailbox, published };
-        crate::archive::check(&carried).map_err(|error| self.wrong(error.to_string()))?;
-        Ok(carried)
+        let record = RunRecord { run: head.run, events, summary, mailbox, published };
+        crate::archive::check(&record).map_err(|error| self.wrong(error.to_string()))?;
+        Ok(record)
     }
 
     /// What was parsed from the last line.
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Iterator for Reader<'_> {
-    type Item = Result<Carried, FileError>;
+    type Item = Result<RunRecord, FileError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.run().transpose();

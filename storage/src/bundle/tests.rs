@@ -9,7 +9,7 @@ use longhaul_engine::{Event, EventKind, Message, MessageBody, Payload, Request, 
 
 use super::{Backup, Header, Reader, Writer};
 use crate::FileError;
-use crate::carried::{self, Carried};
+use crate::run_record::{self, RunRecord};
 
 const GOLDEN: &str = include_str!("golden.jsonl");
 
@@ -17,7 +17,7 @@ fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_767_225_600 + second, 0).unwrap()
 }
 
-fn history(id: &str) -> Carried {
+fn history(id: &str) -> RunRecord {
     let started = EventKind::RunStarted {
         workflow: "feature".into(),
         input: Payload::from_bytes(&br#"{"name":"Gr\u00fc\u00dfe"}"#[..]),
@@ -29,17 +29,17 @@ fn history(id: &str) -> Carried {
     let completed = EventKind::RunCompleted { output: Payload::of("\n") };
     let event = |(position, kind)| Event { position, at: at(position.cast_signed()), kind };
     let events = (0..).zip([started, published, completed]).map(event).collect();
-    Carried::of_history(RunId::new(id).unwrap(), events).unwrap()
+    RunRecord::of_history(RunId::new(id).unwrap(), events).unwrap()
 }
 
 /// A whole run that has ended, a pruned one, and one with messages that it has not taken.
-fn runs() -> Vec<Carried> {
+fn runs() -> Vec<RunRecord> {
     let mut pruned = history("shop/b");
     pruned.events.drain(..2);
-    pruned.summary = carried::pruned(pruned.summary, 2, at(9));
+    pruned.summary = run_record::pruned(pruned.summary, 2, at(9));
     let mut going = history("shop/c");
     going.events.pop();
-    going = Carried::of_history(going.run, going.events).unwrap();
+    going = RunRecord::of_history(going.run, going.events).unwrap();
     going.published.insert("text".into(), Payload::from_bytes(&b" {\n}"[..]));
     let signal = MessageBody::signal("go", Payload::of(&1));
     let pause = MessageBody::Pause(Request { by: "ann".into(), why: "lunch".into() });
@@ -50,7 +50,7 @@ fn runs() -> Vec<Carried> {
 
 const HEADER: Header = Header { backup: None };
 
-fn written(header: Header, runs: &[Carried]) -> String {
+fn written(header: Header, runs: &[RunRecord]) -> String {
     let mut writer = Writer::new(Vec::new(), header).unwrap();
     for run in runs {
         writer.write(run).unwrap();
@@ -58,7 +58,7 @@ fn written(header: Header, runs: &[Carried]) -> String {
     String::from_utf8(writer.finish().unwrap()).unwrap()
 }
 
-fn read(text: &[u8]) -> Result<Vec<Carried>, FileError> {
+fn read(text: &[u8]) -> Result<Vec<RunRecord>, FileError> {
     Reader::new(text)?.collect()
 }
 

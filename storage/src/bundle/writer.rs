@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use super::{BackupField, Footer, Header, HeaderLine, PublishedLine, RunLine, SCHEMA};
-use crate::carried::Carried;
 use crate::file_error::FileError;
 use crate::history_file::event_line;
+use crate::run_record::RunRecord;
 use crate::wire::json;
 
 /// A file that is being written.
@@ -25,9 +25,9 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds a run. If it cannot be written, none of it is.
-    pub fn write(&mut self, carried: &Carried) -> Result<(), FileError> {
-        let text = section(carried)
-            .map_err(|error| FileError::Unwritable(format!("run {} cannot be written: {error}", carried.run)))?;
+    pub fn write(&mut self, record: &RunRecord) -> Result<(), FileError> {
+        let text = section(record)
+            .map_err(|error| FileError::Unwritable(format!("run {} cannot be written: {error}", record.run)))?;
         self.runs += 1;
         self.put(&text)
     }
@@ -48,14 +48,14 @@ impl<W: Write> Writer<W> {
 }
 
 /// The lines of a run.
-fn section(carried: &Carried) -> Result<String, FileError> {
-    let Carried { run, events, summary, mailbox, published } = carried;
+fn section(record: &RunRecord) -> Result<String, FileError> {
+    let RunRecord { run, events, summary, mailbox, published } = record;
     let head = RunLine {
         run: run.clone(),
         events: events.len() as u64,
         mail: mailbox.len() as u64,
         published: published.len() as u64,
-        pruned: carried.is_pruned().then(|| summary.clone().into()),
+        pruned: record.is_pruned().then(|| summary.clone().into()),
     };
     let mut lines = vec![json::line_of(&head)];
     for event in events {

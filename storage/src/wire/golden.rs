@@ -9,8 +9,7 @@ use super::v1::{self, Stored};
 use crate::blob::Source;
 use crate::codec::{Decoder, Encoder};
 use crate::key;
-use crate::order::Write;
-use crate::record;
+use crate::record::{self, Write};
 
 const DECODER: Decoder<'_> = Decoder(Source::Nowhere);
 
@@ -49,7 +48,7 @@ fn lines() -> Vec<String> {
     lines.push(line("Owner", &record::encode_small(&key::owner(1), &owner).unwrap()));
     lines.push(line("Format", &record::encode_small(key::FORMAT, &v1::Format { version: 1 }).unwrap()));
     let long = Stored::Inline(vec![b'8'; 20_000]);
-    lines.push(line("Spilled", &record::encode(&long, &mut encoder).unwrap().seal(b"key")));
+    lines.push(line("Spilled", &record::encode(&long, &mut encoder.blobs).unwrap().seal(b"key")));
     lines
 }
 

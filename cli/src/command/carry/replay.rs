@@ -111,11 +111,11 @@ fn read(input: impl Read, shown: &str, workflows: &Workflows) -> Vec<Line> {
         Ok(reader) => reader,
         Err(error) => return vec![unreadable(shown, &error)],
     };
-    let line = |carried: Result<longhaul_storage::Carried, FileError>| match carried {
-        Ok(carried) => Line {
-            verdict: verdict::of(workflows, &carried),
-            events: carried.events.len() as u64,
-            run: Some(carried.run),
+    let line = |record: Result<longhaul_storage::RunRecord, FileError>| match record {
+        Ok(record) => Line {
+            verdict: verdict::of(workflows, &record),
+            events: record.events.len() as u64,
+            run: Some(record.run),
             file: Some(shown.to_owned()),
         },
         Err(error) => unreadable(shown, &error),

@@ -1,4 +1,4 @@
-//! What the committer knows of each run: where its history ends, and whether it is over.
+//! Cache of run heads: where the history of each run ends, and whether the run is over.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,22 +7,23 @@ use longhaul_engine::{Position, RunId, StoreError};
 
 use crate::blob::{BlobStore, Source};
 use crate::codec::Decoder;
+use crate::error::unreadable;
 use crate::key;
-use crate::snapshot::Entry;
+use crate::record::Entry;
 
 /// How many runs are remembered that the tree knows as well.
 const REMEMBERED: usize = 65_536;
 
-/// Where a run stands, as far as the committer has to know.
+/// The head of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct RunHead {
     /// The position of the next event; zero if there is no such run.
     pub(crate) end: Position,
-    /// No message reaches it any more.
+    /// The run is over: messages to it are dropped.
     pub(crate) terminal: bool,
 }
 
-impl Standing {
+impl RunHead {
     pub(crate) fn exists(self) -> bool {
         self.end > 0
     }
@@ -30,53 +31,53 @@ impl Standing {
 
 /// A bounded cache over the tree, and ahead of it: later commits see earlier ones that are not written yet.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct HeadCache {
     tree: sled::Tree,
     blobs: Arc<BlobStore>,
     known: HashMap<RunId, Known>,
     /// The group that is being gathered; the one before it may be on its way into the tree.
     group: u64,
-    /// Runs that were over when they were last seen: hardly anybody asks for one again.
+    /// Runs that were over when they were last used: they are rarely used again.
     over: Vec<RunId>,
 }
 
-/// Where a run stands, and the group that brought it there.
+/// The head of a run, and the group that set it.
 #[derive(Debug)]
 struct Known {
-    standing: Standing,
+    head: RunHead,
     group: u64,
 }
 
-impl Ledger {
+impl HeadCache {
     pub(crate) fn new(tree: sled::Tree, blobs: Arc<BlobStore>) -> Self {
         Self { tree, blobs, known: HashMap::new(), group: 1, over: Vec::new() }
     }
 
-    /// Where a run stands.
-    pub(crate) fn of(&mut self, run: &RunId) -> Result<Standing, StoreError> {
+    /// The head of a run.
+    pub(crate) fn of(&mut self, run: &RunId) -> Result<RunHead, StoreError> {
         if let Some(known) = self.known.get(run) {
-            return Ok(known.standing);
+            return Ok(known.head);
         }
-        let standing = look_up(&self.tree, run, &self.blobs)?;
-        self.known.insert(run.clone(), Known { standing, group: 0 });
-        Ok(standing)
+        let head = look_up(&self.tree, run, &self.blobs)?;
+        self.known.insert(run.clone(), Known { head, group: 0 });
+        Ok(head)
     }
 
-    /// Where the history of a run ends, also of one that cannot be read.
+    /// The end of a history, also of one that cannot be read.
     pub(crate) fn end_of(&self, run: &RunId) -> Result<Position, StoreError> {
         if let Some(known) = self.known.get(run) {
-            return Ok(known.standing.end);
+            return Ok(known.head.end);
         }
         let last = last(&self.tree, run)?;
         Ok(last.map_or(0, |(key, _)| end_behind(&key)))
     }
 
-    /// Records what an accepted commit makes of a run.
-    pub(crate) fn set(&mut self, run: &RunId, standing: Standing) {
-        if standing.terminal {
+    /// Sets the head of a run after an accepted commit.
+    pub(crate) fn set(&mut self, run: &RunId, head: RunHead) {
+        if head.terminal {
             self.over.push(run.clone());
         }
-        let known = Known { standing, group: self.group };
+        let known = Known { head, group: self.group };
         match self.known.get_mut(run) {
             Some(before) => *before = known,
             None => drop(self.known.insert(run.clone(), known)),
@@ -88,7 +89,7 @@ impl Ledger {
         self.group += 1;
     }
 
-    /// All groups but the one that is being gathered are in the tree: what they brought can be forgotten.
+    /// All groups but the one being gathered are in the tree: their heads need not be cached.
     pub(crate) fn caught_up(&mut self) {
         let (known, group) = (&mut self.known, self.group);
         self.over.retain(|run| {
@@ -104,16 +105,16 @@ impl Ledger {
     }
 }
 
-fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<Standing, StoreError> {
+fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<RunHead, StoreError> {
     if is_unknown(tree, run).map_err(|error| unreadable(&error))? {
-        return Ok(Standing { end: 0, terminal: false });
+        return Ok(RunHead { end: 0, terminal: false });
     }
     let Some((last_key, last_event)) = last(tree, run)? else {
-        return Ok(Standing { end: 0, terminal: false });
+        return Ok(RunHead { end: 0, terminal: false });
     };
     let end = end_behind(&last_key);
     let terminal = is_over(tree, run, blobs, (&last_key, &last_event))?;
-    Ok(Standing { end, terminal })
+    Ok(RunHead { end, terminal })
 }
 
 /// Two quick questions, for a search is slow: most runs that are looked up are about to be born.
@@ -138,38 +139,11 @@ fn is_over(tree: &sled::Tree, run: &RunId, blobs: &BlobStore, last: (&[u8], &[u8
     if let Some(value) = tree.get(&summary_key).map_err(|error| unreadable(&error))? {
         match decoder.summary(&summary_key, &value) {
             Ok(summary) => return Ok(summary.status.is_terminal()),
-            Err(flaw) => {
-                tracing::warn!(%run, ?flaw, "the summary is damaged; the last event decides");
+            Err(error) => {
+                tracing::warn!(%run, ?error, "the summary is damaged; the last event decides");
             }
         }
     }
-    let event = decoder.event(last.0, last.1).map_err(|flaw| flaw.in_record(|| key::describe(last.0)))?;
+    let event = decoder.event(last.0, last.1).map_err(|error| error.in_record(|| key::describe(last.0)))?;
     Ok(event.kind.outcome().is_some())
-}
-
-/// What to do about a page that is damaged.
-const ADVICE: &str = "it is not what was written; `longhaul check` says what is lost, and `longhaul check --repair` makes \
-                      a log of what can be read; a whole backup holds more (`longhaul restore`)";
-
-/// An error of sled while reading.
-pub(crate) fn unreadable(error: &sled::Error) -> StoreError {
-    match error {
-        sled::Error::Io(error) => StoreError::Io { doing: "reading the log".into(), reason: error.to_string() },
-        sled::Error::Corruption { .. } => {
-            let record = format!("{} of log/db in the data directory", page(error));
-            StoreError::Damaged { record, reason: ADVICE.into() }
-        }
-        _ => StoreError::Damaged { record: "page of log/db in the data directory".into(), reason: error.to_string() },
-    }
-}
-
-/// Which page of the file an error is about.
-pub(crate) fn page(error: &sled::Error) -> String {
-    let at = match error {
-        sled::Error::Corruption { at: Some(at), .. } => format!("{at:?}"),
-        _ => String::new(),
-    };
-    // The type of the place has no other way to say its number.
-    let digits: String = at.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
-    if digits.is_empty() { "a page".to_owned() } else { format!("the page at byte {digits}") }
 }

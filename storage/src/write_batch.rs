@@ -1,58 +1,53 @@
-//! A commit made ready by its caller: encoded and sealed, so that the committer only decides and writes.
+//! A commit that its caller has encoded and sealed, so that the committer only decides and writes.
 
 use longhaul_engine::store::{Birth, Commit, Committed, Delivery};
 use longhaul_engine::{Message, MessageSeq, Position, RunId, StoreError};
-use sled::IVec;
 use tokio::sync::oneshot;
 
 use crate::codec::Encoder;
 use crate::key;
-use crate::record::Unsealed;
+use crate::record::{Unsealed, Write};
 use crate::wire::v1::Time;
 
-/// A key with its new value, or with none to remove it.
-pub(crate) type Write = (IVec, Option<IVec>);
-
-/// What the committer is asked.
+/// A commit, encoded.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct WriteBatch {
     pub(crate) run: RunId,
-    /// What must hold of the run.
-    pub(crate) must: Must,
+    /// What the state of the run must be.
+    pub(crate) precondition: Precondition,
     /// The positions of its events: the first, and how many.
     pub(crate) first: Option<Position>,
     pub(crate) count: u64,
     /// Whether the run is over after this, if its summary changed.
     pub(crate) terminal: Option<bool>,
     pub(crate) writes: Vec<Write>,
-    pub(crate) births: Vec<NewRun>,
-    pub(crate) deliveries: Vec<Letter>,
+    pub(crate) births: Vec<CreatedRun>,
+    pub(crate) deliveries: Vec<Outgoing>,
     /// The highest number of a message that comes from another log.
     pub(crate) highest_seq: Option<MessageSeq>,
     pub(crate) bytes: usize,
     pub(crate) reply: oneshot::Sender<Result<Committed, StoreError>>,
 }
 
-/// What must hold of a run before an order is followed, beside the position of its events.
+/// What the state of a run must be before a batch is written, beside the position of its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Must {
-    /// Nothing.
-    Anything,
-    /// There is such a run.
-    Exist,
-    /// There is none.
-    BeNew,
-    /// It is over, and its history ends here.
-    BeOverAt(Position),
-    /// Its history ends here: what is written follows from it.
-    EndAt(Position),
-    /// Its history ends here, and nothing is left of the run afterwards.
-    BeGoneAt(Position),
+pub(crate) enum Precondition {
+    None,
+    /// The run exists.
+    Exists,
+    /// The run does not exist.
+    IsNew,
+    /// The run is over, and its history ends here.
+    IsOverAt(Position),
+    /// The history ends here.
+    EndsAt(Position),
+    /// The history ends here, and the batch removes the run.
+    RemovedAt(Position),
 }
 
-/// A run that may have to be begun.
+/// A run that is created if it does not exist.
 #[derive(Debug)]
-pub(crate) struct NewRun {
+pub(crate) struct CreatedRun {
     pub(crate) run: RunId,
     pub(crate) terminal: bool,
     pub(crate) writes: [Write; 2],
@@ -60,21 +55,21 @@ pub(crate) struct NewRun {
 
 /// A message without its number.
 #[derive(Debug)]
-pub(crate) struct Letter {
+pub(crate) struct Outgoing {
     pub(crate) to: RunId,
     pub(crate) message: Message,
     pub(crate) record: Unsealed,
 }
 
-/// The answer to an order.
+/// The result of a batch.
 pub(crate) type Answer = oneshot::Receiver<Result<Committed, StoreError>>;
 
-impl Order {
+impl WriteBatch {
     pub(crate) fn empty(run: RunId) -> (Box<Self>, Answer) {
         let (reply, answer) = oneshot::channel();
-        let order = Self {
+        let batch = Self {
             run,
-            must: Must::Anything,
+            precondition: Precondition::None,
             first: None,
             count: 0,
             terminal: None,
@@ -85,56 +80,56 @@ impl Order {
             bytes: 0,
             reply,
         };
-        (Box::new(order), answer)
+        (Box::new(batch), answer)
     }
 
     /// Encodes a commit.
     pub(crate) fn of(commit: &Commit, encoder: &mut Encoder) -> Result<(Box<Self>, Answer), StoreError> {
         let run = &commit.run;
-        let (mut order, answer) = Self::empty(run.clone());
+        let (mut batch, answer) = Self::empty(run.clone());
         check(commit)?;
-        order.first = commit.events.first().map(|event| event.position);
-        order.count = commit.events.len() as u64;
+        batch.first = commit.events.first().map(|event| event.position);
+        batch.count = commit.events.len() as u64;
         for event in &commit.events {
-            order.writes.push(encoder.event(run, event)?);
+            batch.writes.push(encoder.event(run, event)?);
         }
         if let Some(summary) = &commit.summary {
-            order.terminal = Some(summary.status.is_terminal());
-            order.writes.push(encoder.summary(run, summary)?);
+            batch.terminal = Some(summary.status.is_terminal());
+            batch.writes.push(encoder.summary(run, summary)?);
         }
         for (name, value) in &commit.published {
-            order.writes.push(match value {
+            batch.writes.push(match value {
                 Some(value) => encoder.published(run, name, value)?,
                 None => (key::published(run, name).into(), None),
             });
         }
         for seq in &commit.consumed {
-            order.writes.push((key::numbered(key::MESSAGE, run, *seq).into(), None));
+            batch.writes.push((key::numbered(key::MESSAGE, run, *seq).into(), None));
         }
         for birth in &commit.births {
-            order.births.push(new_run(birth, encoder)?);
+            batch.births.push(new_run(birth, encoder)?);
         }
         for delivery in &commit.deliveries {
-            order.deliveries.push(letter(delivery, encoder)?);
+            batch.deliveries.push(outgoing(delivery, encoder)?);
         }
-        order.bytes = order.size();
-        Ok((order, answer))
+        batch.bytes = batch.size();
+        Ok((batch, answer))
     }
 
     /// Encodes a delivery from outside.
     pub(crate) fn delivering(delivery: &Delivery, encoder: &mut Encoder) -> Result<(Box<Self>, Answer), StoreError> {
-        let (mut order, answer) = Self::empty(delivery.to.clone());
-        order.must = Must::Exist;
-        order.deliveries.push(letter(delivery, encoder)?);
-        order.bytes = order.size();
-        Ok((order, answer))
+        let (mut batch, answer) = Self::empty(delivery.to.clone());
+        batch.precondition = Precondition::Exists;
+        batch.deliveries.push(outgoing(delivery, encoder)?);
+        batch.bytes = batch.size();
+        Ok((batch, answer))
     }
 
     pub(crate) fn size(&self) -> usize {
         let births = self.births.iter().flat_map(|birth| &birth.writes);
         let writes: usize = self.writes.iter().chain(births).map(size_of_write).sum();
-        let letters: usize = self.deliveries.iter().map(|letter| letter.record.len()).sum();
-        writes + letters
+        let outgoing: usize = self.deliveries.iter().map(|outgoing| outgoing.record.len()).sum();
+        writes + outgoing
     }
 }
 
@@ -164,15 +159,15 @@ pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn new_run(birth: &Birth, encoder: &mut Encoder) -> Result<NewRun, StoreError> {
+fn new_run(birth: &Birth, encoder: &mut Encoder) -> Result<CreatedRun, StoreError> {
     let Birth { run, event, summary } = birth;
     let writes = [encoder.event(run, event)?, encoder.summary(run, summary)?];
-    Ok(NewRun { run: run.clone(), terminal: summary.status.is_terminal(), writes })
+    Ok(CreatedRun { run: run.clone(), terminal: summary.status.is_terminal(), writes })
 }
 
-fn letter(delivery: &Delivery, encoder: &mut Encoder) -> Result<Letter, StoreError> {
+fn outgoing(delivery: &Delivery, encoder: &mut Encoder) -> Result<Outgoing, StoreError> {
     let Delivery { to, at, body } = delivery;
     let record = encoder.mail(*at, body)?;
     let message = Message { seq: 0, at: Time::from(*at).0, body: body.clone() };
-    Ok(Letter { to: to.clone(), message, record })
+    Ok(Outgoing { to: to.clone(), message, record })
 }

@@ -7,7 +7,7 @@ use longhaul_engine::{Event, Message, Payload, Position, Pruned, RunId, Summary}
 
 /// A run with all that belongs to it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Carried {
+pub struct RunRecord {
     /// The run.
     pub run: RunId,
     /// Its events: the whole history, or, of a pruned run, what is left of it.
@@ -20,7 +20,7 @@ pub struct Carried {
     pub published: BTreeMap<String, Payload>,
 }
 
-impl Carried {
+impl RunRecord {
     /// A run of which nothing but its whole history is known; `None` if that does not begin with a start.
     pub fn of_history(run: RunId, events: Vec<Event>) -> Option<Self> {
         let summary = fold(&events)?;
