@@ -13,7 +13,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::activity::{Activity, Call};
-use crate::event::{MessageBody, Outcome, Request};
+use crate::event::{MessageBody, Outcome, RequestedBy};
 use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::{Payload, PayloadError};
@@ -159,7 +159,7 @@ pub trait ContextExt: Context {
     }
 
     /// Asks another run to end, as a person who cancels it does. Has no effect on a run that is over.
-    async fn cancel(&mut self, run: RunId, request: &Request) -> Result<(), Stop> {
+    async fn cancel(&mut self, run: RunId, request: &RequestedBy) -> Result<(), Stop> {
         self.send(run, MessageBody::CANCEL, Payload::of(request)).await
     }
 

@@ -181,12 +181,12 @@ pub enum EventKind {
         /// The command that was cancelled.
         digest: CommandDigest,
         /// Who asked, and why.
-        request: Request,
+        request: RequestedBy,
     },
     /// The run stopped before its next command, until resumed.
-    RunPaused(Request),
+    RunPaused(RequestedBy),
     /// The run goes on.
-    RunResumed(Request),
+    RunResumed(RequestedBy),
     /// The outcome of a guarded activity is unknown; a person has to say.
     RunParked {
         /// The call.
@@ -201,7 +201,7 @@ pub enum EventKind {
         /// Whether the effect happened.
         landed: bool,
         /// Who said so, and why.
-        request: Request,
+        request: RequestedBy,
     },
     /// The run is over, with a result.
     RunCompleted {
@@ -216,7 +216,7 @@ pub enum EventKind {
     /// The run is over, as asked.
     RunCancelled,
     /// The run was ended from outside: its workflow was not asked.
-    RunTerminated(Request),
+    RunTerminated(RequestedBy),
 }
 
 /// Identifies a command of a workflow: blake3 of its canonical encoding.
@@ -246,7 +246,7 @@ impl TryFrom<String> for CommandDigest {
 
 /// Who asked for something, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Request {
+pub struct RequestedBy {
     /// A person or a program.
     pub by: String,
     /// In their words; may be empty.
@@ -276,7 +276,7 @@ pub enum MessageBody {
         /// The run that sent it, if a run did.
         from: Option<RunId>,
         /// The person who sent it and why, if a person did.
-        request: Option<Request>,
+        request: Option<RequestedBy>,
     },
     /// The outcome of a child run, for the workflow.
     ChildEnded {
@@ -286,13 +286,13 @@ pub enum MessageBody {
         outcome: Outcome,
     },
     /// Stop before the next command.
-    Pause(Request),
+    Pause(RequestedBy),
     /// Go on.
-    Resume(Request),
+    Resume(RequestedBy),
     /// End: the command under way, or the next one, fails as cancelled.
-    Cancel(Request),
+    Cancel(RequestedBy),
     /// End now: the command under way is aborted, and the workflow is not asked.
-    Terminate(Request),
+    Terminate(RequestedBy),
     /// What became of the guarded activity whose outcome is unknown.
     Reconcile {
         /// Whether the effect happened.
@@ -300,7 +300,7 @@ pub enum MessageBody {
         /// Its output if it happened, otherwise `null`.
         output: Payload,
         /// Who says so, and why.
-        request: Request,
+        request: RequestedBy,
     },
 }
 
@@ -310,7 +310,7 @@ impl MessageBody {
 
     /// The message that a workflow sends: a signal, or a request to cancel.
     pub fn sent(name: &str, payload: &Payload, from: &RunId) -> Self {
-        match payload.read::<Request>() {
+        match payload.read::<RequestedBy>() {
             Ok(request) if name == Self::CANCEL => Self::Cancel(request),
             _ => Self::Signal {
                 name: name.to_owned(),
@@ -327,7 +327,7 @@ impl MessageBody {
     }
 
     /// A signal from a person, or from a program in the name of one.
-    pub fn signal_by(name: impl Into<String>, payload: Payload, request: Request) -> Self {
+    pub fn signal_by(name: impl Into<String>, payload: Payload, request: RequestedBy) -> Self {
         Self::Signal { name: name.into(), payload, from: None, request: Some(request) }
     }
 

@@ -31,7 +31,7 @@ pub use activity::{Activity, Attempt, Call, Handler, Handlers, Probe};
 pub use clock::{Clock, SystemClock};
 pub use context::{Child, Context, ContextExt, Received, Stop};
 pub use cut::cut;
-pub use event::{CommandDigest, Event, EventKind, Message, MessageBody, Outcome, Request};
+pub use event::{CommandDigest, Event, EventKind, Message, MessageBody, Outcome, RequestedBy};
 pub use failure::{Failure, FailureKind};
 pub use id::{InvalidRunId, MessageSeq, Position, RunId, Slot};
 pub use local::Share;

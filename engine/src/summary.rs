@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::event::{Cause, Event, EventKind, Request};
+use crate::event::{Cause, Event, EventKind, RequestedBy};
 use crate::failure::FailureKind;
 use crate::id::{Position, RunId};
 
@@ -21,7 +21,7 @@ pub enum Status {
         machine: Option<String>,
     },
     /// Stopped by somebody.
-    Paused(Request),
+    Paused(RequestedBy),
     /// The outcome of an effect is unknown.
     Parked(String),
     /// Over, with a result.

@@ -10,7 +10,7 @@ use chrono::Utc;
 use longhaul_activities::git::{self, GitHandlers};
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{
-    Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, Started, Stop, StoreError, Summary,
+    Engine, EventStore, MessageBody, NewRun, Payload, RequestedBy, RunId, Started, Stop, StoreError, Summary,
 };
 use longhaul_storage::SledStore;
 use longhaul_workflows::contracts::ProjectRef;
@@ -57,7 +57,7 @@ pub struct SendSignal {
     /// Its content, as the workflow of the run takes it.
     pub payload: Value,
     /// Who sends it, and why.
-    pub request: Request,
+    pub request: RequestedBy,
 }
 
 /// Settles an unknown outcome of a parked run.
@@ -70,7 +70,7 @@ pub struct Reconcile {
     /// Its output, if it happened.
     pub output: Option<Value>,
     /// Who says so, and why.
-    pub request: Request,
+    pub request: RequestedBy,
 }
 
 /// The runs that were sent a message.

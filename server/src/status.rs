@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{EventKind, EventStore, Request, RunId, Status, Stop, StoreError, Summary};
+use longhaul_engine::{EventKind, EventStore, RequestedBy, RunId, Status, Stop, StoreError, Summary};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
@@ -35,7 +35,7 @@ pub struct StatusDocument {
     pub is_over: bool,
     /// Who paused, halted or terminated it, and why.
     #[schemars(with = "Option<crate::views::why::Asked>")]
-    pub stopped_by: Option<Request>,
+    pub stopped_by: Option<RequestedBy>,
     /// What is wrong with its list or settings.
     pub problem: Option<String>,
     /// Why finished work waits on `longhaul/next`.
@@ -482,7 +482,7 @@ struct RunHead {
     is_active: bool,
     /// Whether it takes messages by itself: it is not paused, parked, stuck or over.
     can_act: bool,
-    paused: Option<Request>,
+    paused: Option<RequestedBy>,
     /// What it was told, and is done before all else.
     told: Option<String>,
     needs_person: Option<String>,

@@ -2,7 +2,7 @@
 
 use crate::common::{append, birth, end, large, now, run, signal, start, values};
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventKind, EventStore, MessageBody, Payload, Request, RunId, Slot, StoreError};
+use longhaul_engine::{Event, EventKind, EventStore, MessageBody, Payload, RequestedBy, RunId, Slot, StoreError};
 use longhaul_storage::SledStore;
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn sled_moves_nothing_out_of_its_log() {
     }
     for number in 0..300_u64 {
         let mut delivery = signal(&id, "x");
-        delivery.body = MessageBody::Pause(Request { by: "b".repeat(LONGEST), why: String::new() });
+        delivery.body = MessageBody::Pause(RequestedBy { by: "b".repeat(LONGEST), why: String::new() });
         let message = store.deliver(delivery).await.unwrap().unwrap();
         let name = format!("{:0512}", (number * 7919) % 300);
         let published = vec![(name, Some(Payload::of(&"v".repeat(4000))))];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use longhaul_engine::{
-    Child, ContextExt, Ending, EventStore, Handlers, MessageBody, Options, Outcome, Payload, Received, Request,
+    Child, ContextExt, Ending, EventStore, Handlers, MessageBody, Options, Outcome, Payload, Received, RequestedBy,
     Started, Status, StoreError, Workflows,
 };
 use longhaul_storage::MemoryStore;
@@ -87,8 +87,8 @@ impl World {
         self.memory.summary(&id(run)).await.unwrap().unwrap().status
     }
 
-    async fn order(&self, run: &str, order: fn(Request) -> MessageBody) -> bool {
-        let request = Request { by: "ops".into(), why: "lunch".into() };
+    async fn order(&self, run: &str, order: fn(RequestedBy) -> MessageBody) -> bool {
+        let request = RequestedBy { by: "ops".into(), why: "lunch".into() };
         self.engine.deliver(&id(run), order(request)).await.unwrap()
     }
 }
@@ -198,7 +198,7 @@ async fn a_paused_run_does_nothing_until_resumed_also_after_a_restart() {
     let first = world(memory.clone(), clock.clone(), 100).await;
     first.engine.start(new_run("r", "listener", "")).await.unwrap();
     assert!(first.order("r", MessageBody::Pause).await);
-    let request = Request { by: "ops".into(), why: "lunch".into() };
+    let request = RequestedBy { by: "ops".into(), why: "lunch".into() };
     until("it is paused", async || first.status("r").await == Status::Paused(request.clone())).await;
     first.engine.signal(&id("r"), "hello", Payload::of("you")).await.unwrap();
     first.engine.stop().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use longhaul_engine::{
     Child, ContextExt, Engine, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Payload, Received,
-    Request, Stop, SystemClock, Workflows, verify,
+    RequestedBy, Stop, SystemClock, Workflows, verify,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::script::{
@@ -48,7 +48,7 @@ async fn engine(memory: &MemoryStore, workflows: Workflows, counts: &Counts) -> 
 }
 
 fn terminate() -> MessageBody {
-    MessageBody::Terminate(Request { by: "ops".into(), why: "enough".into() })
+    MessageBody::Terminate(RequestedBy { by: "ops".into(), why: "enough".into() })
 }
 
 #[tokio::test]
@@ -106,7 +106,8 @@ fn strict() -> Workflows {
 
 #[tokio::test]
 async fn orders_do_not_queue_behind_a_message_that_stops_the_workflow() {
-    for (order, end) in [(terminate(), "RunTerminated"), (MessageBody::Cancel(Request::default()), "RunCancelled")] {
+    for (order, end) in [(terminate(), "RunTerminated"), (MessageBody::Cancel(RequestedBy::default()), "RunCancelled")]
+    {
         let memory = MemoryStore::new();
         let engine = engine(&memory, strict(), &Counts::default()).await;
         engine.start(new_run("r", "strict", "")).await.unwrap();
@@ -167,7 +168,7 @@ async fn a_paused_run_and_a_parked_one_are_ended() {
     first.stop().await;
     let second = engine(&memory, workflows(), &counts).await;
     until("it is parked", async || shape(&memory, "r").await.ends_with(&["RunParked".into()])).await;
-    second.deliver(&id("r"), MessageBody::Pause(Request::default())).await.unwrap();
+    second.deliver(&id("r"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
     until("it is paused", async || shape(&memory, "r").await.ends_with(&["RunPaused".into()])).await;
     second.deliver(&id("r"), terminate()).await.unwrap();
     assert_eq!(second.outcome(&id("r")).await, Ok(Outcome::Cancelled));
@@ -183,7 +184,7 @@ async fn who_is_cancelled_does_not_wait_for_a_place() {
         engine.start(new_run(run, "tidy", "")).await.unwrap();
         until("the first works", async || counts.of("work") == 1).await;
     }
-    let cancel = MessageBody::Cancel(Request::default());
+    let cancel = MessageBody::Cancel(RequestedBy::default());
     engine.deliver(&id("second"), cancel).await.unwrap();
     assert_eq!(engine.outcome(&id("second")).await.unwrap(), Outcome::Completed(Payload::of("end")));
     assert_eq!((counts.of("work"), counts.of("tidy up")), (1, 1));

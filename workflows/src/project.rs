@@ -43,7 +43,7 @@ pub mod signal {
     pub const SYNC: &str = "sync";
     /// Read the list and the settings again, and stay halted if halted: nobody asked to go on. Content as of `sync`.
     pub const RELOAD: &str = "reload";
-    /// Start no further feature; content: [`Request`](longhaul_engine::Request).
+    /// Start no further feature; content: [`Request`](longhaul_engine::RequestedBy).
     pub const HALT: &str = "halt";
     /// The project is at another place from now on; content: its new root.
     pub const MOVED: &str = "moved";

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
 use crate::context::Received;
-use crate::event::{Message, MessageBody, Request};
+use crate::event::{Message, MessageBody, RequestedBy};
 use crate::id::MessageSeq;
 
 /// Messages that lie in the store and were not taken yet.
@@ -82,7 +82,7 @@ impl Inbox {
     }
 
     /// The oldest request to end now; it stays until [`Inbox::take`].
-    pub(crate) fn first_terminate(&self) -> Option<(MessageSeq, Request)> {
+    pub(crate) fn first_terminate(&self) -> Option<(MessageSeq, RequestedBy)> {
         let state = self.state();
         state.waiting.values().find_map(|message| match &message.body {
             MessageBody::Terminate(request) => Some((message.seq, request.clone())),

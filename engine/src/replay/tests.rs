@@ -6,7 +6,7 @@ use chrono::DateTime;
 
 use super::*;
 use crate::activity::Call;
-use crate::event::{Message, MessageBody, Request};
+use crate::event::{Message, MessageBody, RequestedBy};
 use crate::failure::Failure;
 use crate::id::Slot;
 use crate::payload::Payload;
@@ -36,7 +36,7 @@ fn completed(command: u32, of: (u16, u16), input: &str) -> EventKind {
 }
 
 fn cancelled(command: u32, verb: &impl Verb) -> EventKind {
-    EventKind::CancelDelivered { command, digest: verb.digest(), request: Request::default() }
+    EventKind::CancelDelivered { command, digest: verb.digest(), request: RequestedBy::default() }
 }
 
 fn calls(inputs: &[&str]) -> Calls {
@@ -128,7 +128,7 @@ fn an_event_of_another_kind_inside_a_group_is_a_difference() {
 fn an_order_to_the_engine_is_no_message_for_a_workflow() {
     let message = |body| Message { seq: 1, at: DateTime::UNIX_EPOCH, body };
     let received = |body| vec![EventKind::MessageReceived { command: 0, message: Some(message(body)) }];
-    let pause = received(MessageBody::Pause(Request::default()));
+    let pause = received(MessageBody::Pause(RequestedBy::default()));
     let expected = "diverged at position 1: recorded receive a message, asked receive a message";
     assert_eq!(shown(&mut replay(pause), &Receive { timeout: None }), expected);
     let signal = received(MessageBody::signal("go", Payload::null()));

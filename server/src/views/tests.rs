@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use longhaul_engine::event::Cause;
 use longhaul_engine::store::{Birth, Commit, Delivery};
 use longhaul_engine::{
-    CommandDigest, Event, EventKind, EventStore, Failure, MessageBody, Payload, Request, RunId, Slot, Stop, Summary,
+    CommandDigest, Event, EventKind, EventStore, Failure, MessageBody, Payload, RequestedBy, RunId, Slot, Stop, Summary,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_workflows::feature::{FeatureProgress, Turn};
@@ -22,8 +22,8 @@ fn id(text: &str) -> RunId {
     RunId::new(text).unwrap()
 }
 
-fn request(why: &str) -> Request {
-    Request { by: "ada".into(), why: why.into() }
+fn request(why: &str) -> RequestedBy {
+    RequestedBy { by: "ada".into(), why: why.into() }
 }
 
 /// A log that a test writes.

@@ -5,7 +5,7 @@
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
-use longhaul_engine::{Event, EventKind, Message, MessageBody, Payload, Request, RunId};
+use longhaul_engine::{Event, EventKind, Message, MessageBody, Payload, RequestedBy, RunId};
 
 use super::{Backup, Header, Reader, Writer};
 use crate::FileError;
@@ -42,7 +42,7 @@ fn runs() -> Vec<RunRecord> {
     going = RunRecord::of_history(going.run, going.events).unwrap();
     going.published.insert("text".into(), Payload::from_bytes(&b" {\n}"[..]));
     let signal = MessageBody::signal("go", Payload::of(&1));
-    let pause = MessageBody::Pause(Request { by: "ann".into(), why: "lunch".into() });
+    let pause = MessageBody::Pause(RequestedBy { by: "ann".into(), why: "lunch".into() });
     going.mailbox =
         [signal, pause].into_iter().zip(1 << 32..).map(|(body, seq)| Message { seq, at: at(5), body }).collect();
     vec![history("shop/a"), pruned, going]

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
 use longhaul_engine::{
-    CommandDigest, Event, EventKind, Failure, Message, MessageBody, Outcome, Payload, Pruned, Request, RunId, Slot,
+    CommandDigest, Event, EventKind, Failure, Message, MessageBody, Outcome, Payload, Pruned, RequestedBy, RunId, Slot,
     Status, Summary,
 };
 
@@ -33,8 +33,8 @@ fn run(id: &str) -> RunId {
     RunId::new(id).unwrap()
 }
 
-fn request() -> Request {
-    Request { by: "ann".into(), why: "\"lunch\"\n– again".into() }
+fn request() -> RequestedBy {
+    RequestedBy { by: "ann".into(), why: "\"lunch\"\n– again".into() }
 }
 
 fn beginnings() -> Vec<EventKind> {
@@ -90,7 +90,7 @@ fn commands() -> Vec<EventKind> {
         EventKind::VersionMarked { command: 11, change: "gates".into(), version: 2 },
         EventKind::StatusPublished { command: 12, key: "plan".into(), value: json("null") },
         EventKind::RunPaused(request()),
-        EventKind::RunResumed(Request::default()),
+        EventKind::RunResumed(RequestedBy::default()),
     ]
 }
 

@@ -2,12 +2,12 @@
 //!
 //! From the first release on, a type here never changes, not even the order of its variants: stored logs would be read
 //! wrongly. A new shape is then a new module with a new format byte and a conversion from this one. Small types of the
-//! engine ([`RunId`], [`Slot`], [`Request`], [`Failure`]) are used as they are; the golden bytes fix their form too.
+//! engine ([`RunId`], [`Slot`], [`RequestedBy`], [`Failure`]) are used as they are; the golden bytes fix their form too.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use longhaul_engine::event::{Cause, CommandDigest, Request};
+use longhaul_engine::event::{Cause, CommandDigest, RequestedBy};
 use longhaul_engine::{Failure, RunId, Slot};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -92,15 +92,15 @@ pub(crate) enum EventKind<P> {
     UuidDrawn { command: u32, uuid: Uuid },
     VersionMarked { command: u32, change: String, version: u32 },
     StatusPublished { command: u32, key: String, value: P },
-    CancelDelivered { command: u32, digest: CommandDigest, request: Request },
-    RunPaused { request: Request },
-    RunResumed { request: Request },
+    CancelDelivered { command: u32, digest: CommandDigest, request: RequestedBy },
+    RunPaused { request: RequestedBy },
+    RunResumed { request: RequestedBy },
     RunParked { slot: Slot, reason: String },
-    RunReconciled { slot: Slot, landed: bool, request: Request },
+    RunReconciled { slot: Slot, landed: bool, request: RequestedBy },
     RunCompleted { output: P },
     RunFailed { failure: Failure },
     RunCancelled {},
-    RunTerminated { request: Request },
+    RunTerminated { request: RequestedBy },
 }
 
 /// A message in an event or in a file.
@@ -122,13 +122,13 @@ pub(crate) struct Mail<P> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum MessageBody<P> {
-    Signal { name: String, payload: P, from: Option<RunId>, request: Option<Request> },
+    Signal { name: String, payload: P, from: Option<RunId>, request: Option<RequestedBy> },
     ChildEnded { run: RunId, outcome: Outcome<P> },
-    Pause(Request),
-    Resume(Request),
-    Cancel(Request),
-    Terminate(Request),
-    Reconcile { landed: bool, output: P, request: Request },
+    Pause(RequestedBy),
+    Resume(RequestedBy),
+    Cancel(RequestedBy),
+    Terminate(RequestedBy),
+    Reconcile { landed: bool, output: P, request: RequestedBy },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -156,7 +156,7 @@ pub(crate) struct Summary {
 pub(crate) enum Status {
     Running,
     Waiting { until: Option<Time>, machine: Option<String> },
-    Paused(Request),
+    Paused(RequestedBy),
     Parked(String),
     Completed,
     Failed(String),

@@ -124,7 +124,7 @@ fn bundled(stories: &[String]) -> String {
     for story in stories {
         let (run, events) = history_file::read(story).unwrap();
         let mut record = RunRecord::of_history(run, events).unwrap();
-        let body = longhaul_engine::MessageBody::Resume(longhaul_engine::Request::default());
+        let body = longhaul_engine::MessageBody::Resume(longhaul_engine::RequestedBy::default());
         record.mailbox.push(longhaul_engine::Message { seq: 7 << 32, at: record.summary.started_at, body });
         writer.write(&record).unwrap();
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use longhaul_engine::{
-    Activity, Engine, Event, EventKind, EventStore, MessageBody, NewRun, Options, Parts, Payload, Request,
+    Activity, Engine, Event, EventKind, EventStore, MessageBody, NewRun, Options, Parts, Payload, RequestedBy,
 };
 use longhaul_storage::{MemoryStore, history_file};
 use longhaul_tests::history::workflows;
@@ -206,7 +206,7 @@ async fn happen(then: Then, engine: &Engine, world: &World) {
         Then::Nothing | Then::Batch => {}
         Then::Cancelled => {
             until("the session runs", async || is_in_session(engine).await).await;
-            let request = Request { by: "ann".into(), why: "we buy it instead".into() };
+            let request = RequestedBy { by: "ann".into(), why: "we buy it instead".into() };
             engine.deliver(&id(LOGIN), MessageBody::Cancel(request)).await.unwrap();
         }
         Then::Told => {
