@@ -47,7 +47,7 @@ pub enum Probe<T> {
     Landed(T),
     /// It did not happen, or only in part that is safe to do again.
     NotLanded,
-    /// Nobody can tell, for this reason.
+    /// The world does not tell, for this reason.
     Unknown(String),
     /// The machine cannot find out now, for this reason: the question is put again later.
     Machine(String),

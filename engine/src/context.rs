@@ -26,7 +26,7 @@ pub enum Stop {
     /// The activity failed for good.
     #[error("{0}")]
     Failed(#[from] Failure),
-    /// Somebody asked the run to end. Delivered once; commands after it work, so that a workflow can tidy up.
+    /// The run was asked to end. Delivered once; commands after it work, so that a workflow can tidy up.
     #[error("cancelled")]
     Cancelled,
     /// The code does not do what its history says it did.
@@ -43,7 +43,7 @@ pub enum Stop {
 /// A message, as a workflow receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
-    /// Somebody, or another run, sent it.
+    /// A person, a program or another run sent it.
     Signal {
         /// Its name.
         name: String,

@@ -25,7 +25,7 @@ pub struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// Somebody started the run.
+    /// The run was started.
     Started,
     /// The workflow went on with fresh input, to keep its history short.
     ContinuedAsNew,
@@ -61,7 +61,7 @@ pub enum EventKind {
         /// Which try, from one.
         attempt: u32,
     },
-    /// A running activity recorded how far it is, for whoever takes it up after a crash.
+    /// A running activity recorded its progress, for its next attempt.
     ActivityProgressed {
         /// The call.
         slot: Slot,

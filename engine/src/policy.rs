@@ -62,7 +62,7 @@ pub enum Effect {
     /// Nothing that the first did not do: after a crash it simply runs again, and its start is not recorded.
     Idempotent,
     /// Harm. Its start is made durable first; after a crash the handler's probe asks the world what happened,
-    /// and where that cannot tell, the run is parked until somebody says.
+    /// and where that cannot tell, the run is parked until a person says.
     Guarded,
 }
 

@@ -26,7 +26,7 @@ pub struct Commit {
     /// Messages to other runs. A message to a run that does not exist or is over is dropped.
     pub deliveries: Vec<Delivery>,
     /// Runs that begin with this; one that exists already is left as it is.
-    pub births: Vec<Birth>,
+    pub creations: Vec<Creation>,
 }
 
 impl Commit {
@@ -39,7 +39,7 @@ impl Commit {
             consumed: Vec::new(),
             published: Vec::new(),
             deliveries: Vec::new(),
-            births: Vec::new(),
+            creations: Vec::new(),
         }
     }
 }
@@ -57,7 +57,7 @@ pub struct Delivery {
 
 /// The beginning of a run: its first event, at position 0.
 #[derive(Debug, Clone)]
-pub struct Birth {
+pub struct Creation {
     /// The new run.
     pub run: RunId,
     /// Its `RunStarted`.
@@ -71,14 +71,14 @@ pub struct Birth {
 pub struct Committed {
     /// For each delivery, the message as it lies in the mailbox now; `None`: dropped.
     pub delivered: Vec<Option<Message>>,
-    /// For each birth, whether the run is new.
-    pub born: Vec<bool>,
+    /// For each creation, whether the run is new.
+    pub created: Vec<bool>,
 }
 
 /// What can be wrong with a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody else appended first: this writer's picture of the run is stale.
+    /// Another writer appended first: this writer's state of the run is stale.
     #[error("run {run}: append at position {asked} refused, the history ends at {end}; a newer writer owns this run")]
     Conflict {
         /// The run.

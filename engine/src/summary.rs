@@ -20,7 +20,7 @@ pub enum Status {
         /// The failure of the machine that it waits out: a full disk, no descriptors.
         machine: Option<String>,
     },
-    /// Stopped by somebody.
+    /// Paused by request.
     Paused(RequestedBy),
     /// The outcome of an effect is unknown.
     Parked(String),

@@ -201,7 +201,7 @@ impl BlobStore {
         Ok(found)
     }
 
-    /// Removes a blob that no record names any more. Whoever calls sees to it that none is about to.
+    /// Removes a blob that no record names. The caller excludes that one is about to.
     pub(crate) fn remove(&self, hash: &[u8; 32], path: &Path) -> Result<(), StoreError> {
         self.durable().names.remove(hash);
         std::fs::remove_file(path).map_err(|error| io("removing", path, &error))

@@ -115,8 +115,11 @@ impl State {
 
     /// Where the run will stand, if the commit is in batch. All that can fail is done here, before anything is changed.
     fn decide(&mut self, batch: &WriteBatch) -> Result<RunHead, StoreError> {
-        for run in
-            batch.births.iter().map(|birth| &birth.run).chain(batch.deliveries.iter().map(|outgoing| &outgoing.to))
+        for run in batch
+            .creations
+            .iter()
+            .map(|creation| &creation.run)
+            .chain(batch.deliveries.iter().map(|outgoing| &outgoing.to))
         {
             self.heads.of(run)?;
         }
@@ -155,22 +158,22 @@ impl State {
         for write in batch.writes {
             self.group.write(write);
         }
-        let born = batch.births.into_iter().map(|birth| self.create(birth)).collect();
+        let created = batch.creations.into_iter().map(|creation| self.create(creation)).collect();
         let delivered = batch.deliveries.into_iter().map(|outgoing| self.deliver(outgoing)).collect();
-        (batch.reply, Committed { delivered, born })
+        (batch.reply, Committed { delivered, created })
     }
 
     fn known(&mut self, run: &RunId) -> RunHead {
         self.heads.of(run).expect("`decide` has looked it up, and nothing is forgotten within a group")
     }
 
-    fn create(&mut self, birth: CreatedRun) -> bool {
-        if self.known(&birth.run).exists() {
+    fn create(&mut self, creation: CreatedRun) -> bool {
+        if self.known(&creation.run).exists() {
             return false;
         }
-        self.heads.set(&birth.run, RunHead { end: 1, terminal: birth.terminal });
+        self.heads.set(&creation.run, RunHead { end: 1, terminal: creation.terminal });
         self.group.size.events += 1;
-        for write in birth.writes {
+        for write in creation.writes {
             self.group.write(write);
         }
         true

@@ -22,7 +22,7 @@ const CACHE: u64 = 64 * 1024 * 1024;
 /// How long to wait for the threads of a store that was just closed to release the file.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Takes the lock and leaves our process id for whoever finds it taken.
+/// Takes the lock and writes our process id into it, for the error of the next process.
 pub(crate) fn lock(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join("lock");
     let mut file = File::options()

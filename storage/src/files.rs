@@ -105,7 +105,7 @@ pub(crate) fn create_directory(path: &Path) -> Result<(), StoreError> {
             }
             _ => {}
         }
-        // Also when somebody else was faster, who may not have synced it yet.
+        // Also when another process was faster: it may not have synced the name yet.
         sync_directory(parent)?;
     }
     Ok(())

@@ -117,7 +117,7 @@ fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<RunHead,
     Ok(RunHead { end, terminal })
 }
 
-/// Two quick questions, for a search is slow: most runs that are looked up are about to be born.
+/// Two quick questions, for a search is slow: most runs that are looked up are about to be created.
 fn is_unknown(tree: &sled::Tree, run: &RunId) -> sled::Result<bool> {
     Ok(!tree.contains_key(key::summary(run))? && !tree.contains_key(key::event(run, 0))?)
 }

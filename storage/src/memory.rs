@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use longhaul_engine::store::{Birth, Commit, Committed, Delivery};
+use longhaul_engine::store::{Commit, Committed, Creation, Delivery};
 use longhaul_engine::{Event, EventStore, Message, MessageSeq, Payload, Position, RunId, StoreError, Summary};
 
 use crate::archive::{self, Archive};
@@ -103,18 +103,18 @@ impl Content {
                 None => own.published.remove(&name),
             };
         }
-        let born = commit.births.into_iter().map(|birth| self.bear(birth)).collect();
+        let created = commit.creations.into_iter().map(|creation| self.create(creation)).collect();
         let delivered = commit.deliveries.into_iter().map(|delivery| self.deliver(delivery)).collect();
-        Ok(Committed { delivered, born })
+        Ok(Committed { delivered, created })
     }
 
-    fn bear(&mut self, birth: Birth) -> bool {
-        let run = self.runs.entry(birth.run).or_default();
+    fn create(&mut self, creation: Creation) -> bool {
+        let run = self.runs.entry(creation.run).or_default();
         if !run.events.is_empty() {
             return false;
         }
-        run.events.push(rounded(&birth.event));
-        run.summary = Some(summary_as_read(&birth.summary));
+        run.events.push(rounded(&creation.event));
+        run.summary = Some(summary_as_read(&creation.summary));
         true
     }
 

@@ -116,7 +116,7 @@ fn take_epoch(db: &sled::Db, last: u64) -> Result<u64, StoreError> {
     Ok(epoch)
 }
 
-/// The name of the data directory itself; somebody who may not open its parent cannot have just created it.
+/// Syncs the name of the data directory itself. A user who may not open its parent has not just created it.
 fn sync_parent(directory: &Path) -> Result<(), StoreError> {
     let full: PathBuf = directory.canonicalize().map_err(|error| io("resolving", directory, &error))?;
     let Some(parent) = full.parent() else {

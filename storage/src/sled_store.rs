@@ -29,7 +29,7 @@ pub struct SledStore {
     writer: Option<JoinHandle<()>>,
 }
 
-/// What reads need; the lock goes last, when nobody can write any more.
+/// What reads need. The lock is released last, after the last write.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) directory: PathBuf,

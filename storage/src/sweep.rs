@@ -25,7 +25,7 @@ pub struct Swept {
 pub(crate) type Names = HashSet<[u8; 32]>;
 
 impl SledStore {
-    /// Removes the blobs that no record names, when nobody has a [`Snapshot`] any more. Commits with large payloads wait
+    /// Removes the blobs that no record names, when there is no [`Snapshot`] any more. Commits with large payloads wait
     /// meanwhile. In a damaged log nothing is removed: what a record names that cannot be read is not known.
     pub async fn sweep(&self) -> Result<Swept, StoreError> {
         self.unnamed_blobs(true).await

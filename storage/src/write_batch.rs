@@ -1,6 +1,6 @@
 //! A commit that its caller has encoded and sealed, so that the committer only decides and writes.
 
-use longhaul_engine::store::{Birth, Commit, Committed, Delivery};
+use longhaul_engine::store::{Commit, Committed, Creation, Delivery};
 use longhaul_engine::{Message, MessageSeq, Position, RunId, StoreError};
 use tokio::sync::oneshot;
 
@@ -21,7 +21,7 @@ pub(crate) struct WriteBatch {
     /// Whether the run is over after this, if its summary changed.
     pub(crate) terminal: Option<bool>,
     pub(crate) writes: Vec<Write>,
-    pub(crate) births: Vec<CreatedRun>,
+    pub(crate) creations: Vec<CreatedRun>,
     pub(crate) deliveries: Vec<Outgoing>,
     /// The highest number of a message that comes from another log.
     pub(crate) highest_seq: Option<MessageSeq>,
@@ -74,7 +74,7 @@ impl WriteBatch {
             count: 0,
             terminal: None,
             writes: Vec::new(),
-            births: Vec::new(),
+            creations: Vec::new(),
             deliveries: Vec::new(),
             highest_seq: None,
             bytes: 0,
@@ -106,8 +106,8 @@ impl WriteBatch {
         for seq in &commit.consumed {
             batch.writes.push((key::numbered(key::MESSAGE, run, *seq).into(), None));
         }
-        for birth in &commit.births {
-            batch.births.push(new_run(birth, encoder)?);
+        for creation in &commit.creations {
+            batch.creations.push(new_run(creation, encoder)?);
         }
         for delivery in &commit.deliveries {
             batch.deliveries.push(outgoing(delivery, encoder)?);
@@ -126,8 +126,8 @@ impl WriteBatch {
     }
 
     pub(crate) fn size(&self) -> usize {
-        let births = self.births.iter().flat_map(|birth| &birth.writes);
-        let writes: usize = self.writes.iter().chain(births).map(size_of_write).sum();
+        let creations = self.creations.iter().flat_map(|creation| &creation.writes);
+        let writes: usize = self.writes.iter().chain(creations).map(size_of_write).sum();
         let outgoing: usize = self.deliveries.iter().map(|outgoing| outgoing.record.len()).sum();
         writes + outgoing
     }
@@ -137,7 +137,7 @@ fn size_of_write((key, value): &Write) -> usize {
     key.len() + value.as_ref().map_or(0, |value| value.len())
 }
 
-/// The events of a commit follow on each other, a birth is at position 0, and names are short.
+/// The events of a commit follow on each other, a creation is at position 0, and names are short.
 pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
     let first = commit.events.first().map_or(0, |event| event.position);
     for (event, end) in commit.events.iter().zip(first..) {
@@ -150,17 +150,17 @@ pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
             format!("a published name of {} bytes is refused: the longest is {}", name.len(), key::LONGEST_NAME);
         return Err(StoreError::Unusable(reason));
     }
-    for birth in &commit.births {
-        let asked = birth.event.position;
+    for creation in &commit.creations {
+        let asked = creation.event.position;
         if asked != 0 {
-            return Err(StoreError::Conflict { run: birth.run.clone(), asked, end: 0 });
+            return Err(StoreError::Conflict { run: creation.run.clone(), asked, end: 0 });
         }
     }
     Ok(())
 }
 
-fn new_run(birth: &Birth, encoder: &mut Encoder) -> Result<CreatedRun, StoreError> {
-    let Birth { run, event, summary } = birth;
+fn new_run(creation: &Creation, encoder: &mut Encoder) -> Result<CreatedRun, StoreError> {
+    let Creation { run, event, summary } = creation;
     let writes = [encoder.event(run, event)?, encoder.summary(run, summary)?];
     Ok(CreatedRun { run: run.clone(), terminal: summary.status.is_terminal(), writes })
 }

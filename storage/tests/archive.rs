@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{append, birth, completed, end, large, now, published, run, signal, start, started, summary_of};
+use crate::common::{append, completed, creation, end, large, now, published, run, signal, start, started, summary_of};
 use longhaul_engine::store::Commit;
 use longhaul_engine::{EventStore, Payload, Status, StoreError};
 use longhaul_storage::bundle::{Header, Reader, Writer};
@@ -105,8 +105,8 @@ async fn a_pruned_run_stays_over(log: Log) {
     assert_eq!(log.runs("").await.unwrap().len(), 1);
     assert_eq!(log.deliver(signal("a", "late")).await, Ok(None));
     log.commit(start("parent")).await.unwrap();
-    let bearing = Commit { births: vec![birth("a")], ..append("parent", 1, &Payload::null()) };
-    assert_eq!(log.commit(bearing).await.unwrap().born, [false], "it is not begun again by itself");
+    let bearing = Commit { creations: vec![creation("a")], ..append("parent", 1, &Payload::null()) };
+    assert_eq!(log.commit(bearing).await.unwrap().created, [false], "it is not begun again by itself");
     let stale = log.commit(append("a", 1, &Payload::null())).await;
     assert_eq!(stale, Err(StoreError::Conflict { run: run("a"), asked: 1, end: 5 }));
 }

@@ -1,6 +1,6 @@
 //! What a log on disk keeps from one owner to the next.
 
-use crate::common::{append, birth, end, large, now, run, signal, start, values};
+use crate::common::{append, creation, end, large, now, run, signal, start, values};
 use longhaul_engine::store::Commit;
 use longhaul_engine::{Event, EventKind, EventStore, MessageBody, Payload, RequestedBy, RunId, Slot, StoreError};
 use longhaul_storage::SledStore;
@@ -18,7 +18,7 @@ async fn everything_is_there_after_reopening() {
     let first = store.deliver(signal("a", "first")).await.unwrap().unwrap();
     let commit = Commit {
         published: vec![("plan".into(), Some(value.clone()))],
-        births: vec![birth("child")],
+        creations: vec![creation("child")],
         ..append("a", 1, &value)
     };
     store.commit(commit).await.unwrap();
@@ -36,8 +36,8 @@ async fn everything_is_there_after_reopening() {
     let stale = store.commit(append("a", 1, &value)).await;
     assert_eq!(stale, Err(StoreError::Conflict { run: run("a"), asked: 1, end: 2 }));
     store.commit(append("a", 2, &value)).await.unwrap();
-    let again = Commit { births: vec![birth("child")], ..append("a", 3, &Payload::null()) };
-    assert_eq!(store.commit(again).await.unwrap().born, [false]);
+    let again = Commit { creations: vec![creation("child")], ..append("a", 3, &Payload::null()) };
+    assert_eq!(store.commit(again).await.unwrap().created, [false]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

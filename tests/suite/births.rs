@@ -184,7 +184,7 @@ async fn a_message_is_heard_once_although_its_sender_comes_late_to_say_that_it_i
     let engine = engine_with(store, workflows, handlers, longhaul_engine::SystemClock, options).await;
     engine.start(new_run("r", "listener", "")).await.unwrap();
     let run = id("r");
-    until("it has left memory", async || engine.lives() == 0).await;
+    until("it has left memory", async || engine.resident_runs() == 0).await;
     let sender = tokio::spawn({
         let (engine, run) = (engine.clone(), run.clone());
         async move { engine.signal(&run, "late", Payload::null()).await }

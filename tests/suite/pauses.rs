@@ -78,7 +78,7 @@ async fn a_deed_that_was_cut_is_not_begun_again_by_a_run_that_is_to_pause() {
     // Nor by one that is paused already.
     let third = engine(&memory, answers(&counts), &clock).await;
     third.signal(&id("r"), "note", longhaul_engine::Payload::null()).await.unwrap();
-    until("it came into memory", async || third.lives() == 1).await;
+    until("it came into memory", async || third.resident_runs() == 1).await;
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     assert_eq!(counts.of("r"), 0);
     ends_well(&third, "r").await;
@@ -119,7 +119,7 @@ async fn a_pause_of_a_parked_run_outlives_the_word_on_its_effect_and_two_deaths(
     for _ in 0..2 {
         let engine = engine(&memory, blind(), &clock).await;
         engine.signal(&id("r"), "note", longhaul_engine::Payload::null()).await.unwrap();
-        until("it came into memory", async || engine.lives() == 1).await;
+        until("it came into memory", async || engine.resident_runs() == 1).await;
         until("it left the mail alone", async || !memory.mailbox(&id("r")).await.unwrap().is_empty()).await;
         assert!(is_paused(&memory.summary(&id("r")).await.unwrap().unwrap().status));
         engine.stop().await;
@@ -183,7 +183,7 @@ async fn what_waits_for_a_place_is_called_back_and_what_runs_ends() {
     engine.start(new_run("first", "deed", "first")).await.unwrap();
     begun.notified().await;
     engine.start(new_run("second", "deed", "second")).await.unwrap();
-    until("both are in memory", async || engine.lives() == 2).await;
+    until("both are in memory", async || engine.resident_runs() == 2).await;
     for run in ["first", "second"] {
         engine.deliver(&id(run), MessageBody::Pause(RequestedBy::default())).await.unwrap();
     }

@@ -148,7 +148,7 @@ async fn a_timer_outlives_the_engine_and_memory() {
     first.engine.stop().await;
     clock.advance(1800);
     let second = world(memory, clock, 0).await;
-    assert_eq!(second.engine.lives(), 0, "a sleeping run takes no memory");
+    assert_eq!(second.engine.resident_runs(), 0, "a sleeping run takes no memory");
     second.clock.advance(1800);
     assert_eq!(second.result("r").await, "slept 3600 s");
     second.engine.stop().await;
@@ -160,7 +160,7 @@ async fn waiting_runs_leave_memory_and_come_back_for_a_message() {
     for number in 0..50 {
         world.engine.start(new_run(&format!("r{number}"), "listener", "")).await.unwrap();
     }
-    until("all have left", async || world.engine.lives() == 0).await;
+    until("all have left", async || world.engine.resident_runs() == 0).await;
     for number in 0..50 {
         world.engine.signal(&id(&format!("r{number}")), "n", Payload::of(&number.to_string())).await.unwrap();
     }
@@ -204,7 +204,7 @@ async fn a_paused_run_does_nothing_until_resumed_also_after_a_restart() {
     first.engine.stop().await;
 
     let second = world(memory, clock, 0).await;
-    until("it has looked", async || second.engine.lives() == 0).await;
+    until("it has looked", async || second.engine.resident_runs() == 0).await;
     assert_eq!(second.status("r").await, Status::Paused(request));
     assert!(second.order("r", MessageBody::Resume).await);
     assert_eq!(second.result("r").await, "hello you");

@@ -10,16 +10,16 @@ use crate::id::RunId;
 use crate::payload::Payload;
 use crate::port::{Host, Performer, Verbs};
 use crate::replay::{Diverged, Replay};
-use crate::store::{Birth, Commit, Delivery};
+use crate::store::{Commit, Creation, Delivery};
 use crate::summary::Summary;
 use crate::verb::{
     CallState, Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep, StartChild, TryReceive,
 };
 
+use super::activation::{Activation, Retirement};
 use super::attempt::later;
-use super::life::{Life, Retirement};
 
-impl Host for Life {
+impl Host for Activation {
     fn run(&self) -> &RunId {
         &self.run
     }
@@ -47,9 +47,9 @@ impl Host for Life {
     }
 }
 
-impl Verbs for Life {}
+impl Verbs for Activation {}
 
-impl Life {
+impl Activation {
     /// The oldest message for the workflow, taken with the next commit.
     async fn take_message(&mut self, number: u32) -> Result<Option<Received>, Stop> {
         let Some((message, received)) = self.inbox.first_message() else { return Ok(None) };
@@ -58,7 +58,7 @@ impl Life {
     }
 }
 
-impl Performer<Calls> for Life {
+impl Performer<Calls> for Activation {
     async fn perform(
         &mut self,
         number: u32,
@@ -69,7 +69,7 @@ impl Performer<Calls> for Life {
     }
 }
 
-impl Performer<StartChild> for Life {
+impl Performer<StartChild> for Activation {
     async fn perform(&mut self, number: u32, verb: StartChild, _progress: Option<()>) -> Result<(), Stop> {
         self.follow_orders(number, &verb).await?;
         let child = verb.0;
@@ -85,7 +85,7 @@ impl Performer<StartChild> for Life {
         };
         let event = Event { position: 0, at, kind };
         let summary = Summary::begin(&event).expect("the event is a RunStarted");
-        // Joining a run that is over already: its outcome is known, and nobody else will send it.
+        // A run that is over already sends no outcome: it is sent here.
         let ended = self.shared.outcome(&child.run).await.map_err(|error| self.broken_by(error.into()))?;
         let told = ended.map(|outcome| self.child_ended(self.run.clone(), child.run.clone(), outcome));
         let kind = EventKind::ChildStarted {
@@ -95,14 +95,14 @@ impl Performer<StartChild> for Life {
             input: child.input,
         };
         self.commit(vec![kind], |commit| {
-            commit.births.push(Birth { run: child.run, event, summary });
+            commit.creations.push(Creation { run: child.run, event, summary });
             commit.deliveries.extend(told);
         })
         .await
     }
 }
 
-impl Performer<Receive> for Life {
+impl Performer<Receive> for Activation {
     async fn perform(
         &mut self,
         number: u32,
@@ -135,7 +135,7 @@ impl Performer<Receive> for Life {
     }
 }
 
-impl Performer<TryReceive> for Life {
+impl Performer<TryReceive> for Activation {
     async fn perform(
         &mut self,
         number: u32,
@@ -151,7 +151,7 @@ impl Performer<TryReceive> for Life {
     }
 }
 
-impl Performer<SendSignal> for Life {
+impl Performer<SendSignal> for Activation {
     async fn perform(&mut self, number: u32, verb: SendSignal, _progress: Option<()>) -> Result<(), Stop> {
         self.follow_orders(number, &verb).await?;
         let SendSignal { to, name, payload } = verb;
@@ -167,7 +167,7 @@ impl Performer<SendSignal> for Life {
     }
 }
 
-impl Performer<Sleep> for Life {
+impl Performer<Sleep> for Activation {
     async fn perform(&mut self, number: u32, verb: Sleep, progress: Option<DateTime<Utc>>) -> Result<(), Stop> {
         let fire_at = if let Some(fire_at) = progress {
             fire_at
@@ -186,7 +186,7 @@ impl Performer<Sleep> for Life {
     }
 }
 
-impl Performer<ReadClock> for Life {
+impl Performer<ReadClock> for Activation {
     async fn perform(&mut self, number: u32, verb: ReadClock, _progress: Option<()>) -> Result<DateTime<Utc>, Stop> {
         self.follow_orders(number, &verb).await?;
         let mut at = self.shared.clock.now();
@@ -196,7 +196,7 @@ impl Performer<ReadClock> for Life {
     }
 }
 
-impl Performer<DrawUuid> for Life {
+impl Performer<DrawUuid> for Activation {
     async fn perform(&mut self, number: u32, verb: DrawUuid, _progress: Option<()>) -> Result<Uuid, Stop> {
         self.follow_orders(number, &verb).await?;
         let uuid = Uuid::now_v7();
@@ -205,7 +205,7 @@ impl Performer<DrawUuid> for Life {
     }
 }
 
-impl Performer<MarkVersion> for Life {
+impl Performer<MarkVersion> for Activation {
     /// Marks the version at once: it concerns the code, so a pause or a cancellation is for the next command.
     async fn perform(&mut self, number: u32, verb: MarkVersion, _progress: Option<()>) -> Result<u32, Stop> {
         let MarkVersion { change, latest } = verb;
@@ -214,7 +214,7 @@ impl Performer<MarkVersion> for Life {
     }
 }
 
-impl Performer<Publish> for Life {
+impl Performer<Publish> for Activation {
     async fn perform(&mut self, number: u32, verb: Publish, _progress: Option<()>) -> Result<(), Stop> {
         self.follow_orders(number, &verb).await?;
         self.write_published(number, &verb.key, verb.value).await

@@ -13,7 +13,7 @@ use crate::event::{Cause, Event, EventKind, MessageBody, Outcome};
 use crate::id::RunId;
 use crate::local::Share;
 use crate::payload::Payload;
-use crate::store::{Birth, Commit, Delivery, EventStore, StoreError};
+use crate::store::{Commit, Creation, Delivery, EventStore, StoreError};
 use crate::summary::{Status, Summary};
 use crate::workflow::Workflows;
 
@@ -128,8 +128,8 @@ impl Engine {
         let event = self.beginning(0, &new, Cause::Started);
         let summary = Summary::begin(&event).expect("the event is a RunStarted");
         let mut commit = Commit::of(new.run.clone(), Vec::new());
-        commit.births.push(Birth { run: new.run.clone(), event, summary });
-        if self.0.record(commit).await?.born == [true] {
+        commit.creations.push(Creation { run: new.run.clone(), event, summary });
+        if self.0.record(commit).await?.created == [true] {
             return Ok(Started::New);
         }
         let summary = self.0.store.summary(&new.run).await?;
@@ -214,30 +214,30 @@ impl Engine {
 
     /// How a run ended, waiting for it; an error if it is stuck.
     pub async fn outcome(&self, run: &RunId) -> Result<Outcome, StoreError> {
-        let mut lives = self.0.lives.subscribe();
+        let mut activations = self.0.activations.subscribe();
         loop {
-            lives.borrow_and_update();
+            activations.borrow_and_update();
             if let Some(outcome) = self.0.outcome(run).await? {
                 return Ok(outcome);
             }
             if let Some(reason) = self.0.stuck().get(run) {
                 return Err(StoreError::Unusable(format!("run {run} cannot go on: {reason}")));
             }
-            if lives.changed().await.is_err() {
+            if activations.changed().await.is_err() {
                 return Err(StoreError::Unusable("the engine stopped".into()));
             }
         }
     }
 
     /// How many runs are in memory.
-    pub fn lives(&self) -> usize {
-        *self.0.lives.borrow()
+    pub fn resident_runs(&self) -> usize {
+        *self.0.activations.borrow()
     }
 
     /// Stops: attempts under way are told to end, nothing more is recorded, all runs leave memory.
     pub async fn stop(&self) {
         self.0.stopping.send_replace(true);
-        let mut lives = self.0.lives.subscribe();
-        let _ = lives.wait_for(|lives| *lives == 0).await;
+        let mut activations = self.0.activations.subscribe();
+        let _ = activations.wait_for(|activations| *activations == 0).await;
     }
 }

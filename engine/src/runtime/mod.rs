@@ -2,7 +2,7 @@
 
 mod drive;
 mod engine;
-mod expected;
+mod reservation;
 mod shared;
 mod timers;
 

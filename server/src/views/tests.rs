@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use longhaul_engine::event::Cause;
-use longhaul_engine::store::{Birth, Commit, Delivery};
+use longhaul_engine::store::{Commit, Creation, Delivery};
 use longhaul_engine::{
     CommandDigest, Event, EventKind, EventStore, Failure, MessageBody, Payload, RequestedBy, RunId, Slot, Stop, Summary,
 };
@@ -46,7 +46,7 @@ impl Log {
         let event = Event { position: 0, at: at(0), kind };
         let summary = Summary::begin(&event).unwrap();
         let mut commit = Commit::of(id(run), Vec::new());
-        commit.births.push(Birth { run: id(run), event, summary });
+        commit.creations.push(Creation { run: id(run), event, summary });
         self.store.commit(commit).await.unwrap();
     }
 
