@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
+use crate::context::{EngineError, Stop};
 use crate::event::{Event, Message, MessageBody};
 use crate::id::{MessageSeq, Position, RunId};
 use crate::payload::Payload;
@@ -137,15 +138,25 @@ pub enum StoreError {
     },
 }
 
-/// An event log. A method that returned `Ok` has made its effect durable.
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Engine(EngineError::new(error))
+    }
+}
+
+/// The write side of an event log, for an engine that owns it. A method that returned `Ok` has made its effect durable.
 #[async_trait]
-pub trait EventStore: Send + Sync + 'static {
+pub trait EventLog: RunReader {
     /// Appends one decision, if the events follow on the end of the run's history.
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
     /// Puts a message into a mailbox; an error if there is no such run, `None` if it is over.
     async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError>;
+}
 
+/// The read side: the state of runs, for engines and for views.
+#[async_trait]
+pub trait RunReader: Send + Sync + 'static {
     /// The events of a run, from a position to the end. Empty if there is no such run.
     async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError>;
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_engine::{Event, EventKind, EventStore, MessageBody, Payload, RunId, Status, StoreError};
+use longhaul_engine::{Event, EventKind, MessageBody, Payload, RunId, RunReader, Status, StoreError};
 use longhaul_workflows::project::{Held, signal};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -77,7 +77,7 @@ fn is_held(status: &Status) -> bool {
     matches!(status, Status::Paused(_) | Status::Parked(_))
 }
 
-async fn all_held(store: &dyn EventStore, project: &RunId) -> Result<BTreeSet<RunId>, StoreError> {
+async fn all_held(store: &dyn RunReader, project: &RunId) -> Result<BTreeSet<RunId>, StoreError> {
     let runs = store.runs(&format!("{project}/")).await?.into_iter();
     Ok(runs.filter(|(_, summary)| is_held(&summary.status)).map(|(run, _)| run).collect())
 }

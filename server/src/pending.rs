@@ -1,6 +1,6 @@
 //! What a run was told and has not taken yet: on a log at rest, what happens first when it is run again.
 
-use longhaul_engine::{EventStore, MessageBody, RequestedBy, RunId, StoreError};
+use longhaul_engine::{MessageBody, RequestedBy, RunId, RunReader, StoreError};
 use longhaul_workflows::feature::Approval;
 
 /// The words that wait for a run; of those that undo each other the last.
@@ -33,7 +33,7 @@ pub(crate) enum End {
 }
 
 impl Pending {
-    pub(crate) async fn of(store: &dyn EventStore, run: &RunId) -> Result<Self, StoreError> {
+    pub(crate) async fn of(store: &dyn RunReader, run: &RunId) -> Result<Self, StoreError> {
         let mut pending = Self::default();
         for message in store.mailbox(run).await? {
             // Only an effect of which nobody can tell takes that up.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use longhaul_engine::{EventStore, MessageSeq, RunId, StoreError};
+use longhaul_engine::{EventLog, MessageSeq, RunId, RunReader, StoreError};
 
 use crate::codec::Encoder;
 use crate::error::{ReadError, blocking, catch_damage};
@@ -18,7 +18,7 @@ const HIGHEST_SEQ: MessageSeq = 1 << 56;
 
 /// A log from which runs can be exported, and into which they can be imported.
 #[async_trait]
-pub trait Archive: EventStore {
+pub trait Archive: EventLog {
     /// Takes in a run that this log does not have: all of it, durably, or nothing. Its messages keep their numbers, and
     /// no later message of this log has a lower one.
     async fn import(&self, record: RunRecord) -> Result<(), StoreError>;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"schema":"longhaul.export/1","backup":null}
-//! {"run":"shop/login/1","events":2,"mail":1,"published":1,"pruned":null}
+//! {"run":"shop/login/1","events":2,"mail":1,"published":1,"pruned":null,"blake3":"…"}
 //! {"position":0,…}
 //! {"position":1,…}
 //! {"seq":4294967297,"at":"2026-01-01T00:00:03.000000Z","body":{"Signal":{"name":"go","payload":1}}}
@@ -12,7 +12,7 @@
 //!
 //! - The first line says what the file is. That of a backup also says of what: `"backup":{"epoch":3,"at":"…"}`, the
 //!   number of the ownership in which it was made, and when.
-//! - For each run, in the order of their ids: a line with how many lines follow of each kind; its events as
+//! - For each run, in the order of their ids: a line with how many lines follow of each kind and their hash; its events as
 //!   [`history_file`] writes them; the messages that it has not taken; the values that it has published. Blobs are not
 //!   needed: payloads are embedded.
 //! - A run whose history was pruned has `"pruned":{…}`, its summary, and the events that it still has.
@@ -78,7 +78,7 @@ struct BackupField {
     at: Time,
 }
 
-/// The first line of a run: how many lines of each kind follow.
+/// The first line of a run: how many lines of each kind follow, and their hash, which is checked before they are decoded.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunLine {
@@ -87,6 +87,7 @@ struct RunLine {
     mail: u64,
     published: u64,
     pruned: Option<Summary>,
+    blake3: String,
 }
 
 /// A published value.

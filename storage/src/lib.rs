@@ -1,5 +1,5 @@
 //! The event log of Longhaul: [`SledStore`] on disk, [`MemoryStore`] for tests. Both obey
-//! [`longhaul_engine::store::EventStore`].
+//! [`longhaul_engine::store::EventLog`].
 //!
 //! # Layout of a data directory
 //!

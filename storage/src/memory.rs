@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use longhaul_engine::store::{Commit, Committed, Creation, Delivery};
-use longhaul_engine::{Event, EventStore, Message, MessageSeq, Payload, Position, RunId, StoreError, Summary};
+use longhaul_engine::{Event, EventLog, Message, MessageSeq, Payload, Position, RunId, RunReader, StoreError, Summary};
 
 use crate::archive::{self, Archive};
 use crate::codec::rounded;
@@ -176,7 +176,7 @@ fn summary_as_read(summary: &Summary) -> Summary {
 }
 
 #[async_trait]
-impl EventStore for MemoryStore {
+impl EventLog for MemoryStore {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         self.content().commit(commit)
     }
@@ -188,7 +188,10 @@ impl EventStore for MemoryStore {
         }
         Ok(content.deliver(delivery))
     }
+}
 
+#[async_trait]
+impl RunReader for MemoryStore {
     async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError> {
         let events = self.of_run(run, |run| {
             let from = usize::try_from(from.saturating_sub(run.pruned)).unwrap_or(usize::MAX);

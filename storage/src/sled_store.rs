@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use async_trait::async_trait;
 use longhaul_engine::store::{Commit, Committed, Delivery};
-use longhaul_engine::{Event, EventStore, Message, Payload, Position, RunId, StoreError, Summary};
+use longhaul_engine::{Event, EventLog, Message, Payload, Position, RunId, RunReader, StoreError, Summary};
 
 use crate::blob::{BlobStore, NewBlob};
 use crate::codec::Encoder;
@@ -189,7 +189,7 @@ impl Drop for SledStore {
 }
 
 #[async_trait]
-impl EventStore for SledStore {
+impl EventLog for SledStore {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let mut encoder = Encoder::default();
         let (batch, answer) = WriteBatch::of(&commit, &mut encoder)?;
@@ -203,7 +203,10 @@ impl EventStore for SledStore {
         let committed = self.write(batch, encoder, answer).await?;
         Ok(committed.delivered.into_iter().next().flatten())
     }
+}
 
+#[async_trait]
+impl RunReader for SledStore {
     async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError> {
         let run = run.clone();
         self.read_with(move |reader, effort| reader.events(&run, from, effort)).await

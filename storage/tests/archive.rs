@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::{append, completed, creation, end, large, now, published, run, signal, start, started, summary_of};
 use longhaul_engine::store::Commit;
-use longhaul_engine::{EventStore, Payload, Status, StoreError};
+use longhaul_engine::{EventLog, Payload, RunReader, Status, StoreError};
 use longhaul_storage::bundle::{Header, Reader, Writer};
 use longhaul_storage::{Archive, MemoryStore, RunRecord, Scope, SledStore};
 
@@ -27,13 +27,13 @@ fn publishing(id: &str, position: u64, value: &Payload) -> Commit {
 }
 
 /// A run with a history, a message that it has not taken, a small and a large value.
-async fn filled(log: &dyn EventStore, id: &str) {
+async fn filled(log: &dyn EventLog, id: &str) {
     log.commit(start(id)).await.unwrap();
     log.commit(publishing(id, 1, &large(3, 9_000))).await.unwrap();
     log.deliver(signal(id, "unread")).await.unwrap().unwrap();
 }
 
-async fn over(log: &dyn EventStore, id: &str) {
+async fn over(log: &dyn EventLog, id: &str) {
     log.commit(start(id)).await.unwrap();
     for position in 1..4 {
         log.commit(publishing(id, position, &large(position, 6_000))).await.unwrap();

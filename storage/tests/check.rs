@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventKind, EventStore, Message, MessageBody, Outcome, Payload, Position, Status};
+use longhaul_engine::{
+    Event, EventKind, EventLog, Message, MessageBody, Outcome, Payload, Position, RunReader, Status,
+};
 use longhaul_storage::{CheckReport, SledStore};
 
 use crate::common::{append, completed, large, now, run, signal, start, started, summary_of};

@@ -6,11 +6,11 @@ use crate::common::{
     append, completed, creation, end, large, published, run, signal, start, started, summary_of, values,
 };
 use longhaul_engine::store::Commit;
-use longhaul_engine::{EventStore, MessageBody, Payload, Status, StoreError};
+use longhaul_engine::{EventLog, MessageBody, Payload, Status, StoreError};
 use longhaul_storage::{MemoryStore, SledStore};
 
 /// A shared log under test.
-type Log = Arc<dyn EventStore>;
+type Log = Arc<dyn EventLog>;
 
 conformance! {
     what_was_appended_is_read,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{EventStore, RunId};
+use longhaul_engine::{EventLog, RunId, RunReader};
 use longhaul_storage::{Archive, CheckReport, RunRecord, Scope, SledStore, check_at_rest};
 
 use crate::common::{completed, large, now, publish, run, start, started, summary_of};

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use longhaul_engine::EventStore;
+use longhaul_engine::{EventLog, RunReader};
 use longhaul_storage::{SledStore, private_directory};
 
 use crate::common::start;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventStore, Position};
+use longhaul_engine::{Event, EventLog, Position, RunReader};
 use longhaul_storage::{Archive, SledStore};
 
 use crate::common::{completed, large, now, publish, run, start, started, summary_of, values};

@@ -2,7 +2,9 @@
 
 use crate::common::{append, creation, end, large, now, run, signal, start, values};
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventKind, EventStore, MessageBody, Payload, RequestedBy, RunId, Slot, StoreError};
+use longhaul_engine::{
+    Event, EventKind, EventLog, MessageBody, Payload, RequestedBy, RunId, RunReader, Slot, StoreError,
+};
 use longhaul_storage::SledStore;
 
 #[tokio::test]

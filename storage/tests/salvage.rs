@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventKind, EventStore, Payload, StoreError};
+use longhaul_engine::{Event, EventKind, EventLog, Payload, RunReader, StoreError};
 use longhaul_storage::{SledStore, salvage};
 
 use crate::common::{large, now, run, signal, start};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use longhaul_engine::event::{Cause, CommandDigest, RequestedBy};
 use longhaul_engine::store::{Commit, Delivery};
-use longhaul_engine::{Event, EventKind, EventStore, Message, MessageBody, Outcome, Payload, Position};
+use longhaul_engine::{Event, EventKind, EventLog, Message, MessageBody, Outcome, Payload, Position, RunReader};
 use longhaul_storage::SledStore;
 
 use crate::check::said;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use longhaul_engine::{
-    Attempt, Clock, ContextExt, Engine, EventKind, EventStore, Failure, Handlers, MessageBody, Options, Outcome,
-    Payload, Probe, RequestedBy, Status, Stop, Workflows,
+    Attempt, Clock, ContextExt, Engine, EventKind, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe,
+    RequestedBy, RunReader, Status, Stop, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use longhaul_engine::{
-    ContextExt, Engine, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe, RequestedBy,
-    Status, Stop, Workflows,
+    ContextExt, Engine, EventLog, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe, RequestedBy,
+    RunReader, Status, Stop, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use longhaul_engine::{
-    Child, ContextExt, Ending, EventStore, Handlers, MessageBody, Options, Outcome, Payload, Received, RequestedBy,
-    Started, Status, StoreError, Workflows,
+    Child, ContextExt, Ending, Filter, Handlers, MessageBody, Options, Outcome, Payload, Received, RequestedBy,
+    RunReader, Started, Status, StoreError, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -15,7 +15,7 @@ fn workflows() -> Workflows {
         Box::pin(async move {
             let seconds: String = input.read()?;
             let timeout = seconds.parse().ok().map(Duration::from_secs);
-            match context.receive(timeout).await? {
+            match context.receive(&Filter::any(), timeout).await? {
                 Some(Received::Signal { name, payload, .. }) => done(format!("{name} {}", payload.read::<String>()?)),
                 Some(Received::ChildEnded { .. }) => done("a child"),
                 None => done("nothing came"),
@@ -46,7 +46,7 @@ fn workflows() -> Workflows {
             let child = Child { run: id("child"), workflow: "counter", input: Payload::of("3"), labels: [].into() };
             context.start(child.clone()).await?;
             context.start(child).await?;
-            let Some(Received::ChildEnded { run, outcome }) = context.receive(None).await? else {
+            let Some(Received::ChildEnded { run, outcome }) = context.receive(&Filter::any(), None).await? else {
                 return done("no child");
             };
             let said: String = input.read()?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_engine::{
-    Child, ContextExt, Engine, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Payload, Received,
-    RequestedBy, Stop, SystemClock, Workflows, verify,
+    Child, ContextExt, Engine, Failure, Filter, Handlers, MessageBody, Options, Outcome, Payload, Received,
+    RequestedBy, RunReader, Stop, SystemClock, Workflows, verify,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::script::{
@@ -28,7 +28,7 @@ fn workflows() -> Workflows {
             context
                 .start(Child { run: id("child"), workflow: "tidy", input: Payload::null(), labels: [].into() })
                 .await?;
-            match context.receive(None).await? {
+            match context.receive(&Filter::any(), None).await? {
                 Some(Received::ChildEnded { outcome, .. }) => done(format!("{outcome:?}")),
                 _ => done("something else"),
             }
@@ -95,7 +95,7 @@ fn strict() -> Workflows {
     let strict = script(|context, _| {
         Box::pin(async move {
             loop {
-                if let Some(Received::Signal { payload, .. }) = context.receive(None).await? {
+                if let Some(Received::Signal { payload, .. }) = context.receive(&Filter::any(), None).await? {
                     payload.read::<u32>()?;
                 }
             }

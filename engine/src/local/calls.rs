@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
@@ -20,7 +21,7 @@ use crate::summary::Status;
 use crate::verb::{CallState, Calls, Verb};
 
 use super::activation::{Activation, Retirement};
-use super::attempt;
+use super::attempt::{self, LocalWorker};
 use super::pools::{PoolSlot, Pools};
 
 /// What a step of work on one call came to.
@@ -60,7 +61,7 @@ impl Activation {
         let count = calls.0.len();
         let mut states = states.unwrap_or_else(|| vec![CallState::default(); count]);
         // An activation that begins tries at once what the machine could not do for the last one: it may be mended.
-        for state in states.iter_mut().filter(|state| state.machine_failures > 0) {
+        for state in states.iter_mut().filter(|state| state.failures.of_machine > 0) {
             state.retry_at = None;
         }
         let mut batch = CallBatch {
@@ -147,13 +148,13 @@ impl Activation {
         };
         let (cancel, listen) = watch::channel(false);
         let input = call.input.clone();
-        let (pools, pool, run) = (self.shared.pools.clone(), call.policy.pool, self.run.clone());
+        let (pools, pool, run) = (self.shared.pools.clone(), call.policy.pool.clone(), self.run.clone());
         let step: BoxFuture<'static, (usize, CallStep)> = if batch.states[index].unknown {
-            let attempt = self.attempt(batch, index, batch.states[index].attempts.max(1), listen);
+            let (attempt, _) = self.attempt(batch, index, batch.states[index].attempts.max(1), listen);
             Box::pin(async move { (index, CallStep::Probed(attempt::probe(handler, input, attempt).await)) })
         } else if pool.is_some() || call.policy.effect == Effect::Guarded {
             batch.entering.insert(index);
-            Box::pin(async move { (index, enter(&pools, pool, &run, listen).await) })
+            Box::pin(async move { (index, enter(&pools, pool.as_deref(), &run, listen).await) })
         } else {
             let attempt = self.attempt(batch, index, batch.states[index].attempts + 1, listen);
             to_its_end(index, call, handler, attempt, cancel.clone(), None)
@@ -163,17 +164,25 @@ impl Activation {
         Ok(())
     }
 
-    fn attempt(&self, batch: &CallBatch<'_>, index: usize, number: u32, cancel: watch::Receiver<bool>) -> Attempt {
-        Attempt {
-            run: self.run.clone(),
-            slot: batch.slot(index),
-            number,
-            progress: batch.states[index].progress.clone(),
+    fn attempt(
+        &self,
+        batch: &CallBatch<'_>,
+        index: usize,
+        number: u32,
+        cancel: watch::Receiver<bool>,
+    ) -> (Attempt, Arc<LocalWorker>) {
+        let (run, slot) = (self.run.clone(), batch.slot(index));
+        let worker = Arc::new(LocalWorker {
+            run: run.clone(),
+            slot,
             cancel,
             clock: Arc::clone(&self.shared.clock),
-            alive: Arc::default(),
-            records: self.records.clone(),
-        }
+            alive: AtomicI64::default(),
+            progress: self.records.clone(),
+            emitted: self.shared.emitted.clone(),
+        });
+        let progress = batch.states[index].progress.clone();
+        (Attempt { run, slot, number, progress, worker: worker.clone() }, worker)
     }
 
     async fn apply_step(&mut self, batch: &mut CallBatch<'_>, index: usize, step: CallStep) -> Result<(), Stop> {
@@ -259,7 +268,7 @@ impl Activation {
             batch.states[index].result = Some(Err(failure));
             return Ok(());
         }
-        let retry_at = call.policy.retry_at(&failure, &batch.states[index], self.shared.clock.now());
+        let retry_at = call.policy.retry_at(&failure, batch.states[index].failures, self.shared.clock.now());
         tracing::debug!(run = %self.run, activity = name, attempt, ?retry_at, %failure, "attempt failed");
         let kind = EventKind::ActivityFailed { slot, name, input, attempt, failure: failure.clone(), retry_at };
         self.commit(vec![kind], |_| ()).await?;
@@ -380,14 +389,14 @@ fn to_its_end(
     index: usize,
     call: &Call,
     handler: Arc<dyn ErasedHandler>,
-    attempt: Attempt,
+    (attempt, worker): (Attempt, Arc<LocalWorker>),
     cancel: watch::Sender<bool>,
     place: Option<PoolSlot>,
 ) -> BoxFuture<'static, (usize, CallStep)> {
     let (input, policy) = (call.input.clone(), call.policy.clone());
     Box::pin(async move {
         let _place = place;
-        (index, CallStep::Ended(attempt::run(handler, input, attempt, policy, cancel).await))
+        (index, CallStep::Ended(attempt::run(handler, input, attempt, worker, policy, cancel).await))
     })
 }
 

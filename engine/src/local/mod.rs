@@ -11,6 +11,7 @@ mod wait;
 mod write;
 
 pub(crate) use activation::{Activation, Retirement};
+pub use attempt::Emitted;
 pub(crate) use inbox::Inbox;
 pub(crate) use pools::Pools;
 pub use pools::Share;

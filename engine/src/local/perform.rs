@@ -3,13 +3,14 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::context::{Received, Stop};
+use crate::context::{Filter, Received, Stop};
+use crate::diverged::Diverged;
 use crate::event::{Cause, Event, EventKind, MessageBody};
 use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::Payload;
 use crate::port::{Host, Performer, Verbs};
-use crate::replay::{Diverged, Replay};
+use crate::replay::Replay;
 use crate::store::{Commit, Creation, Delivery};
 use crate::summary::Summary;
 use crate::verb::{
@@ -50,9 +51,9 @@ impl Host for Activation {
 impl Verbs for Activation {}
 
 impl Activation {
-    /// The oldest message for the workflow, taken with the next commit.
-    async fn take_message(&mut self, number: u32) -> Result<Option<Received>, Stop> {
-        let Some((message, received)) = self.inbox.first_message() else { return Ok(None) };
+    /// The oldest message that the filter takes, taken with the next commit.
+    async fn take_message(&mut self, number: u32, filter: &Filter) -> Result<Option<Received>, Stop> {
+        let Some((message, received)) = self.inbox.first_message(filter) else { return Ok(None) };
         self.write_taken(number, message).await?;
         Ok(Some(received))
     }
@@ -113,7 +114,7 @@ impl Performer<Receive> for Activation {
             deadline
         } else {
             self.follow_orders(number, &verb).await?;
-            if let Some(received) = self.take_message(number).await? {
+            if let Some(received) = self.take_message(number, &verb.filter).await? {
                 return Ok(Some(received));
             }
             let deadline = verb.timeout.map(|timeout| later(self.shared.clock.now(), timeout));
@@ -123,7 +124,7 @@ impl Performer<Receive> for Activation {
         loop {
             self.inbox.look();
             self.follow_orders(number, &verb).await?;
-            if let Some(received) = self.take_message(number).await? {
+            if let Some(received) = self.take_message(number, &verb.filter).await? {
                 return Ok(Some(received));
             }
             if deadline.is_some_and(|deadline| self.shared.clock.now() >= deadline) {
@@ -143,7 +144,7 @@ impl Performer<TryReceive> for Activation {
         _progress: Option<()>,
     ) -> Result<Option<Received>, Stop> {
         self.follow_orders(number, &verb).await?;
-        if let Some(received) = self.take_message(number).await? {
+        if let Some(received) = self.take_message(number, &verb.filter).await? {
             return Ok(Some(received));
         }
         self.write_later(EventKind::MessageReceived { command: number, message: None }).await?;

@@ -6,5 +6,5 @@ mod reservation;
 mod shared;
 mod timers;
 
-pub use engine::{Engine, NewRun, Options, Parts, Recorded, Started};
+pub use engine::{Engine, Options, Parts, Recorded};
 pub(crate) use shared::Shared;

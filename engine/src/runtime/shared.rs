@@ -11,8 +11,8 @@ use crate::clock::Clock;
 use crate::context::Stop;
 use crate::event::{Message, Outcome};
 use crate::id::RunId;
-use crate::local::{Inbox, Pools};
-use crate::store::{Commit, Committed, Creation, Delivery, EventStore, StoreError};
+use crate::local::{Emitted, Inbox, Pools};
+use crate::store::{Commit, Committed, Creation, Delivery, EventLog, StoreError};
 use crate::workflow::Workflows;
 
 use super::engine::{Options, Recorded};
@@ -21,7 +21,7 @@ use super::timers::Timers;
 
 /// What all activations of all runs share.
 pub(crate) struct Shared {
-    pub(crate) store: Arc<dyn EventStore>,
+    pub(crate) store: Arc<dyn EventLog>,
     pub(crate) workflows: Workflows,
     pub(crate) handlers: Handlers,
     pub(crate) clock: Arc<dyn Clock>,
@@ -29,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) pools: Pools,
     pub(super) timers: Timers,
     pub(super) recorded: broadcast::Sender<Arc<Recorded>>,
+    pub(crate) emitted: broadcast::Sender<Arc<Emitted>>,
     pub(super) stopping: watch::Sender<bool>,
     /// How many runs are in memory: changes whenever an activation begins or ends.
     pub(super) activations: watch::Sender<usize>,
@@ -57,7 +58,7 @@ impl Drop for WaitPermit<'_> {
 
 impl Shared {
     pub(super) fn new(
-        store: Arc<dyn EventStore>,
+        store: Arc<dyn EventLog>,
         workflows: Workflows,
         handlers: Handlers,
         clock: Arc<dyn Clock>,
@@ -72,6 +73,7 @@ impl Shared {
             options,
             timers: Timers::default(),
             recorded: broadcast::channel(4096).0,
+            emitted: broadcast::channel(4096).0,
             stopping: watch::channel(false).0,
             activations: watch::channel(0).0,
             stuck: Mutex::default(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use longhaul_engine::event::Cause;
 use longhaul_engine::store::{Commit, Creation, Delivery};
-use longhaul_engine::{Event, EventKind, EventStore, MessageBody, Payload, Summary};
+use longhaul_engine::{Event, EventKind, EventLog, MessageBody, Payload, RunReader, Summary};
 use longhaul_storage::MemoryStore;
 use longhaul_workflows::project::{Phase, ProjectView, SessionsPaused, signal};
 

@@ -6,7 +6,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use longhaul_engine::event::Cause;
 use longhaul_engine::store::{Commit, Creation, Delivery};
 use longhaul_engine::{
-    CommandDigest, Event, EventKind, EventStore, Failure, MessageBody, Payload, RequestedBy, RunId, Slot, Stop, Summary,
+    CommandDigest, Event, EventKind, EventLog, Failure, MessageBody, Payload, RequestedBy, RunId, RunReader, Slot,
+    Stop, Summary,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_workflows::feature::{FeatureProgress, Turn};

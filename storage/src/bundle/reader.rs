@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 
-use longhaul_engine::Summary;
+use longhaul_engine::{Payload, Summary};
 
 use super::{Backup, BackupField, Footer, Header, HeaderLine, PublishedLine, RunLine, SCHEMA};
 use crate::file_error::FileError;
@@ -136,27 +136,34 @@ impl<'a> Reader<'a> {
 
     fn section(&mut self, first: &str) -> Result<RunRecord, FileError> {
         let head: RunLine = self.parsed(json::read("the first line of a run", first))?;
-        let mut events = Vec::new();
-        for _ in 0..head.events {
+        let begin = self.line + 1;
+        let mut lines = Vec::new();
+        let mut hasher = blake3::Hasher::new();
+        for _ in 0..head.events.saturating_add(head.mail).saturating_add(head.published) {
             let line = self.line()?;
-            events.push(self.parsed(json::read_event(&line))?);
+            hasher.update(line.as_bytes()).update(b"\n");
+            lines.push(line);
+        }
+        let computed = hasher.finalize().to_hex().to_string();
+        if head.blake3 != computed {
+            return Err(FileError::Checksum { line: self.line, recorded: head.blake3, computed });
+        }
+        let mut numbered = (begin..).zip(&lines);
+        let mut events = Vec::new();
+        for (line, text) in numbered.by_ref().take(count(head.events)) {
+            events.push(at(line, json::read_event(text))?);
         }
         let mut mailbox = Vec::new();
-        for _ in 0..head.mail {
-            let line = self.line()?;
-            mailbox.push(self.parsed(json::read_message(&line))?);
+        for (line, text) in numbered.by_ref().take(count(head.mail)) {
+            mailbox.push(at(line, json::read_message(text))?);
         }
         let mut published = BTreeMap::new();
-        for _ in 0..head.published {
-            let line = self.line()?;
-            let PublishedLine { name, value } = self.parsed(json::read("a published value", &line))?;
+        for (line, text) in numbered {
+            let (name, value) = at(line, published_of(text))?;
             if published.last_key_value().is_some_and(|(last, _)| *last >= name) {
-                return Err(self.wrong("published values are not in order".into()));
+                return Err(FileError::Line { line, problem: "published values are not in order".into() });
             }
-            let payload = self.parsed(json::extract(&value))?;
-            let written = self.parsed(json::embed(&payload))?;
-            self.parsed(json::check_form(value.get(), written.get()))?;
-            published.insert(name, payload);
+            published.insert(name, value);
         }
         let summary = head.pruned.map(Summary::from).or_else(|| run_record::fold(&events));
         let summary = summary.ok_or_else(|| self.wrong(format!("the history of run {} has no start", head.run)))?;
@@ -198,6 +205,21 @@ impl Iterator for Reader<'_> {
         }
         next
     }
+}
+
+fn at<T>(line: usize, parsed: Result<T, String>) -> Result<T, FileError> {
+    parsed.map_err(|problem| FileError::Line { line, problem })
+}
+
+fn count(lines: u64) -> usize {
+    usize::try_from(lines).unwrap_or(usize::MAX)
+}
+
+fn published_of(line: &str) -> Result<(String, Payload), String> {
+    let PublishedLine { name, value } = json::read("a published value", line)?;
+    let payload = json::extract(&value)?;
+    json::check_form(value.get(), json::embed(&payload)?.get())?;
+    Ok((name, payload))
 }
 
 fn header_of(line: &str) -> Result<Header, FileError> {

@@ -50,14 +50,7 @@ impl<W: Write> Writer<W> {
 /// The lines of a run.
 fn section(record: &RunRecord) -> Result<String, FileError> {
     let RunRecord { run, events, summary, mailbox, published } = record;
-    let head = RunLine {
-        run: run.clone(),
-        events: events.len() as u64,
-        mail: mailbox.len() as u64,
-        published: published.len() as u64,
-        pruned: record.is_pruned().then(|| summary.clone().into()),
-    };
-    let mut lines = vec![json::line_of(&head)];
+    let mut lines = Vec::new();
     for event in events {
         lines.push(event_line(event)?);
     }
@@ -68,6 +61,14 @@ fn section(record: &RunRecord) -> Result<String, FileError> {
         let value = json::embed(value).map_err(FileError::Unwritable)?;
         lines.push(json::line_of(&PublishedLine { name: name.clone(), value }));
     }
-    lines.push(String::new());
-    Ok(lines.join("\n"))
+    let text: String = lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect();
+    let head = RunLine {
+        run: run.clone(),
+        events: events.len() as u64,
+        mail: mailbox.len() as u64,
+        published: published.len() as u64,
+        pruned: record.is_pruned().then(|| summary.clone().into()),
+        blake3: blake3::hash(text.as_bytes()).to_hex().to_string(),
+    };
+    Ok(json::line_of(&head) + "\n" + &text)
 }

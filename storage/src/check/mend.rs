@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventStore, Position, RunId, StoreError, Summary};
+use longhaul_engine::{Event, EventLog, Position, RunId, StoreError, Summary};
 
 use super::{Remedy, quarantine};
 use crate::codec::Encoder;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, RequestedBy};
+use longhaul_engine::{Engine, MessageBody, NewRun, Payload, RequestedBy, RunReader};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::backlog::{Check, FeatureStatus};
 use longhaul_workflows::contracts::ProjectRef;

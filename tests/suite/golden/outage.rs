@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use longhaul_engine::{
-    Activity, Clock, Engine, EventKind, EventStore, MessageBody, NewRun, Options, Parts, Payload, RequestedBy, Status,
+    Activity, Clock, Engine, EventKind, MessageBody, NewRun, Options, Parts, Payload, RequestedBy, RunReader, Status,
     verify,
 };
 use longhaul_storage::MemoryStore;

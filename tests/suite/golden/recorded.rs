@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use longhaul_engine::{
-    Activity, Engine, Event, EventKind, EventStore, MessageBody, NewRun, Options, Parts, Payload, RequestedBy,
+    Activity, Engine, Event, EventKind, EventLog, MessageBody, NewRun, Options, Parts, Payload, RequestedBy, RunReader,
 };
 use longhaul_storage::{MemoryStore, history_file};
 use longhaul_tests::history::workflows;
@@ -249,7 +249,7 @@ async fn holds(engine: &Engine, run: &str, what: impl Fn(&EventKind) -> bool) ->
     engine.store().read(&id(run), 0).await.unwrap().iter().any(|event| what(&event.kind))
 }
 
-async fn view(store: &dyn EventStore) -> ProjectView {
+async fn view(store: &dyn EventLog) -> ProjectView {
     store.published(&id(PROJECT)).await.unwrap()[ProjectView::KEY].read().unwrap()
 }
 

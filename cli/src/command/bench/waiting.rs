@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use longhaul_engine::{Context, Ending, Options, Payload, Stop, Workflow, Workflows};
+use longhaul_engine::{Context, Ending, Filter, Options, Payload, Stop, Workflow, Workflows};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ struct Wait;
 #[async_trait]
 impl Workflow for Wait {
     async fn run(&self, context: &mut dyn Context, _input: Payload) -> Result<Ending, Stop> {
-        context.receive(None).await?;
+        context.receive(&Filter::any(), None).await?;
         Ok(Ending::Complete(Payload::null()))
     }
 }
