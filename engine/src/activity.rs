@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::sync::{mpsc, watch};
 
-use crate::clock::{Clock, SystemClock};
 use crate::failure::Failure;
 use crate::id::{RunId, Slot};
 use crate::payload::Payload;
@@ -22,8 +19,8 @@ pub trait Activity: Send + Sync + 'static {
     type Input: Serialize + DeserializeOwned + Send + Sync;
     /// What it gives.
     type Output: Serialize + DeserializeOwned + Send + Sync;
-    /// How it is tried.
-    fn policy() -> Policy {
+    /// How it is tried, which may depend on the input: a pool per provider, a timeout per call.
+    fn policy(_input: &Self::Input) -> Policy {
         Policy::idempotent()
     }
 }
@@ -47,7 +44,7 @@ pub enum Probe<T> {
     Landed(T),
     /// It did not happen, or only in part that is safe to do again.
     NotLanded,
-    /// Nobody can tell, for this reason.
+    /// The world does not tell, for this reason.
     Unknown(String),
     /// The machine cannot find out now, for this reason: the question is put again later.
     Machine(String),
@@ -56,28 +53,61 @@ pub enum Probe<T> {
 /// One try of an activity, as its handler sees it.
 #[derive(Clone)]
 pub struct Attempt {
-    /// The run that asked.
+    /// The run that called.
     pub run: RunId,
     /// The call within it: with the run, a key that is the same for every attempt of this call.
     pub slot: Slot,
     /// Which try, from one.
     pub number: u32,
-    /// What the last attempt recorded of its progress.
+    /// The progress that the last attempt recorded.
     pub progress: Option<Payload>,
-    pub(crate) cancel: watch::Receiver<bool>,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// The last sign of life, in milliseconds since 1970.
-    pub(crate) alive: Arc<AtomicI64>,
-    pub(crate) records: mpsc::UnboundedSender<(Slot, Payload)>,
+    /// The worker that runs it.
+    pub worker: Arc<dyn Worker>,
+}
+
+/// The worker that runs an attempt: an engine, or a process that an engine has dispatched the call to.
+#[async_trait]
+pub trait Worker: Send + Sync {
+    /// Takes a sign of life.
+    fn heartbeat(&self);
+
+    /// Records progress for the next attempt.
+    fn record_progress(&self, details: Payload);
+
+    /// Shows an event to live views. It is not recorded and may be lost.
+    fn emit(&self, event: Payload);
+
+    /// Whether the attempt should end.
+    fn is_cancelled(&self) -> bool;
+
+    /// Resolves when the attempt should end: cancelled, timed out, or the worker is stopping.
+    async fn cancelled(&self);
+}
+
+/// A worker that never cancels and ignores what an attempt says.
+struct Detached;
+
+#[async_trait]
+impl Worker for Detached {
+    fn heartbeat(&self) {}
+
+    fn record_progress(&self, _details: Payload) {}
+
+    fn emit(&self, _event: Payload) {}
+
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    async fn cancelled(&self) {
+        std::future::pending().await
+    }
 }
 
 impl Attempt {
-    /// An attempt of a handler that runs outside an engine: never cancelled, its signs of life unheard.
+    /// The first attempt of a call, on a worker that never cancels it.
     pub fn detached(run: RunId, slot: Slot) -> Self {
-        let (_, cancel) = watch::channel(false);
-        let (records, _) = mpsc::unbounded_channel();
-        let alive = Arc::new(AtomicI64::new(0));
-        Self { run, slot, number: 1, progress: None, cancel, clock: Arc::new(SystemClock), alive, records }
+        Self { run, slot, number: 1, progress: None, worker: Arc::new(Detached) }
     }
 
     /// A name for this call that is the same in every attempt and differs from every other call's.
@@ -87,26 +117,29 @@ impl Attempt {
 
     /// Says that the attempt is alive. Cheap; not recorded.
     pub fn heartbeat(&self) {
-        self.alive.store(self.clock.now().timestamp_millis(), Ordering::Relaxed);
+        self.worker.heartbeat();
     }
 
     /// Records progress in the history; the next attempt of this call is given it.
     pub fn progress(&self, details: Payload) {
-        self.heartbeat();
-        let _ = self.records.send((self.slot, details));
+        self.worker.heartbeat();
+        self.worker.record_progress(details);
+    }
+
+    /// Shows an event to live views: usage, a tool call. It is not recorded.
+    pub fn emit(&self, event: Payload) {
+        self.worker.heartbeat();
+        self.worker.emit(event);
     }
 
     /// Whether the attempt should end.
     pub fn is_cancelled(&self) -> bool {
-        *self.cancel.borrow()
+        self.worker.is_cancelled()
     }
 
     /// Resolves when the attempt should end: cancelled, timed out, or the engine is stopping.
     pub async fn cancelled(&self) {
-        let mut cancel = self.cancel.clone();
-        if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        self.worker.cancelled().await;
     }
 }
 
@@ -124,7 +157,7 @@ pub struct Call {
 impl Call {
     /// The call of an activity with an input.
     pub fn of<A: Activity>(input: &A::Input) -> Self {
-        Self { name: A::NAME, input: Payload::of(input), policy: A::policy() }
+        Self { name: A::NAME, input: Payload::of(input), policy: A::policy(input) }
     }
 }
 
@@ -152,7 +185,8 @@ impl Handlers {
         names
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<&Arc<dyn ErasedHandler>> {
+    /// The handler of an activity.
+    pub fn find(&self, name: &str) -> Option<&Arc<dyn ErasedHandler>> {
         self.0.get(name)
     }
 

@@ -5,6 +5,7 @@
 //! history is linear and replay is a cursor over a list.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,12 +14,11 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::activity::{Activity, Call};
-use crate::event::{MessageBody, Outcome, Request};
+use crate::diverged::Diverged;
+use crate::event::{MessageBody, Outcome, RequestedBy};
 use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::{Payload, PayloadError};
-use crate::replay::Diverged;
-use crate::store::StoreError;
 
 /// Why a command gave no result. Workflow code handles the first two and passes the others on with `?`.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -26,24 +26,36 @@ pub enum Stop {
     /// The activity failed for good.
     #[error("{0}")]
     Failed(#[from] Failure),
-    /// Somebody asked the run to end. Delivered once; commands after it work, so that a workflow can tidy up.
+    /// The run was asked to end. Delivered once; commands after it work, so that a workflow can tidy up.
     #[error("cancelled")]
     Cancelled,
     /// The code does not do what its history says it did.
     #[error("{0}")]
     Diverged(#[from] Box<Diverged>),
-    /// The log failed: this life of the run is over, the history holds what counts.
+    /// The engine failed: this activation of the run is over, its history is as it was.
     #[error("{0}")]
-    Store(#[from] StoreError),
+    Engine(#[from] EngineError),
     /// A recorded payload does not fit the types of the code.
     #[error("{0}")]
     Payload(#[from] PayloadError),
 }
 
+/// A failure of the engine that runs a workflow: its log, its network, its registry.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub struct EngineError(Arc<dyn std::error::Error + Send + Sync>);
+
+impl EngineError {
+    /// Wraps the error of an engine.
+    pub fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self(error.into().into())
+    }
+}
+
 /// A message, as a workflow receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
-    /// Somebody, or another run, sent it.
+    /// A person, a program or another run sent it.
     Signal {
         /// Its name.
         name: String,
@@ -61,9 +73,42 @@ pub enum Received {
     },
 }
 
+/// The messages that a `receive` takes. The others stay in the mailbox, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    /// The names of signals; empty: every message.
+    signals: Vec<&'static str>,
+}
+
+impl Filter {
+    /// Every message.
+    pub const fn any() -> Self {
+        Self { signals: Vec::new() }
+    }
+
+    /// Signals of these names.
+    pub fn signals(names: &[&'static str]) -> Self {
+        Self { signals: names.to_vec() }
+    }
+
+    /// Whether it takes a message.
+    pub fn takes(&self, received: &Received) -> bool {
+        match received {
+            _ if self.signals.is_empty() => true,
+            Received::Signal { name, .. } => self.signals.contains(&name.as_str()),
+            Received::ChildEnded { .. } => false,
+        }
+    }
+
+    /// The names of its signals.
+    pub(crate) fn names(&self) -> &[&'static str] {
+        &self.signals
+    }
+}
+
 impl Received {
-    /// The part of a message that is for the workflow; `None`: the message is an order to the engine.
-    pub(crate) fn of(body: &MessageBody) -> Option<Self> {
+    /// The part of a message that is for the workflow; `None`: the message is for the engine.
+    pub fn of(body: &MessageBody) -> Option<Self> {
         match body {
             MessageBody::ChildEnded { run, outcome } => {
                 Some(Self::ChildEnded { run: run.clone(), outcome: outcome.clone() })
@@ -105,11 +150,11 @@ pub trait Context: Send {
     /// Starts a child run. Its outcome comes as a message.
     async fn start(&mut self, child: Child) -> Result<(), Stop>;
 
-    /// The next message; `None` if none came in time.
-    async fn receive(&mut self, timeout: Option<Duration>) -> Result<Option<Received>, Stop>;
+    /// The next message that the filter takes; `None` if none came in time.
+    async fn receive(&mut self, filter: &Filter, timeout: Option<Duration>) -> Result<Option<Received>, Stop>;
 
-    /// The next message, if one is there.
-    async fn try_receive(&mut self) -> Result<Option<Received>, Stop>;
+    /// The next message that the filter takes, if one is there.
+    async fn try_receive(&mut self, filter: &Filter) -> Result<Option<Received>, Stop>;
 
     /// Puts a signal into the mailbox of another run.
     async fn send(&mut self, to: RunId, name: &str, payload: Payload) -> Result<(), Stop>;
@@ -159,7 +204,7 @@ pub trait ContextExt: Context {
     }
 
     /// Asks another run to end, as a person who cancels it does. Has no effect on a run that is over.
-    async fn cancel(&mut self, run: RunId, request: &Request) -> Result<(), Stop> {
+    async fn cancel(&mut self, run: RunId, request: &RequestedBy) -> Result<(), Stop> {
         self.send(run, MessageBody::CANCEL, Payload::of(request)).await
     }
 

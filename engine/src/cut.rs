@@ -49,7 +49,7 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::event::{Cause, CommandDigest, Message, MessageBody, Request};
+    use crate::event::{Cause, CommandDigest, Message, MessageBody, RequestedBy};
     use crate::failure::Failure;
     use crate::payload::Payload;
 
@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn cancelled(command: u32) -> EventKind {
-        EventKind::CancelDelivered { command, digest: CommandDigest([0; 32]), request: Request::default() }
+        EventKind::CancelDelivered { command, digest: CommandDigest([0; 32]), request: RequestedBy::default() }
     }
 
     /// Cuts a segment that began at position 10 at each of its events; how many events are kept, and where they ended.
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn notes_are_left_out_and_nothing_follows_on_a_cancellation() {
-        let paused = EventKind::RunPaused(Request::default());
+        let paused = EventKind::RunPaused(RequestedBy::default());
         check(vec![started(), done(Slot::only(0)), paused, done(Slot::only(1))], &[(1, 10), (2, 11), (2, 11), (3, 13)]);
         check(
             vec![

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::failure::Failure;
@@ -21,9 +22,10 @@ pub struct Event {
 }
 
 /// Why a segment of a history began.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// Somebody started the run.
+    /// The run was started.
     Started,
     /// The workflow went on with fresh input, to keep its history short.
     ContinuedAsNew,
@@ -59,7 +61,7 @@ pub enum EventKind {
         /// Which try, from one.
         attempt: u32,
     },
-    /// A running activity recorded how far it is, for whoever takes it up after a crash.
+    /// A running activity recorded its progress, for its next attempt.
     ActivityProgressed {
         /// The call.
         slot: Slot,
@@ -179,12 +181,12 @@ pub enum EventKind {
         /// The command that was cancelled.
         digest: CommandDigest,
         /// Who asked, and why.
-        request: Request,
+        request: RequestedBy,
     },
     /// The run stopped before its next command, until resumed.
-    RunPaused(Request),
+    RunPaused(RequestedBy),
     /// The run goes on.
-    RunResumed(Request),
+    RunResumed(RequestedBy),
     /// The outcome of a guarded activity is unknown; a person has to say.
     RunParked {
         /// The call.
@@ -199,7 +201,7 @@ pub enum EventKind {
         /// Whether the effect happened.
         landed: bool,
         /// Who said so, and why.
-        request: Request,
+        request: RequestedBy,
     },
     /// The run is over, with a result.
     RunCompleted {
@@ -214,11 +216,12 @@ pub enum EventKind {
     /// The run is over, as asked.
     RunCancelled,
     /// The run was ended from outside: its workflow was not asked.
-    RunTerminated(Request),
+    RunTerminated(RequestedBy),
 }
 
 /// Identifies a command of a workflow: blake3 of its canonical encoding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct CommandDigest(pub [u8; 32]);
 
 impl std::fmt::Display for CommandDigest {
@@ -227,18 +230,23 @@ impl std::fmt::Display for CommandDigest {
     }
 }
 
-impl std::str::FromStr for CommandDigest {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let digest = blake3::Hash::from_hex(text).ok().map(|hash| Self(*hash.as_bytes()));
-        let digest = digest.filter(|digest| digest.to_string() == text);
-        digest.ok_or_else(|| format!("`{text}` is not a digest: 64 hexadecimal digits, in lower case"))
+impl From<CommandDigest> for String {
+    fn from(digest: CommandDigest) -> Self {
+        digest.to_string()
+    }
+}
+
+impl TryFrom<String> for CommandDigest {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        let hash = blake3::Hash::from_hex(&text).map_err(|error| format!("`{text}` is not a digest: {error}"))?;
+        Ok(Self(*hash.as_bytes()))
     }
 }
 
 /// Who asked for something, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Request {
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RequestedBy {
     /// A person or a program.
     pub by: String,
     /// In their words; may be empty.
@@ -268,7 +276,7 @@ pub enum MessageBody {
         /// The run that sent it, if a run did.
         from: Option<RunId>,
         /// The person who sent it and why, if a person did.
-        request: Option<Request>,
+        request: Option<RequestedBy>,
     },
     /// The outcome of a child run, for the workflow.
     ChildEnded {
@@ -278,21 +286,21 @@ pub enum MessageBody {
         outcome: Outcome,
     },
     /// Stop before the next command.
-    Pause(Request),
+    Pause(RequestedBy),
     /// Go on.
-    Resume(Request),
+    Resume(RequestedBy),
     /// End: the command under way, or the next one, fails as cancelled.
-    Cancel(Request),
+    Cancel(RequestedBy),
     /// End now: the command under way is aborted, and the workflow is not asked.
-    Terminate(Request),
+    Terminate(RequestedBy),
     /// What became of the guarded activity whose outcome is unknown.
     Reconcile {
         /// Whether the effect happened.
         landed: bool,
-        /// What it gave, if it happened.
-        output: Option<Payload>,
+        /// Its output if it happened, otherwise `null`.
+        output: Payload,
         /// Who says so, and why.
-        request: Request,
+        request: RequestedBy,
     },
 }
 
@@ -302,7 +310,7 @@ impl MessageBody {
 
     /// The message that a workflow sends: a signal, or a request to cancel.
     pub fn sent(name: &str, payload: &Payload, from: &RunId) -> Self {
-        match payload.read::<Request>() {
+        match payload.read::<RequestedBy>() {
             Ok(request) if name == Self::CANCEL => Self::Cancel(request),
             _ => Self::Signal {
                 name: name.to_owned(),
@@ -319,7 +327,7 @@ impl MessageBody {
     }
 
     /// A signal from a person, or from a program in the name of one.
-    pub fn signal_by(name: impl Into<String>, payload: Payload, request: Request) -> Self {
+    pub fn signal_by(name: impl Into<String>, payload: Payload, request: RequestedBy) -> Self {
         Self::Signal { name: name.into(), payload, from: None, request: Some(request) }
     }
 

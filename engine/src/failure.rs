@@ -11,7 +11,7 @@ pub enum FailureKind {
     Retryable,
     /// Will not succeed however often it is tried.
     Terminal,
-    /// Ended because somebody asked for it.
+    /// Cancelled by request.
     Cancelled,
     /// The machine cannot do it now: disk full, no descriptors, no memory. Waiting costs no attempt, and the next attempt
     /// follows after a delay however many failed.
@@ -44,7 +44,7 @@ impl Failure {
         Self { kind: FailureKind::Terminal, message: message.into() }
     }
 
-    /// Ended because somebody asked for it.
+    /// Cancelled by request.
     pub fn cancelled() -> Self {
         Self { kind: FailureKind::Cancelled, message: "cancelled".into() }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A run: one execution of a workflow. Readable, and chosen by whoever starts it, so that starting twice is joining.
+/// A run: one execution of a workflow. Readable, and chosen by the caller that starts it, so that starting twice is joining.
 ///
 /// At most [`RunId::MAX_LEN`] bytes of ASCII letters, digits and `. _ - / # @`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -8,10 +8,12 @@
 //! loses nothing), [`store`] (what a log must promise).
 
 pub mod activity;
+pub mod client;
 pub mod clock;
 pub mod context;
 mod cut;
 mod describe;
+mod diverged;
 pub mod event;
 pub mod failure;
 pub mod id;
@@ -27,19 +29,20 @@ mod verb;
 pub mod verify;
 pub mod workflow;
 
-pub use activity::{Activity, Attempt, Call, Handler, Handlers, Probe};
+pub use activity::{Activity, Attempt, Call, ErasedHandler, Handler, Handlers, Probe, Worker};
+pub use client::{Client, NewRun, Started};
 pub use clock::{Clock, SystemClock};
-pub use context::{Child, Context, ContextExt, Received, Stop};
+pub use context::{Child, Context, ContextExt, EngineError, Filter, Received, Stop};
 pub use cut::cut;
-pub use event::{CommandDigest, Event, EventKind, Message, MessageBody, Outcome, Request};
+pub use diverged::Diverged;
+pub use event::{CommandDigest, Event, EventKind, Message, MessageBody, Outcome, RequestedBy};
 pub use failure::{Failure, FailureKind};
 pub use id::{InvalidRunId, MessageSeq, Position, RunId, Slot};
-pub use local::Share;
+pub use local::{Emitted, Share};
 pub use payload::Payload;
-pub use policy::{Delays, Effect, Policy};
-pub use replay::Diverged;
-pub use runtime::{Engine, NewRun, Options, Parts, Recorded, Started};
-pub use store::{EventStore, StoreError};
-pub use summary::{Status, Summary};
+pub use policy::{Delays, Effect, Failures, Policy};
+pub use runtime::{Engine, Options, Parts, Recorded};
+pub use store::{EventLog, RunReader, StoreError};
+pub use summary::{Pruned, Status, Summary};
 pub use verify::verify;
 pub use workflow::{Ending, Workflow, Workflows};

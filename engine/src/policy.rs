@@ -5,7 +5,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::failure::{Failure, FailureKind};
-use crate::verb::CallState;
 
 /// The delays between attempts.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,13 +55,22 @@ impl Delays {
     }
 }
 
+/// The failed attempts of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Failures {
+    /// Those that count against the policy.
+    pub counted: u32,
+    /// Failures of the machine in a row.
+    pub of_machine: u32,
+}
+
 /// What a second performance of the same effect would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing that the first did not do: after a crash it simply runs again, and its start is not recorded.
     Idempotent,
     /// Harm. Its start is made durable first; after a crash the handler's probe asks the world what happened,
-    /// and where that cannot tell, the run is parked until somebody says.
+    /// and where that cannot tell, the run is parked until a person says.
     Guarded,
 }
 
@@ -78,7 +86,7 @@ pub struct Policy {
     /// What an unknown outcome means.
     pub effect: Effect,
     /// The pool whose slots limit how many of these run at once in the whole engine.
-    pub pool: Option<&'static str>,
+    pub pool: Option<String>,
 }
 
 impl Policy {
@@ -103,13 +111,13 @@ impl Policy {
         Self { effect: Effect::Guarded, ..Self::idempotent() }
     }
 
-    /// When to try again after the failure of an attempt, given the state of the call before it; `None`: not at all.
-    pub(crate) fn retry_at(&self, failure: &Failure, before: &CallState, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    /// When to try again after the failure of an attempt, given the earlier failures of the call; `None`: not at all.
+    pub fn retry_at(&self, failure: &Failure, before: Failures, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let delay = match failure.kind {
             FailureKind::Terminal | FailureKind::Cancelled => None,
             FailureKind::RateLimited { until } => return Some(until.max(now)),
-            FailureKind::Machine => MACHINE.after(before.machine_failures.saturating_add(1)),
-            FailureKind::Retryable => self.retry.after(before.failed + 1),
+            FailureKind::Machine => MACHINE.after(before.of_machine.saturating_add(1)),
+            FailureKind::Retryable => self.retry.after(before.counted + 1),
         }?;
         Some(now + chrono::Duration::from_std(delay).unwrap_or(chrono::Duration::MAX))
     }
@@ -146,18 +154,18 @@ mod tests {
         let now = Utc::now();
         let until = now + chrono::Duration::hours(5);
         let policy = Policy { retry: Delays::none(), ..Policy::idempotent() };
-        let nine = CallState { failed: 9, ..CallState::default() };
-        assert_eq!(policy.retry_at(&Failure::rate_limited(until, "limit"), &nine, now), Some(until));
-        assert_eq!(policy.retry_at(&Failure::retryable("again"), &CallState::default(), now), None);
+        let nine = Failures { counted: 9, of_machine: 0 };
+        assert_eq!(policy.retry_at(&Failure::rate_limited(until, "limit"), nine, now), Some(until));
+        assert_eq!(policy.retry_at(&Failure::retryable("again"), Failures::default(), now), None);
     }
 
     #[test]
     fn the_machine_has_delays_of_its_own_without_end() {
         let now = Utc::now();
         let policy = Policy { retry: Delays::none(), ..Policy::idempotent() };
-        let delay = |machine_failures| {
-            let before = CallState { failed: 9, machine_failures, ..CallState::default() };
-            let at = policy.retry_at(&Failure::machine("disk full"), &before, now).unwrap();
+        let delay = |of_machine| {
+            let before = Failures { counted: 9, of_machine };
+            let at = policy.retry_at(&Failure::machine("disk full"), before, now).unwrap();
             (at - now).num_seconds()
         };
         assert_eq!([0, 1, 2, 5, 6, 1_000_000].map(delay), [1, 2, 4, 32, 60, 60]);

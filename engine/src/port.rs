@@ -8,11 +8,12 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::activity::Call;
-use crate::context::{Child, Context, Received, Stop};
+use crate::context::{Child, Context, Filter, Received, Stop};
+use crate::diverged::Diverged;
 use crate::failure::Failure;
 use crate::id::{RunId, Slot};
 use crate::payload::Payload;
-use crate::replay::{Diverged, Replay, Step};
+use crate::replay::{Replay, Step};
 use crate::store::StoreError;
 use crate::verb::{
     Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep, StartChild, TryReceive, Verb,
@@ -94,12 +95,12 @@ impl<H: Verbs> Context for H {
         command(self, StartChild(child)).await
     }
 
-    async fn receive(&mut self, timeout: Option<Duration>) -> Result<Option<Received>, Stop> {
-        command(self, Receive { timeout }).await
+    async fn receive(&mut self, filter: &Filter, timeout: Option<Duration>) -> Result<Option<Received>, Stop> {
+        command(self, Receive { filter: filter.clone(), timeout }).await
     }
 
-    async fn try_receive(&mut self) -> Result<Option<Received>, Stop> {
-        command(self, TryReceive).await
+    async fn try_receive(&mut self, filter: &Filter) -> Result<Option<Received>, Stop> {
+        command(self, TryReceive { filter: filter.clone() }).await
     }
 
     async fn send(&mut self, to: RunId, name: &str, payload: Payload) -> Result<(), Stop> {

@@ -8,21 +8,9 @@
 use std::collections::VecDeque;
 
 use crate::describe::{self, difference};
+use crate::diverged::Diverged;
 use crate::event::{CommandDigest, Event, EventKind};
-use crate::id::Position;
 use crate::verb::{MarkVersion, Record, Verb};
-
-/// The code asks something else than its history recorded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("diverged at position {position}: recorded {recorded}, asked {asked}")]
-pub struct Diverged {
-    /// Where in the history.
-    pub position: Position,
-    /// What the history holds there.
-    pub recorded: String,
-    /// What the code asks now.
-    pub asked: String,
-}
 
 /// The next step of a command.
 pub(crate) enum Step<V: Verb> {

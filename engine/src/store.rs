@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
+use crate::context::{EngineError, Stop};
 use crate::event::{Event, Message, MessageBody};
 use crate::id::{MessageSeq, Position, RunId};
 use crate::payload::Payload;
@@ -26,7 +27,7 @@ pub struct Commit {
     /// Messages to other runs. A message to a run that does not exist or is over is dropped.
     pub deliveries: Vec<Delivery>,
     /// Runs that begin with this; one that exists already is left as it is.
-    pub births: Vec<Birth>,
+    pub creations: Vec<Creation>,
 }
 
 impl Commit {
@@ -39,7 +40,7 @@ impl Commit {
             consumed: Vec::new(),
             published: Vec::new(),
             deliveries: Vec::new(),
-            births: Vec::new(),
+            creations: Vec::new(),
         }
     }
 }
@@ -57,7 +58,7 @@ pub struct Delivery {
 
 /// The beginning of a run: its first event, at position 0.
 #[derive(Debug, Clone)]
-pub struct Birth {
+pub struct Creation {
     /// The new run.
     pub run: RunId,
     /// Its `RunStarted`.
@@ -71,14 +72,14 @@ pub struct Birth {
 pub struct Committed {
     /// For each delivery, the message as it lies in the mailbox now; `None`: dropped.
     pub delivered: Vec<Option<Message>>,
-    /// For each birth, whether the run is new.
-    pub born: Vec<bool>,
+    /// For each creation, whether the run is new.
+    pub created: Vec<bool>,
 }
 
 /// What can be wrong with a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody else appended first: this writer's picture of the run is stale.
+    /// Another writer appended first: this writer's state of the run is stale.
     #[error("run {run}: append at position {asked} refused, the history ends at {end}; a newer writer owns this run")]
     Conflict {
         /// The run.
@@ -137,15 +138,25 @@ pub enum StoreError {
     },
 }
 
-/// An event log. A method that returned `Ok` has made its effect durable.
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Engine(EngineError::new(error))
+    }
+}
+
+/// The write side of an event log, for an engine that owns it. A method that returned `Ok` has made its effect durable.
 #[async_trait]
-pub trait EventStore: Send + Sync + 'static {
+pub trait EventLog: RunReader {
     /// Appends one decision, if the events follow on the end of the run's history.
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
     /// Puts a message into a mailbox; an error if there is no such run, `None` if it is over.
     async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError>;
+}
 
+/// The read side: the state of runs, for engines and for views.
+#[async_trait]
+pub trait RunReader: Send + Sync + 'static {
     /// The events of a run, from a position to the end. Empty if there is no such run.
     async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError>;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::event::{Cause, Event, EventKind, Request};
+use crate::event::{Cause, Event, EventKind, RequestedBy};
 use crate::failure::FailureKind;
 use crate::id::{Position, RunId};
 
@@ -20,8 +20,8 @@ pub enum Status {
         /// The failure of the machine that it waits out: a full disk, no descriptors.
         machine: Option<String>,
     },
-    /// Stopped by somebody.
-    Paused(Request),
+    /// Paused by request.
+    Paused(RequestedBy),
     /// The outcome of an effect is unknown.
     Parked(String),
     /// Over, with a result.
@@ -69,6 +69,17 @@ pub struct Summary {
     pub started_at: DateTime<Utc>,
     /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
+    /// Set when events at the beginning of the history were removed.
+    pub pruned: Option<Pruned>,
+}
+
+/// Events that were removed from the beginning of a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pruned {
+    /// How many: the position of the first event that is left.
+    pub events: Position,
+    /// When.
+    pub at: DateTime<Utc>,
 }
 
 impl Summary {
@@ -85,7 +96,13 @@ impl Summary {
             origin: first.position,
             started_at: first.at,
             ended_at: None,
+            pruned: None,
         })
+    }
+
+    /// When the history of this run was pruned; `None` also for a run that was started again since.
+    pub fn pruned_at(&self) -> Option<DateTime<Utc>> {
+        self.pruned.filter(|pruned| pruned.events == self.origin).map(|pruned| pruned.at)
     }
 
     /// Takes the next event in, and says whether anything changed.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::context::{Child, Received};
+use crate::context::{Child, Filter, Received};
 use crate::describe;
 use crate::event::{CommandDigest, Event, EventKind};
 use crate::id::RunId;
@@ -62,6 +62,12 @@ pub(crate) enum Record<V: Verb> {
 pub(crate) struct Encoder(blake3::Hasher);
 
 impl Encoder {
+    fn filter(&mut self, filter: &Filter) {
+        for name in filter.names() {
+            self.field(name.as_bytes());
+        }
+    }
+
     fn field(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.update(&(bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
@@ -76,12 +82,15 @@ pub(crate) struct StartChild(pub(crate) Child);
 /// Waits for a message.
 #[derive(Debug, Clone)]
 pub(crate) struct Receive {
+    pub(crate) filter: Filter,
     pub(crate) timeout: Option<Duration>,
 }
 
 /// Takes a message if there is one.
 #[derive(Debug, Clone)]
-pub(crate) struct TryReceive;
+pub(crate) struct TryReceive {
+    pub(crate) filter: Filter,
+}
 
 /// Signals another run.
 #[derive(Debug, Clone)]
@@ -154,11 +163,13 @@ impl Verb for Receive {
                 EventKind::MessageAwaited { deadline, .. } => Some(*deadline),
                 _ => None,
             },
-            received,
+            |kind| received(kind, &self.filter),
         )
     }
 
-    fn encode(&self, _encoder: &mut Encoder) {}
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.filter(&self.filter);
+    }
 
     fn text(&self) -> String {
         describe::RECEIVE.into()
@@ -171,10 +182,12 @@ impl Verb for TryReceive {
     type Progress = ();
 
     fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
-        single(events, |event| received(&event.kind))
+        single(events, |event| received(&event.kind, &self.filter))
     }
 
-    fn encode(&self, _encoder: &mut Encoder) {}
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.filter(&self.filter);
+    }
 
     fn text(&self) -> String {
         "look for a message".into()
@@ -304,11 +317,13 @@ impl Verb for MarkVersion {
     }
 }
 
-/// A message, or none; `None` is any other event, also a message that is not for a workflow.
-fn received(kind: &EventKind) -> Option<<Receive as Verb>::Answer> {
+/// A message, or none; `None` is any other event, also a message that the command does not take.
+fn received(kind: &EventKind, filter: &Filter) -> Option<<Receive as Verb>::Answer> {
     match kind {
         EventKind::MessageReceived { message: None, .. } => Some(None),
-        EventKind::MessageReceived { message: Some(message), .. } => Received::of(&message.body).map(Some),
+        EventKind::MessageReceived { message: Some(message), .. } => {
+            Received::of(&message.body).filter(|received| filter.takes(received)).map(Some)
+        }
         _ => None,
     }
 }

@@ -4,11 +4,12 @@ use futures_util::FutureExt;
 
 use crate::context::Stop;
 use crate::describe::difference;
+use crate::diverged::Diverged;
 use crate::event::{Cause, Event, EventKind};
 use crate::id::RunId;
 use crate::payload::Payload;
 use crate::port::{Host, Performer, Verbs};
-use crate::replay::{Diverged, Replay};
+use crate::replay::Replay;
 use crate::store::StoreError;
 use crate::verb::Verb;
 use crate::workflow::{Ending, Workflow, Workflows};

@@ -41,7 +41,8 @@ impl Workflows {
         self
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<Arc<dyn Workflow>> {
+    /// The workflow of a name.
+    pub fn find(&self, name: &str) -> Option<Arc<dyn Workflow>> {
         self.0.get(name).cloned()
     }
 }

@@ -1,13 +1,13 @@
 //! What a person should know of a feature although it stops nothing: as its run has published it, with what lies in its
 //! mailbox.
 
-use longhaul_engine::{EventStore, MessageBody, Payload, RunId, StoreError};
+use longhaul_engine::{MessageBody, Payload, RunId, RunReader, StoreError};
 use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress};
 use longhaul_workflows::finding::{Finding, Findings, SteeringRefused};
 
 /// Those of a run. `output` is what it came to, if it is over.
 pub(crate) async fn of_run(
-    store: &dyn EventStore,
+    store: &dyn RunReader,
     run: &RunId,
     output: Option<&Payload>,
 ) -> Result<Findings, StoreError> {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_engine::{Event, EventKind, EventStore, MessageBody, Payload, RunId, Status, StoreError};
+use longhaul_engine::{Event, EventKind, MessageBody, Payload, RunId, RunReader, Status, StoreError};
 use longhaul_workflows::project::{Held, signal};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -61,7 +61,7 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
 }
 
 /// What the project was told last, if it has acted on that.
-async fn last_report(store: &dyn EventStore, project: &RunId) -> Result<Option<BTreeSet<RunId>>, StoreError> {
+async fn last_report(store: &dyn RunReader, project: &RunId) -> Result<Option<BTreeSet<RunId>>, StoreError> {
     let is_report = |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == signal::HELD);
     if store.mailbox(project).await?.iter().any(|message| is_report(&message.body)) {
         return Ok(None);
@@ -98,7 +98,7 @@ fn is_held(status: &Status) -> bool {
     matches!(status, Status::Paused(_) | Status::Parked(_))
 }
 
-async fn all_held(store: &dyn EventStore, project: &RunId) -> Result<BTreeSet<RunId>, StoreError> {
+async fn all_held(store: &dyn RunReader, project: &RunId) -> Result<BTreeSet<RunId>, StoreError> {
     let runs = store.runs(&format!("{project}/")).await?.into_iter();
     Ok(runs.filter(|(_, summary)| is_held(&summary.status)).map(|(run, _)| run).collect())
 }

@@ -1,6 +1,6 @@
 //! What can be told to runs.
 
-use longhaul_engine::{MessageBody, Payload, Request};
+use longhaul_engine::{MessageBody, Payload, RequestedBy};
 use longhaul_workflows::feature::{FeatureWorkflow, Note};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -95,7 +95,7 @@ impl Order {
     }
 
     /// The message; `None`: what it says depends on the run.
-    pub(crate) fn message(&self, request: &Request) -> Option<MessageBody> {
+    pub(crate) fn message(&self, request: &RequestedBy) -> Option<MessageBody> {
         let signal = |name: &str, payload| MessageBody::signal(name, payload);
         Some(match self {
             Self::Pause => MessageBody::Pause(request.clone()),

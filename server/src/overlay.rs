@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use longhaul_engine::{EventStore, Message, MessageBody, Payload, RunId, StoreError};
+use longhaul_engine::{Message, MessageBody, Payload, RunId, RunReader, StoreError};
 use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::finding::Findings;
 use longhaul_workflows::project::{BacklogView, FeatureView, Forked, Unblock, signal};
@@ -18,7 +18,7 @@ pub(crate) struct Features {
 
 impl Features {
     /// Those of a project.
-    pub(crate) async fn of(store: &dyn EventStore, project: &RunId) -> Result<Self, StoreError> {
+    pub(crate) async fn of(store: &dyn RunReader, project: &RunId) -> Result<Self, StoreError> {
         let (published, mail) = at_once(store, project).await?;
         let listed = published.get(BacklogView::KEY).and_then(|view| view.read::<BacklogView>().ok());
         let listed = listed.map(|backlog| backlog.features).unwrap_or_default();
@@ -96,7 +96,7 @@ impl Features {
 
 /// What a project has published and what lies in its mailbox, of one moment: between the two reads it may have taken a word.
 async fn at_once(
-    store: &dyn EventStore,
+    store: &dyn RunReader,
     project: &RunId,
 ) -> Result<(BTreeMap<String, Payload>, Vec<Message>), StoreError> {
     let mut mail = store.mailbox(project).await?;

@@ -1,6 +1,6 @@
 //! What a run was told and has not taken yet: on a log at rest, what happens first when it is run again.
 
-use longhaul_engine::{EventStore, MessageBody, Request, RunId, StoreError};
+use longhaul_engine::{MessageBody, RequestedBy, RunId, RunReader, StoreError};
 use longhaul_workflows::feature::Approval;
 
 /// The words that wait for a run; of those that undo each other the last.
@@ -11,17 +11,17 @@ pub(crate) struct Pending {
     /// To pause or to go on.
     pub pause: Option<Pause>,
     /// To end, and how.
-    pub end: Option<(End, Request)>,
+    pub end: Option<(End, RequestedBy)>,
     /// That it may be merged, or not.
     pub answer: Option<Approval>,
     /// Whether the effect happened of which nobody could tell.
-    pub settled: Option<(bool, Request)>,
+    pub settled: Option<(bool, RequestedBy)>,
 }
 
 /// Whether a run is to pause.
 #[derive(Debug)]
 pub(crate) enum Pause {
-    Asked(Request),
+    Asked(RequestedBy),
     Lifted,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum End {
 }
 
 impl Pending {
-    pub(crate) async fn of(store: &dyn EventStore, run: &RunId) -> Result<Self, StoreError> {
+    pub(crate) async fn of(store: &dyn RunReader, run: &RunId) -> Result<Self, StoreError> {
         let mut pending = Self::default();
         for message in store.mailbox(run).await? {
             // Only an effect of which nobody can tell takes that up.
@@ -57,7 +57,7 @@ impl Pending {
     }
 
     /// Who paused a run that stands so.
-    pub(crate) fn paused(&self, now: Option<Request>) -> Option<Request> {
+    pub(crate) fn paused(&self, now: Option<RequestedBy>) -> Option<RequestedBy> {
         match &self.pause {
             Some(Pause::Asked(request)) => Some(request.clone()),
             Some(Pause::Lifted) => None,
@@ -71,14 +71,14 @@ impl Pending {
     }
 
     /// The weightiest of it: what becomes of the run, and who asked for that.
-    pub(crate) fn weightiest(&self) -> Option<(&'static str, Request)> {
+    pub(crate) fn weightiest(&self) -> Option<(&'static str, RequestedBy)> {
         Some(match (&self.end, &self.settled, &self.answer, &self.pause) {
             (Some((End::Terminated, request)), ..) => ("terminated", request.clone()),
             (Some((End::Cancelled, request)), ..) => ("cancelled", request.clone()),
             (_, Some((true, request)), ..) => ("settled as landed", request.clone()),
             (_, Some((false, request)), ..) => ("settled as not landed", request.clone()),
             (.., Some(said), _) => {
-                let request = Request { by: said.by.clone(), why: said.why.clone() };
+                let request = RequestedBy { by: said.by.clone(), why: said.why.clone() };
                 (if said.approved { "merged" } else { "sent back to its agent" }, request)
             }
             (.., Some(Pause::Asked(request))) => ("paused", request.clone()),

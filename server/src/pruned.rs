@@ -1,12 +1,11 @@
 //! Runs whose histories were let go of: what can be said of them still.
 
+use chrono::SecondsFormat;
 use longhaul_engine::{RunId, Summary};
-use longhaul_storage::PRUNED_LABEL;
 
 /// When the history of a run as it stands now was pruned; one that was started again since has a new one.
-pub fn at(summary: &Summary) -> Option<&str> {
-    let (events, at) = summary.labels.get(PRUNED_LABEL)?.split_once(" events on ")?;
-    (events.parse() == Ok(summary.origin)).then_some(at)
+pub fn at(summary: &Summary) -> Option<String> {
+    summary.pruned_at().map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true))
 }
 
 /// What whoever needs the history is told.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_engine::{Engine, MessageBody, NewRun, Outcome, Payload, Request, RunId, Status, StoreError};
+use longhaul_engine::{Engine, MessageBody, NewRun, Outcome, Payload, RequestedBy, RunId, Status, StoreError};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::FeatureOutcome;
@@ -31,7 +31,7 @@ impl Service {
         let runs = self.store.runs(new.run.as_str()).await?.into_iter();
         let below = runs.filter(|(run, _)| *run != new.run && run.is_within(new.run.as_str()));
         for (run, _) in below.filter(|(_, summary)| !summary.status.is_terminal()) {
-            let request = Request { by: "longhaul".into(), why: "its project is begun again".into() };
+            let request = RequestedBy { by: "longhaul".into(), why: "its project is begun again".into() };
             engine.deliver(&run, MessageBody::Terminate(request)).await?;
             engine.outcome(&run).await?;
         }

@@ -8,7 +8,7 @@ mod rollback;
 
 use std::sync::Arc;
 
-use longhaul_engine::{Request, RunId, StoreError};
+use longhaul_engine::{RequestedBy, RunId, StoreError};
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::Checkpoint;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Fork {
     /// Settings and parts of the feature that it has otherwise: key and value.
     pub set: Vec<(String, String)>,
     /// Who asks for it, and why.
-    pub request: Request,
+    pub request: RequestedBy,
 }
 
 /// Moves the target branch of a project back to a commit, or to where a feature landed.
@@ -39,7 +39,7 @@ pub struct RollBack {
     /// A commit, a branch, a tag, or the id of a feature.
     pub to: String,
     /// Who asks for it, and why.
-    pub request: Request,
+    pub request: RequestedBy,
 }
 
 /// Keeps the work tree of a run as it is now.
@@ -50,7 +50,7 @@ pub struct TakeCheckpoint {
     /// What it is kept for.
     pub note: String,
     /// Who asks for it, and why.
-    pub request: Request,
+    pub request: RequestedBy,
 }
 
 /// The checkpoints of a run, or of the features of a project.

@@ -10,7 +10,7 @@ use chrono::Utc;
 use longhaul_activities::git::{self, GitHandlers};
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{
-    Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, Started, Stop, StoreError, Summary,
+    Engine, EventLog, MessageBody, NewRun, Payload, RequestedBy, RunId, RunReader, Started, Stop, StoreError, Summary,
 };
 use longhaul_storage::SledStore;
 use longhaul_workflows::contracts::ProjectRef;
@@ -57,7 +57,7 @@ pub struct SendSignal {
     /// Its content, as the workflow of the run takes it.
     pub payload: Value,
     /// Who sends it, and why.
-    pub request: Request,
+    pub request: RequestedBy,
 }
 
 /// Settles an unknown outcome of a parked run.
@@ -70,7 +70,7 @@ pub struct Reconcile {
     /// Its output, if it happened.
     pub output: Option<Value>,
     /// Who says so, and why.
-    pub request: Request,
+    pub request: RequestedBy,
 }
 
 /// The runs that were sent a message.
@@ -153,7 +153,7 @@ impl request::Request for Reconcile {
                 request.by
             )));
         }
-        let output = output.map(|output| Payload::of(&output));
+        let output = Payload::of(&output);
         service.deliver_one(run, MessageBody::Reconcile { landed, output, request }).await
     }
 }
@@ -163,7 +163,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// A log and, if this process owns it for running, its engine.
 pub struct Service {
-    pub(crate) store: Arc<dyn EventStore>,
+    pub(crate) store: Arc<dyn RunReader>,
     /// The same log, for what only one on disk can do.
     pub(crate) log: Arc<SledStore>,
     pub(crate) engine: Option<Engine>,
@@ -340,7 +340,7 @@ impl Service {
             return engine.deliver(to, body).await;
         }
         let delivery = Delivery { to: to.clone(), at: Utc::now(), body };
-        Ok(self.store.deliver(delivery).await?.is_some())
+        Ok(self.log.deliver(delivery).await?.is_some())
     }
 }
 

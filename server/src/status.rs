@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{EventKind, EventStore, Request, RunId, Status, Stop, StoreError, Summary};
+use longhaul_engine::{EventKind, RequestedBy, RunId, RunReader, Status, Stop, StoreError, Summary};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
@@ -35,7 +35,7 @@ pub struct StatusDocument {
     pub is_over: bool,
     /// Who paused, halted or terminated it, and why.
     #[schemars(with = "Option<crate::views::why::Asked>")]
-    pub stopped_by: Option<Request>,
+    pub stopped_by: Option<RequestedBy>,
     /// What is wrong with its list or settings.
     pub problem: Option<String>,
     /// Why finished work waits on `longhaul/next`.
@@ -160,7 +160,7 @@ pub struct FeatureLine {
 }
 
 /// The root of a project, as the log knows it.
-pub async fn known_root(store: &dyn EventStore, project: &RunId) -> Result<Option<String>, StoreError> {
+pub async fn known_root(store: &dyn RunReader, project: &RunId) -> Result<Option<String>, StoreError> {
     let published = store.published(project).await?;
     let view = published.get(ProjectView::KEY).and_then(|view| view.read::<ProjectView>().ok());
     Ok(view.map(|view| view.root))
@@ -178,7 +178,7 @@ fn stuck_below(project: &RunId, stuck: &BTreeMap<RunId, Stop>) -> Vec<StuckRun> 
 
 /// Where a project stands, by the log.
 pub async fn of_project(
-    store: &dyn EventStore,
+    store: &dyn RunReader,
     project: &RunId,
     stuck: &BTreeMap<RunId, Stop>,
     is_running: bool,
@@ -266,7 +266,7 @@ pub fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> StatusDo
 
 impl StatusDocument {
     /// How the run of the project ended.
-    async fn take_end(&mut self, store: &dyn EventStore, project: &RunId, summary: &Summary) -> Result<(), StoreError> {
+    async fn take_end(&mut self, store: &dyn RunReader, project: &RunId, summary: &Summary) -> Result<(), StoreError> {
         self.phase = ShownPhase::Halted;
         match store.read(project, summary.origin).await?.pop().map(|event| event.kind) {
             Some(EventKind::RunTerminated(request)) => self.stopped_by = Some(request),
@@ -393,7 +393,7 @@ impl FeatureLine {
 }
 
 async fn line(
-    store: &dyn EventStore,
+    store: &dyn RunReader,
     feature: &Feature,
     view: Option<&FeatureView>,
     views: &BTreeMap<String, FeatureView>,
@@ -447,7 +447,7 @@ async fn line(
 }
 
 /// Says who ended the runs of features, and why, for a person to read. A history that cannot be read tells nothing.
-pub async fn name_who_ended(store: &dyn EventStore, document: &mut StatusDocument) {
+pub async fn name_who_ended(store: &dyn RunReader, document: &mut StatusDocument) {
     for line in document.features.iter_mut().filter(|line| line.reason.as_deref() == Some(CANCELLED)) {
         let Some(run) = &line.run else { continue };
         if let Some(ended) = store.read(run, 0).await.ok().and_then(|history| ended_by(&history)) {
@@ -457,7 +457,7 @@ pub async fn name_who_ended(store: &dyn EventStore, document: &mut StatusDocumen
 }
 
 /// The sessions of runs of a feature that came to no result: no outcome has told the project of them.
-async fn sessions_cut_off(store: &dyn EventStore, last: &RunId, passes: bool) -> Result<u32, StoreError> {
+async fn sessions_cut_off(store: &dyn RunReader, last: &RunId, passes: bool) -> Result<u32, StoreError> {
     let Some((of_feature, number)) = last.as_str().rsplit_once('/') else { return Ok(0) };
     let number: u32 = number.parse().unwrap_or_default();
     // The last run of one that passes has a result.
@@ -482,7 +482,7 @@ struct RunHead {
     is_active: bool,
     /// Whether it takes messages by itself: it is not paused, parked, stuck or over.
     can_act: bool,
-    paused: Option<Request>,
+    paused: Option<RequestedBy>,
     /// What it was told, and is done before all else.
     told: Option<String>,
     needs_person: Option<String>,
@@ -491,7 +491,7 @@ struct RunHead {
 }
 
 async fn standing(
-    store: &dyn EventStore,
+    store: &dyn RunReader,
     run: &RunId,
     summary: &Summary,
     stuck: &BTreeMap<RunId, Stop>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longhaul_engine::{MessageBody, Payload, Request, RunId, Status, StoreError, Summary};
+use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, Status, StoreError, Summary};
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
 use longhaul_workflows::signals;
@@ -22,7 +22,7 @@ pub struct Steer {
     /// What it is told.
     pub order: Order,
     /// Who gives it, and why.
-    pub request: Request,
+    pub request: RequestedBy,
     /// Whether only to say which runs it would reach.
     pub dry_run: bool,
 }
@@ -76,7 +76,7 @@ impl Service {
         &self,
         run: &RunId,
         summary: &Summary,
-        request: &Request,
+        request: &RequestedBy,
         dry_run: bool,
     ) -> Result<Option<Delivered>, RequestError> {
         match &summary.status {
@@ -157,7 +157,13 @@ impl Service {
         Ok(runs.map(|(run, _)| run).filter(|run| run != target || !order.is_for_features()).collect())
     }
 
-    async fn tell(&self, run: &RunId, is_project: bool, order: &Order, request: &Request) -> Result<bool, StoreError> {
+    async fn tell(
+        &self,
+        run: &RunId,
+        is_project: bool,
+        order: &Order,
+        request: &RequestedBy,
+    ) -> Result<bool, StoreError> {
         if is_project && let Some((name, payload)) = told_to_project(order, request) {
             let body = MessageBody::signal(name, payload);
             let told = self.deliver(run, body).await?;
@@ -177,7 +183,7 @@ impl Service {
         self.deliver(run, body).await
     }
 
-    async fn approval(&self, run: &RunId, approved: bool, request: &Request) -> Result<MessageBody, StoreError> {
+    async fn approval(&self, run: &RunId, approved: bool, request: &RequestedBy) -> Result<MessageBody, StoreError> {
         let commit = self.awaited(run).await?.map(|awaited| awaited.commit);
         let approval = Approval { approved, commit, by: request.by.clone(), why: request.why.clone() };
         Ok(MessageBody::signal(Approval::SIGNAL, Payload::of(&approval)))
@@ -189,7 +195,7 @@ fn is_project(summary: &Summary) -> bool {
 }
 
 /// What the workflow of a project has to know.
-fn told_to_project(order: &Order, request: &Request) -> Option<(&'static str, Payload)> {
+fn told_to_project(order: &Order, request: &RequestedBy) -> Option<(&'static str, Payload)> {
     match order {
         Order::Cancel => Some((signal::HALT, Payload::of(request))),
         Order::Resume => Some((signal::SYNC, Payload::of(&uuid::Uuid::now_v7().to_string()))),

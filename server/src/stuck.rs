@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longhaul_engine::{EventStore, RunId, Stop, StoreError, Summary, verify};
+use longhaul_engine::{RunId, RunReader, Stop, StoreError, Summary, verify};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ impl request::Request for StuckRuns {
     }
 }
 
-async fn diverges(store: &dyn EventStore, run: &RunId, summary: &Summary) -> Result<Option<Stop>, StoreError> {
+async fn diverges(store: &dyn RunReader, run: &RunId, summary: &Summary) -> Result<Option<Stop>, StoreError> {
     let segment = store.read(run, summary.origin).await?;
     Ok(match verify(&crate::open::workflows(), run, &segment) {
         Ok(None) => None,

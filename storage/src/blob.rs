@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_engine::{Payload, StoreError};
 
+use crate::error::{Poison, ReadError, io};
 use crate::files;
-use crate::flaw::{Flaw, io};
-use crate::poison::Poison;
 use crate::wire::v1::BlobRef;
 
 /// The format byte at the start of a blob file.
@@ -34,6 +33,12 @@ pub(crate) struct NewBlob {
     pub(crate) content: Payload,
 }
 
+impl NewBlob {
+    pub(crate) fn of(content: Payload) -> Self {
+        Self { name: name_of(content.as_bytes()), content }
+    }
+}
+
 /// Where a reader may fetch blobs from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
@@ -49,19 +54,19 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
-    pub(crate) fn fetch(self, name: &BlobRef) -> Result<Vec<u8>, Flaw> {
+    pub(crate) fn fetch(self, name: &BlobRef) -> Result<Vec<u8>, ReadError> {
         match self {
             Self::Store(store) => store.read(name),
             Self::Noting { store, names, .. } => {
                 names.borrow_mut().insert(name.hash);
                 store.read(name)
             }
-            Self::Nowhere => Err(Flaw::TooMuch),
+            Self::Nowhere => Err(ReadError::TooMuch),
         }
     }
 
     /// The same for a payload, which decides nothing about the record around it.
-    pub(crate) fn fetch_payload(self, name: &BlobRef) -> Result<Vec<u8>, Flaw> {
+    pub(crate) fn fetch_payload(self, name: &BlobRef) -> Result<Vec<u8>, ReadError> {
         match self {
             Self::Noting { names, payloads: false, .. } => {
                 names.borrow_mut().insert(name.hash);
@@ -73,7 +78,7 @@ impl Source<'_> {
 }
 
 /// The name of a content.
-pub(crate) fn name_of(content: &[u8]) -> BlobRef {
+fn name_of(content: &[u8]) -> BlobRef {
     BlobRef { hash: *blake3::hash(content).as_bytes(), len: content.len() as u64 }
 }
 
@@ -150,18 +155,18 @@ impl BlobStore {
 
     /// Reads a content back and checks that it is what its name says. One that is not is not vouched for any more: the
     /// next writer of the same content writes it anew.
-    pub(crate) fn read(&self, name: &BlobRef) -> Result<Vec<u8>, Flaw> {
+    pub(crate) fn read(&self, name: &BlobRef) -> Result<Vec<u8>, ReadError> {
         self.content_of(name).inspect_err(|_| {
             self.durable().names.remove(&name.hash);
         })
     }
 
-    fn content_of(&self, name: &BlobRef) -> Result<Vec<u8>, Flaw> {
+    fn content_of(&self, name: &BlobRef) -> Result<Vec<u8>, ReadError> {
         let path = self.path_of(name);
-        let damaged = |reason: &str| Flaw::Damaged(format!("its blob {}: {reason}", path.display()));
+        let damaged = |reason: &str| ReadError::Damaged(format!("its blob {}: {reason}", path.display()));
         let file = std::fs::read(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => damaged("the file is missing"),
-            _ => Flaw::Store(io("reading", &path, &error)),
+            _ => ReadError::Store(io("reading", &path, &error)),
         })?;
         let Some((header, packed)) = file.split_first_chunk::<HEADER>() else {
             return Err(damaged("the file is cut short"));
@@ -196,7 +201,7 @@ impl BlobStore {
         Ok(found)
     }
 
-    /// Removes a blob that no record names any more. Whoever calls sees to it that none is about to.
+    /// Removes a blob that no record names. The caller excludes that one is about to.
     pub(crate) fn remove(&self, hash: &[u8; 32], path: &Path) -> Result<(), StoreError> {
         self.durable().names.remove(hash);
         std::fs::remove_file(path).map_err(|error| io("removing", path, &error))
@@ -236,7 +241,7 @@ mod tests {
     use super::*;
 
     fn blob(text: &str) -> NewBlob {
-        NewBlob { name: name_of(text.as_bytes()), content: Payload::from_bytes(text.as_bytes().to_vec()) }
+        NewBlob::of(Payload::from_bytes(text.as_bytes()))
     }
 
     #[test]
@@ -257,7 +262,7 @@ mod tests {
             store.write(&blob).unwrap();
             assert_eq!(store.read(&blob.name).unwrap(), blob.content.as_bytes(), "by who wrote it before, too");
             std::fs::write(&path, bad).unwrap();
-            assert!(matches!(open().read(&blob.name), Err(Flaw::Damaged(_))));
+            assert!(matches!(open().read(&blob.name), Err(ReadError::Damaged(_))));
             open().write(&blob).unwrap();
             assert_eq!(open().read(&blob.name).unwrap(), blob.content.as_bytes());
         }

@@ -1,12 +1,10 @@
 //! Runs as a file that another log takes in without loss: JSON, one document a line.
 //!
 //! ```text
-//! {"schema":"longhaul.export/1"}
-//! {"run":"shop/login/1","lines":4,"mail":1,"published":1}
-//! {"schema":"longhaul.history/1","run":"shop/login/1","events":2}
+//! {"schema":"longhaul.export/1","backup":null}
+//! {"run":"shop/login/1","events":2,"mail":1,"published":1,"pruned":null,"blake3":"…"}
 //! {"position":0,…}
 //! {"position":1,…}
-//! {"end":true,"blake3":"…"}
 //! {"seq":4294967297,"at":"2026-01-01T00:00:03.000000Z","body":{"Signal":{"name":"go","payload":1}}}
 //! {"name":"plan","value":{…}}
 //! {"end":true,"runs":1,"blake3":"…"}
@@ -14,40 +12,35 @@
 //!
 //! - The first line says what the file is. That of a backup also says of what: `"backup":{"epoch":3,"at":"…"}`, the
 //!   number of the ownership in which it was made, and when.
-//! - For each run, in the order of their ids: a line with how many lines follow of each kind; its history as
-//!   [`history_file`] writes it, to the byte; the messages that it has not taken; the values that it has published.
-//!   Blobs are not needed: payloads are embedded.
-//! - A run whose history was pruned has `"pruned":{…}`, its summary, in its first line, and in place of a history the
-//!   events that it still has.
+//! - For each run, in the order of their ids: a line with how many lines follow of each kind and their hash; its events as
+//!   [`history_file`] writes them; the messages that it has not taken; the values that it has published. Blobs are not
+//!   needed: payloads are embedded.
+//! - A run whose history was pruned has `"pruned":{…}`, its summary, and the events that it still has.
 //! - The last line holds the blake3 hash, in hex, of all bytes before it, line ends included. It tells damage; it is no
 //!   signature.
 //!
 //! Whatever was compressed with zstd is read as if it had not been, and so are files that hold one history after another.
 //! The form is frozen, as that of [`history_file`] is.
 
-mod error;
-mod line;
 mod reader;
-mod section;
 #[cfg(test)]
 mod tests;
-mod v1;
 mod writer;
 
 use chrono::{DateTime, Utc};
+use longhaul_engine::RunId;
+use serde::{Deserialize, Serialize};
 
-pub use error::BundleError;
 pub use reader::Reader;
 pub use writer::Writer;
 
+use crate::file_error::Schema;
 #[expect(unused_imports, reason = "named in the documentation")]
 use crate::history_file;
+use crate::wire::json::Json;
+use crate::wire::v1::{Summary, Time};
 
-/// What the schema of every version begins with.
-const FAMILY: &str = "longhaul.export/";
-
-/// The version that is written, and the newest that is read.
-const VERSION: u32 = 1;
+const SCHEMA: Schema = Schema { family: "longhaul.export", version: 1 };
 
 /// A writer that compresses what it is given; it has to be finished.
 pub fn compressed<W: std::io::Write>(out: W) -> std::io::Result<zstd::stream::write::Encoder<'static, W>> {
@@ -68,4 +61,48 @@ pub struct Backup {
     pub epoch: u64,
     /// When it was made.
     pub at: DateTime<Utc>,
+}
+
+/// The first line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeaderLine {
+    schema: String,
+    backup: Option<BackupField>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BackupField {
+    epoch: u64,
+    at: Time,
+}
+
+/// The first line of a run: how many lines of each kind follow, and their hash, which is checked before they are decoded.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunLine {
+    run: RunId,
+    events: u64,
+    mail: u64,
+    published: u64,
+    pruned: Option<Summary>,
+    blake3: String,
+}
+
+/// A published value.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PublishedLine {
+    name: String,
+    value: Json,
+}
+
+/// The last line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Footer {
+    end: bool,
+    runs: u64,
+    blake3: String,
 }

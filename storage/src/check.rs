@@ -17,7 +17,8 @@ use longhaul_engine::{Event, Payload, RunId, StoreError, Summary};
 use sled::IVec;
 
 use crate::blob::{BlobStore, Source};
-use crate::sled_store::{SledStore, blocking, guarded};
+use crate::error::{blocking, catch_damage};
+use crate::sled_store::SledStore;
 use crate::snapshot::{Records, Scope, take};
 use crate::sweep::Names;
 
@@ -100,7 +101,7 @@ impl Finding {
 
 /// Whether nothing happens to a run any more; not if that cannot be read.
 fn is_over(records: &Records, blobs: &BlobStore) -> bool {
-    let summary = guarded(|| records.summary(Source::Store(blobs)).transpose());
+    let summary = catch_damage(|| records.summary(Source::Store(blobs)).transpose());
     summary.is_ok_and(|summary| summary.is_some_and(|summary| summary.status.is_terminal()))
 }
 
@@ -189,7 +190,7 @@ impl SledStore {
     }
 
     async fn findings(&self) -> Result<(Findings, BTreeMap<RunId, Records>), StoreError> {
-        let _kept = self.shared.pictures.read().await;
+        let _kept = self.shared.snapshot_guards.read().await;
         let alone = self.shared.blobs_in_use.write().await;
         let shared = Arc::clone(&self.shared);
         let taken = blocking(move || {

@@ -4,16 +4,40 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use longhaul_engine::store::Committed;
 use longhaul_engine::{Message, MessageSeq, RunId, StoreError};
+use tokio::sync::oneshot;
 
-use crate::group::{Accepted, Group};
+use crate::error::{Poison, catch_sled_panic};
+use crate::head_cache::{HeadCache, RunHead};
 use crate::key;
-use crate::ledger::{Ledger, Standing};
-use crate::order::{Letter, Must, NewRun, Order};
-use crate::poison::Poison;
-use crate::quiet::caught;
+use crate::record::Write;
 use crate::space::Watch;
+use crate::statistics::Statistics;
+use crate::write_batch::{CreatedRun, Outgoing, Precondition, WriteBatch};
 
-/// Where commits meet.
+/// Commits that were accepted and are to be written as one.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    pub(crate) batch: sled::Batch,
+    pub(crate) writes: usize,
+    pub(crate) size: Statistics,
+    pub(crate) answers: Vec<Accepted>,
+}
+
+/// A commit that was accepted, and whom to tell.
+pub(crate) type Accepted = (oneshot::Sender<Result<Committed, StoreError>>, Committed);
+
+impl Group {
+    fn write(&mut self, (key, value): Write) {
+        self.writes += 1;
+        self.size.bytes += (key.len() + value.as_ref().map_or(0, |value| value.len())) as u64;
+        match value {
+            Some(value) => self.batch.insert(key, value),
+            None => self.batch.remove(key),
+        }
+    }
+}
+
+/// Gathers commits into groups.
 #[derive(Debug)]
 pub(crate) struct Committer {
     state: Mutex<State>,
@@ -26,7 +50,7 @@ pub(crate) struct Committer {
 /// What is decided, and not written yet.
 #[derive(Debug)]
 struct State {
-    ledger: Ledger,
+    heads: HeadCache,
     next_seq: MessageSeq,
     group: Group,
     /// The writing thread waits.
@@ -36,17 +60,17 @@ struct State {
 }
 
 impl Committer {
-    pub(crate) fn new(ledger: Ledger, next_seq: MessageSeq, space: Arc<Watch>, poison: Arc<Poison>) -> Self {
-        let state = State { ledger, next_seq, group: Group::default(), idle: false, closed: false };
+    pub(crate) fn new(heads: HeadCache, next_seq: MessageSeq, space: Arc<Watch>, poison: Arc<Poison>) -> Self {
+        let state = State { heads, next_seq, group: Group::default(), idle: false, closed: false };
         Self { state: Mutex::new(state), gathered: Condvar::new(), space, poison }
     }
 
     /// Decides on a commit: refuses it, or adds it to the group that is written next.
-    pub(crate) fn accept(&self, order: Box<Order>) -> Result<(), StoreError> {
+    pub(crate) fn accept(&self, batch: Box<WriteBatch>) -> Result<(), StoreError> {
         self.poison.check()?;
-        self.space.check(order.bytes)?;
+        self.space.check(batch.bytes)?;
         let mut state = self.state();
-        let accepted = caught(|| state.accept(order));
+        let accepted = catch_sled_panic(|| state.accept(batch));
         let accepted = accepted.unwrap_or_else(|panic| Err(self.poison.set(format!("sled panicked: {panic}"))));
         let idle = std::mem::take(&mut state.idle);
         drop(state);
@@ -59,13 +83,13 @@ impl Committer {
     /// The group that is to be written now, all before it being written; `None` if none will come. Waits for it.
     pub(crate) fn next(&self) -> Option<Group> {
         let mut state = self.state();
-        state.ledger.caught_up();
+        state.heads.caught_up();
         let nothing = |state: &mut State| {
             state.idle = state.group.answers.is_empty() && !state.closed;
             state.idle
         };
         let mut state = self.gathered.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
-        state.ledger.next_group();
+        state.heads.next_group();
         let group = std::mem::take(&mut state.group);
         (!group.answers.is_empty()).then_some(group)
     }
@@ -82,84 +106,89 @@ impl Committer {
 }
 
 impl State {
-    fn accept(&mut self, order: Box<Order>) -> Result<(), StoreError> {
-        let standing = self.decide(&order)?;
-        let accepted = self.take(*order, standing);
+    fn accept(&mut self, batch: Box<WriteBatch>) -> Result<(), StoreError> {
+        let head = self.decide(&batch)?;
+        let accepted = self.take(*batch, head);
         self.group.answers.push(accepted);
         Ok(())
     }
 
-    /// Where the run will stand, if the commit is in order. All that can fail is done here, before anything is changed.
-    fn decide(&mut self, order: &Order) -> Result<Standing, StoreError> {
-        for run in order.births.iter().map(|birth| &birth.run).chain(order.deliveries.iter().map(|letter| &letter.to)) {
-            self.ledger.of(run)?;
+    /// Where the run will stand, if the commit is in batch. All that can fail is done here, before anything is changed.
+    fn decide(&mut self, batch: &WriteBatch) -> Result<RunHead, StoreError> {
+        for run in batch
+            .creations
+            .iter()
+            .map(|creation| &creation.run)
+            .chain(batch.deliveries.iter().map(|outgoing| &outgoing.to))
+        {
+            self.heads.of(run)?;
         }
-        let run = &order.run;
-        if let Must::BeGoneAt(asked) = order.must {
-            let end = self.ledger.end_of(run)?;
+        let run = &batch.run;
+        if let Precondition::RemovedAt(asked) = batch.precondition {
+            let end = self.heads.end_of(run)?;
             let moved = StoreError::Conflict { run: run.clone(), asked, end };
-            return if asked == end { Ok(Standing { end: 0, terminal: false }) } else { Err(moved) };
+            return if asked == end { Ok(RunHead { end: 0, terminal: false }) } else { Err(moved) };
         }
-        let Standing { end, terminal } = self.ledger.of(run)?;
-        match order.must {
-            Must::Anything | Must::BeGoneAt(_) => {}
-            Must::EndAt(asked) if asked == end => {}
-            Must::EndAt(asked) => return Err(StoreError::Conflict { run: run.clone(), asked, end }),
-            Must::Exist if end > 0 => {}
-            Must::Exist => return Err(StoreError::UnknownRun(run.clone())),
-            Must::BeNew if end == 0 => {}
-            Must::BeNew => return Err(StoreError::Unusable(format!("run {run} exists already"))),
-            Must::BeOverAt(at) if terminal && end == at => {}
-            Must::BeOverAt(_) => return Err(StoreError::Unusable(format!("run {run} is not over"))),
+        let RunHead { end, terminal } = self.heads.of(run)?;
+        match batch.precondition {
+            Precondition::None | Precondition::RemovedAt(_) => {}
+            Precondition::EndsAt(asked) if asked == end => {}
+            Precondition::EndsAt(asked) => return Err(StoreError::Conflict { run: run.clone(), asked, end }),
+            Precondition::Exists if end > 0 => {}
+            Precondition::Exists => return Err(StoreError::UnknownRun(run.clone())),
+            Precondition::IsNew if end == 0 => {}
+            Precondition::IsNew => return Err(StoreError::Unusable(format!("run {run} exists already"))),
+            Precondition::IsOverAt(at) if terminal && end == at => {}
+            Precondition::IsOverAt(_) => return Err(StoreError::Unusable(format!("run {run} is not over"))),
         }
-        if let Some(asked) = order.first
+        if let Some(asked) = batch.first
             && asked != end
         {
-            return Err(StoreError::Conflict { run: order.run.clone(), asked, end });
+            return Err(StoreError::Conflict { run: batch.run.clone(), asked, end });
         }
-        Ok(Standing { end: end + order.count, terminal: order.terminal.unwrap_or(terminal) })
+        Ok(RunHead { end: end + batch.count, terminal: batch.terminal.unwrap_or(terminal) })
     }
 
-    fn take(&mut self, order: Order, standing: Standing) -> Accepted {
-        self.ledger.set(&order.run, standing);
-        if let Some(seq) = order.highest_seq {
+    fn take(&mut self, batch: WriteBatch, head: RunHead) -> Accepted {
+        self.heads.set(&batch.run, head);
+        if let Some(seq) = batch.highest_seq {
             self.next_seq = self.next_seq.max(seq + 1);
         }
-        self.group.size.events += order.count;
-        for write in order.writes {
+        self.group.size.events += batch.count;
+        for write in batch.writes {
             self.group.write(write);
         }
-        let born = order.births.into_iter().map(|birth| self.bear(birth)).collect();
-        let delivered = order.deliveries.into_iter().map(|letter| self.deliver(letter)).collect();
-        (order.reply, Committed { delivered, born })
+        let created = batch.creations.into_iter().map(|creation| self.create(creation)).collect();
+        let delivered = batch.deliveries.into_iter().map(|outgoing| self.deliver(outgoing)).collect();
+        (batch.reply, Committed { delivered, created })
     }
 
-    fn known(&mut self, run: &RunId) -> Standing {
-        self.ledger.of(run).expect("`decide` has looked it up, and nothing is forgotten within a group")
+    fn known(&mut self, run: &RunId) -> RunHead {
+        self.heads.of(run).expect("`decide` has looked it up, and nothing is forgotten within a group")
     }
 
-    fn bear(&mut self, birth: NewRun) -> bool {
-        if self.known(&birth.run).exists() {
+    fn create(&mut self, creation: CreatedRun) -> bool {
+        if self.known(&creation.run).exists() {
             return false;
         }
-        self.ledger.set(&birth.run, Standing { end: 1, terminal: birth.terminal });
+        self.heads.set(&creation.run, RunHead { end: 1, terminal: creation.terminal });
         self.group.size.events += 1;
-        for write in birth.writes {
+        for write in creation.writes {
             self.group.write(write);
         }
         true
     }
 
-    fn deliver(&mut self, letter: Letter) -> Option<Message> {
-        let standing = self.known(&letter.to);
-        if !standing.exists() || standing.terminal {
+    fn deliver(&mut self, outgoing: Outgoing) -> Option<Message> {
+        let head = self.known(&outgoing.to);
+        if !head.exists() || head.terminal {
             return None;
         }
         let seq = self.next_seq;
         self.next_seq += 1;
-        let key = key::numbered(key::MESSAGE, &letter.to, seq);
-        let value = letter.record.seal(&key);
+        let key = key::numbered(key::MESSAGE, &outgoing.to, seq);
+        let value = outgoing.record.seal(&key);
         self.group.write((key.into(), Some(value.into())));
-        Some(Message { seq, ..letter.message })
+        Some(Message { seq, ..outgoing.message })
     }
 }

@@ -4,9 +4,8 @@ use std::fs::{File, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::error::io;
 use longhaul_engine::StoreError;
-
-use crate::flaw::io;
 
 /// Removes a file, if it is there.
 pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
@@ -58,7 +57,7 @@ pub fn private_directory(path: &Path) -> Result<(), StoreError> {
 /// Whether a file of a data directory is one that only a log has.
 fn is_of_a_log(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name == "lock" || name == "log" || name.starts_with("log.") || name.starts_with("witness")
+    name == "lock" || name == "log" || name.starts_with("log.") || name.starts_with("shutdown_marker")
 }
 
 /// The bit of a directory in which everybody may make files.
@@ -106,7 +105,7 @@ pub(crate) fn create_directory(path: &Path) -> Result<(), StoreError> {
             }
             _ => {}
         }
-        // Also when somebody else was faster, who may not have synced it yet.
+        // Also when another process was faster: it may not have synced the name yet.
         sync_directory(parent)?;
     }
     Ok(())

@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use longhaul_engine::RunId;
+use longhaul_engine::{RunId, StoreError};
 
-use crate::flaw::Flaw;
+use crate::error::{ReadError, catch_damage, page_of};
 use crate::key;
-use crate::ledger::page;
-use crate::sled_store::{guarded, unnamed};
-use crate::snapshot::Entry;
+use crate::record::Entry;
 
 /// Keys between two that can be read.
 #[derive(Debug, Clone)]
@@ -65,7 +63,7 @@ impl Gap {
 /// All entries below a prefix that can be read; the damaged part is gone around, from the end.
 pub(crate) fn entries(tree: &sled::Tree, kind: u8, prefix: &[u8]) -> (Vec<Entry>, Option<Gap>) {
     let mut entries = Vec::new();
-    let Err(flaw) = walk(tree.scan_prefix(prefix), &mut entries) else { return (entries, None) };
+    let Err(error) = walk(tree.scan_prefix(prefix), &mut entries) else { return (entries, None) };
     let mut behind = Vec::new();
     let is_whole = walk(tree.scan_prefix(prefix).rev(), &mut behind).is_ok();
     behind.reverse();
@@ -76,17 +74,17 @@ pub(crate) fn entries(tree: &sled::Tree, kind: u8, prefix: &[u8]) -> (Vec<Entry>
     behind.retain(|(key, _)| after.as_ref().is_none_or(|after| key[..] > after[..]));
     let before = behind.first().map(|(key, _)| key.to_vec());
     entries.extend(behind);
-    let why = match flaw {
-        Flaw::Damaged(why) => why,
-        flaw => unnamed(flaw).to_string(),
+    let why = match error {
+        ReadError::Damaged(why) => why,
+        error => StoreError::from(error).to_string(),
     };
     (entries, Some(Gap { kind, after, before, why }))
 }
 
-fn walk(entries: impl Iterator<Item = sled::Result<Entry>>, into: &mut Vec<Entry>) -> Result<(), Flaw> {
-    guarded(|| {
+fn walk(entries: impl Iterator<Item = sled::Result<Entry>>, into: &mut Vec<Entry>) -> Result<(), ReadError> {
+    catch_damage(|| {
         for entry in entries {
-            into.push(entry.map_err(|error| Flaw::Damaged(damage(&error)))?);
+            into.push(entry.map_err(|error| ReadError::Damaged(damage(&error)))?);
         }
         Ok(())
     })
@@ -94,7 +92,7 @@ fn walk(entries: impl Iterator<Item = sled::Result<Entry>>, into: &mut Vec<Entry
 
 fn damage(error: &sled::Error) -> String {
     match error {
-        sled::Error::Corruption { .. } => format!("{} is not what was written", page(error)),
+        sled::Error::Corruption { .. } => format!("{} is not what was written", page_of(error)),
         error => error.to_string(),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"schema":"longhaul.history/1","run":"shop/login/1","events":2}
-//! {"position":0,"at":"2026-01-01T00:00:00.000000Z","kind":"RunStarted","workflow":"feature","input":{…},"labels":{},"cause":"started"}
+//! {"position":0,"at":"2026-01-01T00:00:00.000000Z","kind":"RunStarted","workflow":"feature","input":{…},"parent":null,…}
 //! {"position":1,"at":"2026-01-01T00:00:02.000000Z","kind":"RunCompleted","output":{…}}
 //! {"end":true,"blake3":"…"}
 //! ```
@@ -10,150 +10,129 @@
 //! - The first line says what the file is, of which run, and how many events follow.
 //! - Each further line is an event: its `position` (from 0, without gaps), when it was recorded (`at`: UTC, RFC 3339
 //!   with exactly six digits of a second), its `kind`, and the fields of that kind under the names that
-//!   [`EventKind`](longhaul_engine::EventKind) gives them. A field that has no value is left out. `command` and `call`
-//!   say which command an event answers, and which of its calls.
+//!   [`EventKind`](longhaul_engine::EventKind) gives them. A field without a value is `null`. `command`, or `slot` for a
+//!   call, says which command an event answers.
 //! - Payloads are embedded as the JSON that they are, byte for byte. One that would not survive that, because it has
 //!   line breaks or blanks around it, is embedded as its text: `{"$text":"…"}`.
-//! - Failures are `{"kind":"retryable"|"terminal"|"cancelled"|"rate_limited","message":"…"}`, the last kind with
-//!   `until`. Messages are `{"seq":7,"at":"…","body":{"Signal":{…}}}`. Ids that are UUIDs are text with hyphens.
+//! - Failures are `{"kind":"retryable","message":"…"}`; a rate limit has the kind `{"rate_limited":{"until":"…"}}`.
+//!   Messages are `{"seq":7,"at":"…","body":{"Signal":{…}}}`.
 //! - The last line holds the blake3 hash, in hex, of all bytes before it, line ends included. It tells damage; it is no
 //!   signature.
 //!
 //! The form is frozen, to the byte: a line that says the same in other bytes (a field twice, blanks, another order) is
 //! refused. A change of the form is a new version, which this one refuses to read, saying so.
 
-mod embed;
-mod error;
-mod freeze;
-pub(crate) mod line;
 #[cfg(test)]
 mod tests;
-mod thaw;
-mod v1;
 
-use longhaul_engine::{Event, Message, Payload, RunId};
-use serde_json::value::RawValue;
+use longhaul_engine::{Event, RunId};
+use serde::{Deserialize, Serialize};
 
-pub use error::HistoryFileError;
+use crate::file_error::{FileError, Schema};
+use crate::wire::json;
 
 /// The longest line that is written or read, in bytes without its end.
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
 
-/// What the schema of every version begins with.
-pub(crate) const FAMILY: &str = "longhaul.history/";
+pub(crate) const SCHEMA: Schema = Schema { family: "longhaul.history", version: 1 };
 
-/// The version that is written, and the newest that is read.
-const VERSION: u32 = 1;
+/// The first line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    schema: String,
+    run: RunId,
+    events: u64,
+}
+
+/// The last line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Footer {
+    end: bool,
+    blake3: String,
+}
 
 /// The whole history of a run, as the text of a file.
 ///
 /// # Errors
-/// [`HistoryFileError::Payload`] if a payload is not JSON, [`HistoryFileError::Gap`] if the events are not the whole
-/// history in order, [`HistoryFileError::TooLong`] if an event needs more than [`MAX_LINE`] bytes.
-pub fn write(run: &RunId, events: &[Event]) -> Result<String, HistoryFileError> {
-    let header = v1::Header { schema: format!("{FAMILY}{VERSION}"), run: run.to_string(), events: events.len() as u64 };
-    let mut text = line::json_of(&header) + "\n";
-    for ((number, expected), event) in (2..).zip(0..).zip(events) {
+/// [`FileError::Unwritable`] if a payload is not JSON, if the events are not the whole history in order, or if one needs
+/// more than [`MAX_LINE`] bytes.
+pub fn write(run: &RunId, events: &[Event]) -> Result<String, FileError> {
+    let header = Header { schema: SCHEMA.to_string(), run: run.clone(), events: events.len() as u64 };
+    let mut text = json::line_of(&header) + "\n";
+    for (expected, event) in (0..).zip(events) {
         if event.position != expected {
-            return Err(HistoryFileError::Gap { line: number, expected, found: event.position });
+            return Err(FileError::Unwritable(gap(expected, event)));
         }
-        let line = line::of_event(event)?;
-        check_length(number, &line)?;
-        text.push_str(&line);
+        text += &event_line(event)?;
         text.push('\n');
     }
-    let footer = v1::Footer { end: true, blake3: blake3::hash(text.as_bytes()).to_hex().to_string() };
-    Ok(text + &line::json_of(&footer) + "\n")
+    let footer = Footer { end: true, blake3: blake3::hash(text.as_bytes()).to_hex().to_string() };
+    Ok(text + &json::line_of(&footer) + "\n")
 }
 
 /// One event as a line of such a file, without the line end.
 ///
 /// # Errors
-/// [`HistoryFileError::Payload`] if a payload is not JSON.
-pub fn event_line(event: &Event) -> Result<String, HistoryFileError> {
-    line::of_event(event)
+/// [`FileError::Unwritable`] if a payload is not JSON, or the line is longer than [`MAX_LINE`] bytes.
+pub fn event_line(event: &Event) -> Result<String, FileError> {
+    let line = json::event_line(event).map_err(FileError::Unwritable)?;
+    if line.len() > MAX_LINE {
+        let (position, bytes) = (event.position, line.len());
+        let problem = format!("event {position} needs a line of {bytes} bytes, and at most {MAX_LINE} are read");
+        return Err(FileError::Unwritable(problem));
+    }
+    Ok(line)
 }
 
 /// The run and its whole history, from the text of a file. Written again they give the same text; only the last line end
 /// may be missing.
 ///
 /// # Errors
-/// Whatever is wrong with the file, with the number of the line, counted from one: see [`HistoryFileError`].
-pub fn read(text: &str) -> Result<(RunId, Vec<Event>), HistoryFileError> {
-    let content = text.strip_suffix('\n').unwrap_or(text);
-    let lines: Vec<&str> = content.split('\n').collect();
-    for (number, line) in (1..).zip(&lines) {
-        check_length(number, line)?;
-    }
-    let header = line::header(lines[0])?;
-    let run = RunId::new(header.run).map_err(|error| HistoryFileError::Line { line: 1, problem: error.to_string() })?;
-    let [_, events @ .., last] = &lines[..] else {
-        return Err(HistoryFileError::CutOff { line: 1 });
-    };
-    let footer = line::footer(last).ok_or(HistoryFileError::CutOff { line: lines.len() })?;
-    let computed = blake3::hash(&content.as_bytes()[..content.len() - last.len()]).to_hex();
-    if footer.blake3 != computed.as_str() {
-        let computed = computed.to_string();
-        return Err(HistoryFileError::Checksum { line: lines.len(), recorded: footer.blake3, computed });
-    }
-    let history = read_events(events)?;
-    if history.len() as u64 != header.events {
-        return Err(HistoryFileError::Count { said: header.events, found: history.len() as u64 });
-    }
-    Ok((run, history))
+/// Whatever is wrong with the file, with the number of the line.
+pub fn read(text: &str) -> Result<(RunId, Vec<Event>), FileError> {
+    read_at(1, text)
 }
 
-fn read_events(lines: &[&str]) -> Result<Vec<Event>, HistoryFileError> {
+/// The same for a history that begins at a line of a longer file.
+pub(crate) fn read_at(begin: usize, text: &str) -> Result<(RunId, Vec<Event>), FileError> {
+    let wrong = |line, problem| FileError::Line { line, problem };
+    let content = text.strip_suffix('\n').unwrap_or(text);
+    let lines: Vec<&str> = content.split('\n').collect();
+    if let Some((line, text)) = (begin..).zip(&lines).find(|(_, text)| text.len() > MAX_LINE) {
+        return Err(wrong(line, format!("it has {} bytes, and at most {MAX_LINE} are read", text.len())));
+    }
+    SCHEMA.check(lines[0])?;
+    let header: Header = json::read("the header", lines[0]).map_err(|problem| wrong(begin, problem))?;
+    let [_, events @ .., last] = &lines[..] else { return Err(FileError::CutOff { line: begin }) };
+    let end = begin + lines.len() - 1;
+    let footer = json::read("the footer", last).ok().filter(|footer: &Footer| footer.end);
+    let footer = footer.ok_or(FileError::CutOff { line: end })?;
+    let computed = blake3::hash(&content.as_bytes()[..content.len() - last.len()]).to_hex().to_string();
+    if footer.blake3 != computed {
+        return Err(FileError::Checksum { line: end, recorded: footer.blake3, computed });
+    }
+    let history = read_events(begin + 1, events)?;
+    let (said, found) = (header.events, history.len() as u64);
+    if said != found {
+        return Err(wrong(begin, format!("{said} events are announced, and {found} are there")));
+    }
+    Ok((header.run, history))
+}
+
+fn read_events(begin: usize, lines: &[&str]) -> Result<Vec<Event>, FileError> {
     let mut events = Vec::with_capacity(lines.len());
-    for ((number, expected), line) in (2..).zip(0..).zip(lines) {
-        let event = line::event(number, line)?;
+    for ((line, expected), text) in (begin..).zip(0..).zip(lines) {
+        let event = json::read_event(text).map_err(|problem| FileError::Line { line, problem })?;
         if event.position != expected {
-            return Err(HistoryFileError::Gap { line: number, expected, found: event.position });
+            return Err(FileError::Line { line, problem: gap(expected, &event) });
         }
         events.push(event);
     }
     Ok(events)
 }
 
-/// The event of a line; `number` is for the error.
-pub(crate) fn read_event(number: usize, line: &str) -> Result<Event, HistoryFileError> {
-    check_length(number, line)?;
-    line::event(number, line)
-}
-
-/// A message as the JSON that a line of an event would hold.
-pub(crate) fn message_json(message: &Message) -> Result<String, String> {
-    Ok(line::json_of(&freeze::message(message.clone())?))
-}
-
-/// The message of such JSON.
-pub(crate) fn read_message(json: &str) -> Result<Message, String> {
-    thaw::message(serde_json::from_str(json).map_err(|error| line::reason(&error))?)
-}
-
-/// A payload as the JSON that a line of an event would hold.
-pub(crate) fn payload_json(payload: &Payload) -> Result<Box<RawValue>, String> {
-    embed::embed(payload)
-}
-
-/// The payload of such JSON.
-pub(crate) fn read_payload(json: &RawValue) -> Result<Payload, String> {
-    embed::extract(json)
-}
-
-/// A time as lines hold it.
-pub(crate) fn time_text(at: chrono::DateTime<chrono::Utc>) -> String {
-    freeze::time(at)
-}
-
-/// The time of such a text.
-pub(crate) fn read_time(text: &str) -> Result<chrono::DateTime<chrono::Utc>, String> {
-    thaw::time(text)
-}
-
-fn check_length(number: usize, line: &str) -> Result<(), HistoryFileError> {
-    if line.len() > MAX_LINE {
-        return Err(HistoryFileError::TooLong { line: number, bytes: line.len() });
-    }
-    Ok(())
+fn gap(expected: u64, event: &Event) -> String {
+    format!("event {expected} is expected, and event {} is there: a history has no gaps", event.position)
 }

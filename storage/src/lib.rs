@@ -1,11 +1,11 @@
 //! The event log of Longhaul: [`SledStore`] on disk, [`MemoryStore`] for tests. Both obey
-//! [`longhaul_engine::store::EventStore`].
+//! [`longhaul_engine::store::EventLog`].
 //!
 //! # Layout of a data directory
 //!
 //! `lock` holds the lock and the process id of the owner; `log/` is one sled tree; `blobs/ab/<blake3>` holds payloads
-//! over 4 KiB and records over 5 KiB, compressed, each once; `witness` says how far the log went, so that one that has
-//! lost its end is noticed; `quarantine/` holds what a check has moved aside, `log.damaged-<time>/` a log that a repair has
+//! over 4 KiB and records over 5 KiB, compressed, each once; `shutdown_marker` says how far the log went, so that
+//! a lost end is noticed; `quarantine/` holds what a check has moved aside, `log.damaged-<time>/` a log that a repair has
 //! replaced, with the payloads of that time. `log.new/`, `log.next/` and `log.old/` are there while the log is replaced
 //! (see `replace.rs`). The keys of the tree, with a run id as text and `\0` after it:
 //!
@@ -34,8 +34,8 @@
 //!   [`RESERVE`] free bytes commits are refused before anything is written, and accepted again when there is room.
 //! - Damage is found when it is read, named by run and position, and does not hide other runs. A log is looked at before
 //!   sled opens it: where sled would take damage for the end and overwrite what follows, it is refused ([`salvage()`]).
-//! - The histories of runs that are over can be pruned, but for their last event; the summary says so, in the label
-//!   [`PRUNED_LABEL`], and from where on there are events.
+//! - The histories of runs that are over can be pruned, but for their last event; the summary says so, and from
+//!   where on there are events.
 //! - Message numbers grow and are never used twice: the epoch is in their upper half.
 //!
 //! # What is assumed of the disk
@@ -53,38 +53,40 @@
 mod archive;
 mod blob;
 pub mod bundle;
-mod carried;
 mod check;
+mod codec;
 mod committer;
+mod directory;
+mod error;
+mod file_error;
 mod files;
-mod flaw;
 mod gap;
-mod group;
+mod head_cache;
 pub mod history_file;
 mod key;
-mod ledger;
 mod memory;
 mod open;
-mod order;
-mod poison;
-mod quiet;
 mod read;
 mod record;
 mod replace;
+mod run_record;
 mod salvage;
+mod shutdown_marker;
 mod sled_store;
 mod snapshot;
 mod space;
 mod statistics;
 mod sweep;
 mod wire;
-mod witness;
+mod write_batch;
+mod writer;
 
 pub use archive::Archive;
-pub use carried::{Carried, PRUNED_LABEL};
 pub use check::{CheckReport, Damage, check_at_rest};
+pub use file_error::{FileError, Schema};
 pub use files::private_directory;
 pub use memory::MemoryStore;
+pub use run_record::RunRecord;
 pub use salvage::{Salvage, salvage};
 #[doc(hidden)]
 pub use sled_store::OpenOptions;

@@ -5,16 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use longhaul_engine::store::{Birth, Commit, Committed, Delivery};
-use longhaul_engine::{Event, EventStore, Message, MessageSeq, Payload, Position, RunId, StoreError, Summary};
+use longhaul_engine::store::{Commit, Committed, Creation, Delivery};
+use longhaul_engine::{Event, EventLog, Message, MessageSeq, Payload, Position, RunId, RunReader, StoreError, Summary};
 
 use crate::archive::{self, Archive};
-use crate::blob::Source;
-use crate::carried::{self, Carried};
-use crate::flaw::Flaw;
-use crate::order;
-use crate::wire::pack::{self, Packer};
-use crate::wire::unpack::{self, Unpacker};
+use crate::codec::rounded;
+use crate::run_record::{self, RunRecord};
+use crate::wire::v1::{self, Time};
+use crate::write_batch;
 
 /// An event log that is gone when the last clone of it is. Clones share their content; [`MemoryStore::fork`] copies it.
 #[derive(Debug, Clone, Default)]
@@ -41,11 +39,11 @@ impl Run {
         self.pruned + self.events.len() as Position
     }
 
-    fn carried(&self, run: &RunId) -> Option<Carried> {
+    fn run_record(&self, run: &RunId) -> Option<RunRecord> {
         let events = self.events.clone();
-        let summary = carried::fold(&events).or_else(|| self.summary.clone())?;
+        let summary = run_record::fold(&events).or_else(|| self.summary.clone())?;
         let mailbox = self.mailbox.values().cloned().collect();
-        (!events.is_empty()).then(|| Carried {
+        (!events.is_empty()).then(|| RunRecord {
             run: run.clone(),
             events,
             summary,
@@ -83,7 +81,7 @@ impl MemoryStore {
 
 impl Content {
     fn commit(&mut self, commit: Commit) -> Result<Committed, StoreError> {
-        order::check(&commit)?;
+        write_batch::check(&commit)?;
         let run = &commit.run;
         let end = self.runs.get(run).map_or(0, Run::end);
         if let Some(asked) = commit.events.first().map(|event| event.position)
@@ -92,7 +90,7 @@ impl Content {
             return Err(StoreError::Conflict { run: run.clone(), asked, end });
         }
         let own = self.runs.entry(run.clone()).or_default();
-        own.events.extend(commit.events.iter().map(as_read));
+        own.events.extend(commit.events.iter().map(rounded));
         if let Some(summary) = &commit.summary {
             own.summary = Some(summary_as_read(summary));
         }
@@ -105,18 +103,18 @@ impl Content {
                 None => own.published.remove(&name),
             };
         }
-        let born = commit.births.into_iter().map(|birth| self.bear(birth)).collect();
+        let created = commit.creations.into_iter().map(|creation| self.create(creation)).collect();
         let delivered = commit.deliveries.into_iter().map(|delivery| self.deliver(delivery)).collect();
-        Ok(Committed { delivered, born })
+        Ok(Committed { delivered, created })
     }
 
-    fn bear(&mut self, birth: Birth) -> bool {
-        let run = self.runs.entry(birth.run).or_default();
+    fn create(&mut self, creation: Creation) -> bool {
+        let run = self.runs.entry(creation.run).or_default();
         if !run.events.is_empty() {
             return false;
         }
-        run.events.push(as_read(&birth.event));
-        run.summary = Some(summary_as_read(&birth.summary));
+        run.events.push(rounded(&creation.event));
+        run.summary = Some(summary_as_read(&creation.summary));
         true
     }
 
@@ -124,7 +122,7 @@ impl Content {
         let run = self.runs.get_mut(&delivery.to).filter(|run| run.takes_mail())?;
         self.last_seq += 1;
         let seq = self.last_seq;
-        let message = Message { seq, at: pack::rounded(delivery.at), body: delivery.body };
+        let message = Message { seq, at: Time::from(delivery.at).0, body: delivery.body };
         run.mailbox.insert(seq, message.clone());
         Some(message)
     }
@@ -132,18 +130,18 @@ impl Content {
 
 #[async_trait]
 impl Archive for MemoryStore {
-    async fn import(&self, carried: Carried) -> Result<(), StoreError> {
-        archive::check(&carried)?;
+    async fn import(&self, record: RunRecord) -> Result<(), StoreError> {
+        archive::check(&record)?;
         let mut content = self.content();
-        if content.runs.get(&carried.run).is_some_and(|run| run.end() > 0) {
-            return Err(archive::exists(&carried.run));
+        if content.runs.get(&record.run).is_some_and(|run| run.end() > 0) {
+            return Err(archive::exists(&record.run));
         }
-        let newest = carried.mailbox.iter().map(|message| message.seq).max();
+        let newest = record.mailbox.iter().map(|message| message.seq).max();
         content.last_seq = content.last_seq.max(newest.unwrap_or_default());
-        let Carried { run, events, summary, mailbox, published } = carried;
+        let RunRecord { run, events, summary, mailbox, published } = record;
         let own = Run {
             pruned: events[0].position,
-            events: events.iter().map(as_read).collect(),
+            events: events.iter().map(rounded).collect(),
             summary: Some(summary_as_read(&summary)),
             mailbox: mailbox.into_iter().map(|message| (message.seq, message)).collect(),
             published,
@@ -161,33 +159,24 @@ impl Archive for MemoryStore {
         if removed > 0 {
             own.pruned += removed;
             own.events.drain(..own.events.len() - 1);
-            own.summary = Some(carried::pruned(summary, own.pruned, at));
+            own.summary = Some(run_record::pruned(summary, own.pruned, at));
             own.mailbox.clear();
         }
         Ok(removed)
     }
 
-    async fn carried(&self, run: &RunId) -> Result<Option<Carried>, StoreError> {
-        Ok(self.of_run(run, |own| own.carried(run)).flatten())
+    async fn export(&self, run: &RunId) -> Result<Option<RunRecord>, StoreError> {
+        Ok(self.of_run(run, |own| own.run_record(run)).flatten())
     }
 }
 
-/// An event as the log on disk would give it back.
-fn as_read(event: &Event) -> Event {
-    let stored = Packer::inline().event(event);
-    sound(Unpacker(Source::Nowhere).event(event.position, stored))
-}
-
+/// A summary as the log on disk would give it back.
 fn summary_as_read(summary: &Summary) -> Summary {
-    sound(unpack::summary(pack::summary(summary)))
-}
-
-fn sound<T>(converted: Result<T, Flaw>) -> T {
-    converted.expect("what was converted just now can be converted back")
+    v1::Summary::from(summary.clone()).into()
 }
 
 #[async_trait]
-impl EventStore for MemoryStore {
+impl EventLog for MemoryStore {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         self.content().commit(commit)
     }
@@ -199,7 +188,10 @@ impl EventStore for MemoryStore {
         }
         Ok(content.deliver(delivery))
     }
+}
 
+#[async_trait]
+impl RunReader for MemoryStore {
     async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError> {
         let events = self.of_run(run, |run| {
             let from = usize::try_from(from.saturating_sub(run.pruned)).unwrap_or(usize::MAX);

@@ -6,16 +6,14 @@ use std::sync::Arc;
 use longhaul_engine::{Event, Message, Payload, Position, RunId, StoreError, Summary};
 
 use crate::blob::{BlobStore, Source};
-use crate::flaw::Flaw;
-use crate::ledger::unreadable;
-use crate::record::Body;
-use crate::wire::unpack::{self, Unpacker};
-use crate::{carried, key, record};
+use crate::codec::Decoder;
+use crate::error::ReadError;
+use crate::{key, run_record};
 
 /// How much a reader may do before it has to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// A few records and no blob; more is [`Flaw::TooMuch`].
+    /// A few records and no blob; more is [`ReadError::TooMuch`].
     Little,
     /// Whatever it takes.
     Any,
@@ -33,69 +31,65 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// The events from a position on; one that is missing among them is damage.
-    pub(crate) fn events(&self, run: &RunId, from: Position, effort: Effort) -> Result<Vec<Event>, Flaw> {
+    pub(crate) fn events(&self, run: &RunId, from: Position, effort: Effort) -> Result<Vec<Event>, ReadError> {
         let mut events = Vec::new();
         let mut expected = from;
         for entry in self.db.range(key::event(run, from)..=key::event(run, u64::MAX)) {
-            let (key, value) = entry.map_err(broken)?;
+            let (key, value) = entry.map_err(ReadError::from)?;
             if events.len() >= FEW && effort == Effort::Little {
-                return Err(Flaw::TooMuch);
+                return Err(ReadError::TooMuch);
             }
             if events.is_empty() && key::number_of(&key) != Some(expected) {
-                let kept = self.summary_at(run, effort)?.as_ref().and_then(carried::kept_from);
+                let kept = self.summary_at(run, effort)?.as_ref().and_then(run_record::kept_from);
                 expected = kept.map_or(expected, |kept| kept.max(from));
             }
             let wanted = key::event(run, expected);
             if *key != *wanted {
-                let missing = Flaw::Damaged("it is missing, and later ones are there".into());
+                let missing = ReadError::Damaged("it is missing, and later ones are there".into());
                 return Err(missing.named(|| key::describe(&wanted)));
             }
-            let event = self.decode(&key, &value, effort, |unpacker, event| unpacker.event(expected, event))?;
-            events.push(event);
+            events.push(self.decoder(effort).event(&key, &value)?);
             expected += 1;
         }
         Ok(events)
     }
 
     /// The summary as it is stored; none if it is damaged.
-    fn summary_at(&self, run: &RunId, effort: Effort) -> Result<Option<Summary>, Flaw> {
+    fn summary_at(&self, run: &RunId, effort: Effort) -> Result<Option<Summary>, ReadError> {
         let key = key::summary(run);
-        let Some(value) = self.db.get(&key).map_err(broken)? else { return Ok(None) };
-        match self.decode(&key, &value, effort, |_, summary| unpack::summary(summary)) {
-            Err(Flaw::TooMuch) => Err(Flaw::TooMuch),
+        let Some(value) = self.db.get(&key).map_err(ReadError::from)? else { return Ok(None) };
+        match self.decoder(effort).summary(&key, &value) {
+            Err(ReadError::TooMuch) => Err(ReadError::TooMuch),
             result => Ok(result.ok()),
         }
     }
 
     /// The messages that wait, oldest first.
-    pub(crate) fn mailbox(&self, run: &RunId, effort: Effort) -> Result<Vec<Message>, Flaw> {
-        self.scan(&key::of_run(key::MESSAGE, run), effort, |key, value| {
-            let seq = key::number_of(key).unwrap_or_default();
-            self.decode(key, value, effort, |unpacker, message| unpacker.message(seq, message))
-        })
+    pub(crate) fn mailbox(&self, run: &RunId, effort: Effort) -> Result<Vec<Message>, ReadError> {
+        self.scan(&key::of_run(key::MESSAGE, run), effort, |key, value| self.decoder(effort).message(key, value))
     }
 
     /// The values that are published.
-    pub(crate) fn published(&self, run: &RunId, effort: Effort) -> Result<BTreeMap<String, Payload>, Flaw> {
+    pub(crate) fn published(&self, run: &RunId, effort: Effort) -> Result<BTreeMap<String, Payload>, ReadError> {
         let prefix = key::of_run(key::PUBLISHED, run);
         let values = self.scan(&prefix, effort, |key, value| {
             let name = String::from_utf8_lossy(&key[prefix.len()..]).into_owned();
-            Ok((name, self.decode(key, value, effort, Unpacker::payload)?))
+            Ok((name, self.decoder(effort).published(key, value)?))
         })?;
         Ok(values.into_iter().collect())
     }
 
     /// The summary, folded anew from the events if it is damaged.
-    pub(crate) fn summary(&self, run: &RunId, effort: Effort) -> Result<Option<Summary>, Flaw> {
+    pub(crate) fn summary(&self, run: &RunId, effort: Effort) -> Result<Option<Summary>, ReadError> {
         let key = key::summary(run);
-        let Some(value) = self.db.get(&key).map_err(broken)? else {
+        let Some(value) = self.db.get(&key).map_err(ReadError::from)? else {
             return Ok(None);
         };
         self.summary_of(run, &key, &value, effort).map(Some)
     }
 
     /// The runs below a prefix. One whose summary and events are both damaged is left out, with a warning.
-    pub(crate) fn runs(&self, prefix: &str, effort: Effort) -> Result<Vec<(RunId, Summary)>, Flaw> {
+    pub(crate) fn runs(&self, prefix: &str, effort: Effort) -> Result<Vec<(RunId, Summary)>, ReadError> {
         let prefix = [&[key::SUMMARY], prefix.as_bytes()].concat();
         let runs = self.scan(&prefix, effort, |key, value| {
             let Some(run) = key::run_of(key) else {
@@ -104,9 +98,9 @@ impl Reader {
             };
             match self.summary_of(&run, key, value, effort) {
                 Ok(summary) => Ok(Some((run, summary))),
-                Err(Flaw::TooMuch) => Err(Flaw::TooMuch),
-                Err(flaw) => {
-                    let error = flaw.in_record(|| key::describe(key));
+                Err(ReadError::TooMuch) => Err(ReadError::TooMuch),
+                Err(error) => {
+                    let error = error.in_record(|| key::describe(key));
                     tracing::warn!(%run, %error, "a damaged run is left out");
                     Ok(None)
                 }
@@ -116,16 +110,16 @@ impl Reader {
     }
 
     /// The runs with mail, found by jumping from mailbox to mailbox.
-    pub(crate) fn runs_with_mail(&self, effort: Effort) -> Result<Vec<RunId>, Flaw> {
+    pub(crate) fn runs_with_mail(&self, effort: Effort) -> Result<Vec<RunId>, ReadError> {
         let mut runs = Vec::new();
         let mut after = vec![key::MESSAGE];
         while let Some(key) = self.db.range(after..vec![key::MESSAGE + 1]).keys().next() {
-            let key = key.map_err(broken)?;
+            let key = key.map_err(ReadError::from)?;
             if runs.len() >= FEW && effort == Effort::Little {
-                return Err(Flaw::TooMuch);
+                return Err(ReadError::TooMuch);
             }
             let Some(run) = key::run_of(&key) else {
-                return Err(Flaw::Damaged("it names no run".into()).named(|| key::describe(&key)));
+                return Err(ReadError::Damaged("it names no run".into()).named(|| key::describe(&key)));
             };
             after = key::numbered(key::MESSAGE, &run, u64::MAX);
             runs.push(run);
@@ -137,60 +131,36 @@ impl Reader {
         &self,
         prefix: &[u8],
         effort: Effort,
-        each: impl Fn(&[u8], &[u8]) -> Result<T, Flaw>,
-    ) -> Result<Vec<T>, Flaw> {
+        each: impl Fn(&[u8], &[u8]) -> Result<T, ReadError>,
+    ) -> Result<Vec<T>, ReadError> {
         let mut found = Vec::new();
         for entry in self.db.scan_prefix(prefix) {
-            let (key, value) = entry.map_err(broken)?;
+            let (key, value) = entry.map_err(ReadError::from)?;
             if found.len() >= FEW && effort == Effort::Little {
-                return Err(Flaw::TooMuch);
+                return Err(ReadError::TooMuch);
             }
             found.push(each(&key, &value)?);
         }
         Ok(found)
     }
 
-    fn summary_of(&self, run: &RunId, key: &[u8], value: &[u8], effort: Effort) -> Result<Summary, Flaw> {
-        let flaw = match self.decode(key, value, effort, |_, summary| unpack::summary(summary)) {
-            Err(Flaw::Store(error @ StoreError::Damaged { .. })) => error,
+    fn summary_of(&self, run: &RunId, key: &[u8], value: &[u8], effort: Effort) -> Result<Summary, ReadError> {
+        let error = match self.decoder(effort).summary(key, value) {
+            Err(ReadError::Store(error @ StoreError::Damaged { .. })) => error,
             result => return result,
         };
         let events = self.events(run, 0, effort)?;
-        let folded = carried::fold(&events);
+        let folded = run_record::fold(&events);
         if folded.is_some() {
-            tracing::warn!(%run, error = %flaw, "the summary was folded anew from the events");
+            tracing::warn!(%run, error = %error, "the summary was folded anew from the events");
         }
-        folded.ok_or(Flaw::Store(flaw))
+        folded.ok_or(ReadError::Store(error))
     }
 
-    fn decode<'a, B: Body, T>(
-        &'a self,
-        key: &[u8],
-        value: &[u8],
-        effort: Effort,
-        convert: impl FnOnce(Unpacker<'a>, B) -> Result<T, Flaw>,
-    ) -> Result<T, Flaw> {
-        let source = match effort {
+    fn decoder(&self, effort: Effort) -> Decoder<'_> {
+        Decoder(match effort {
             Effort::Little => Source::Nowhere,
             Effort::Any => Source::Store(&self.blobs),
-        };
-        decode(key, value, source, convert)
+        })
     }
-}
-
-/// Checks a record, decodes it and converts it; the error names it.
-pub(crate) fn decode<'a, B: Body, T>(
-    key: &[u8],
-    value: &[u8],
-    source: Source<'a>,
-    convert: impl FnOnce(Unpacker<'a>, B) -> Result<T, Flaw>,
-) -> Result<T, Flaw> {
-    record::decode(key, value, source)
-        .and_then(|body| convert(Unpacker(source), body))
-        .map_err(|flaw| flaw.named(|| key::describe(key)))
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
-pub(crate) fn broken(error: sled::Error) -> Flaw {
-    Flaw::Store(unreadable(&error))
 }

@@ -2,11 +2,17 @@
 
 use longhaul_engine::{Payload, StoreError};
 use serde::{Serialize, de::DeserializeOwned};
+use sled::IVec;
 
-use crate::blob::Source;
-use crate::flaw::Flaw;
-use crate::wire::pack::Packer;
-use crate::wire::v1;
+use crate::blob::{NewBlob, Source};
+use crate::error::ReadError;
+use crate::wire::v1::{self, Stored};
+
+/// A record as it is stored: key and value.
+pub(crate) type Entry = (IVec, IVec);
+
+/// A key with its new value, or with none to remove it.
+pub(crate) type Write = (IVec, Option<IVec>);
 
 /// The format that this version writes.
 pub(crate) const FORMAT: u8 = 1;
@@ -35,16 +41,16 @@ pub(crate) trait Body: Serialize + DeserializeOwned {
     const KIND: u8;
 }
 
-impl Body for v1::Event {
+impl Body for v1::Event<Stored> {
     const KIND: u8 = 1;
 }
 impl Body for v1::Summary {
     const KIND: u8 = 2;
 }
-impl Body for v1::Message {
+impl Body for v1::Mail<Stored> {
     const KIND: u8 = 3;
 }
-impl Body for v1::Stored {
+impl Body for Stored {
     const KIND: u8 = 4;
 }
 impl Body for v1::Owner {
@@ -73,7 +79,7 @@ impl Unsealed {
 }
 
 /// Frames a body; one that is too long becomes a blob.
-pub(crate) fn encode<B: Body>(body: &B, packer: &mut Packer) -> Result<Unsealed, StoreError> {
+pub(crate) fn encode<B: Body>(body: &B, blobs: &mut Vec<NewBlob>) -> Result<Unsealed, StoreError> {
     let mut framed = frame(B::KIND, body)?;
     let length = framed.len() - HEADER;
     if length <= INLINE_BODY {
@@ -83,7 +89,9 @@ pub(crate) fn encode<B: Body>(body: &B, packer: &mut Packer) -> Result<Unsealed,
         let reason = format!("a record of {length} bytes is refused: the longest is {LONGEST_BODY}");
         return Err(StoreError::Unusable(reason));
     }
-    let name = packer.blob(Payload::from_bytes(framed.0.split_off(HEADER)));
+    let blob = NewBlob::of(Payload::from_bytes(framed.0.split_off(HEADER)));
+    let name = blob.name.clone();
+    blobs.push(blob);
     frame(B::KIND | SPILLED, &name)
 }
 
@@ -93,33 +101,33 @@ pub(crate) fn encode_small<B: Body>(key: &[u8], body: &B) -> Result<Vec<u8>, Sto
 }
 
 /// Checks a record and decodes its body.
-pub(crate) fn decode<B: Body>(key: &[u8], value: &[u8], source: Source<'_>) -> Result<B, Flaw> {
+pub(crate) fn decode<B: Body>(key: &[u8], value: &[u8], source: Source<'_>) -> Result<B, ReadError> {
     let (kind, body) = check(key, value)?;
     if kind == B::KIND {
         from_bytes(body)
     } else if kind == B::KIND | SPILLED {
         from_bytes(&source.fetch(&from_bytes(body)?)?)
     } else {
-        Err(Flaw::Damaged(format!("it is of kind {kind}, not {}", B::KIND)))
+        Err(ReadError::Damaged(format!("it is of kind {kind}, not {}", B::KIND)))
     }
 }
 
 /// The kind and the body of a record that is whole.
-fn check<'a>(key: &[u8], value: &'a [u8]) -> Result<(u8, &'a [u8]), Flaw> {
+fn check<'a>(key: &[u8], value: &'a [u8]) -> Result<(u8, &'a [u8]), ReadError> {
     let Some((framed, sum)) = value.split_last_chunk::<CHECKSUM>().filter(|(framed, _)| framed.len() >= HEADER) else {
-        return Err(Flaw::Damaged(format!("it has only {} bytes", value.len())));
+        return Err(ReadError::Damaged(format!("it has only {} bytes", value.len())));
     };
     if checksum(key, framed) != u32::from_le_bytes(*sum) {
-        return Err(Flaw::Damaged("its checksum does not match".into()));
+        return Err(ReadError::Damaged("its checksum does not match".into()));
     }
     let [format, kind, length @ ..] = framed.first_chunk::<HEADER>().expect("the length was checked above");
     if *format != FORMAT {
         let reason = format!("format {format} is not known to this version of longhaul, which knows {FORMAT}");
-        return Err(Flaw::Damaged(reason));
+        return Err(ReadError::Damaged(reason));
     }
     let body = &framed[HEADER..];
     if u32::from_le_bytes(*length) as usize != body.len() {
-        return Err(Flaw::Damaged("its length does not match".into()));
+        return Err(ReadError::Damaged("its length does not match".into()));
     }
     Ok((*kind, body))
 }
@@ -149,12 +157,12 @@ fn checksum(key: &[u8], framed: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Flaw> {
+fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ReadError> {
     let config = bincode::config::standard().with_limit::<LONGEST_BODY>();
     let (value, used) = bincode::serde::decode_from_slice(bytes, config)
-        .map_err(|error| Flaw::Damaged(format!("it cannot be decoded: {error}")))?;
+        .map_err(|error| ReadError::Damaged(format!("it cannot be decoded: {error}")))?;
     if used != bytes.len() {
-        return Err(Flaw::Damaged(format!("{} bytes follow its end", bytes.len() - used)));
+        return Err(ReadError::Damaged(format!("{} bytes follow its end", bytes.len() - used)));
     }
     Ok(value)
 }
@@ -163,9 +171,13 @@ fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Flaw> {
 mod tests {
     use super::*;
 
+    fn owner() -> v1::Owner {
+        v1::Owner { pid: 77, at: v1::Time(chrono::DateTime::from_timestamp_micros(-5).unwrap()) }
+    }
+
     fn sample() -> (Vec<u8>, Vec<u8>) {
         let key = b"@owner\0".to_vec();
-        let value = encode_small(&key, &v1::Owner { pid: 77, at: -5 }).unwrap();
+        let value = encode_small(&key, &owner()).unwrap();
         (key, value)
     }
 
@@ -175,18 +187,18 @@ mod tests {
         Unsealed([&[FORMAT, kind][..], &length, body].concat())
     }
 
-    fn decoded(key: &[u8], value: &[u8]) -> Result<v1::Owner, Flaw> {
+    fn decoded(key: &[u8], value: &[u8]) -> Result<v1::Owner, ReadError> {
         decode(key, value, Source::Nowhere)
     }
 
     #[test]
     fn every_flipped_bit_is_noticed() {
         let (key, value) = sample();
-        assert_eq!(decoded(&key, &value), Ok(v1::Owner { pid: 77, at: -5 }));
+        assert_eq!(decoded(&key, &value), Ok(owner()));
         for bit in 0..value.len() * 8 {
             let mut bad = value.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(matches!(decoded(&key, &bad), Err(Flaw::Damaged(_))), "bit {bit}");
+            assert!(matches!(decoded(&key, &bad), Err(ReadError::Damaged(_))), "bit {bit}");
         }
         assert!(decoded(b"@owner\x01", &value).is_err(), "a record under another key");
         for length in 0..value.len() {
@@ -201,21 +213,21 @@ mod tests {
         for kind in [1, 2, 3, 4] {
             for at in 0..12 {
                 let value = framed(kind, &[&vec![0; at][..], &huge].concat()).seal(key);
-                let _ = decode::<v1::Event>(key, &value, Source::Nowhere);
+                let _ = decode::<v1::Event<Stored>>(key, &value, Source::Nowhere);
                 let _ = decode::<v1::Summary>(key, &value, Source::Nowhere);
-                let _ = decode::<v1::Message>(key, &value, Source::Nowhere);
-                let _ = decode::<v1::Stored>(key, &value, Source::Nowhere);
+                let _ = decode::<v1::Mail<Stored>>(key, &value, Source::Nowhere);
+                let _ = decode::<Stored>(key, &value, Source::Nowhere);
             }
         }
     }
 
     #[test]
     fn a_long_body_becomes_a_blob() {
-        let mut packer = Packer::new();
-        let body = v1::Stored::Inline(vec![7; INLINE_BODY + 1]);
-        let value = encode(&body, &mut packer).unwrap().seal(b"k");
+        let mut blobs = Vec::new();
+        let body = Stored::Inline(vec![7; INLINE_BODY + 1]);
+        let value = encode(&body, &mut blobs).unwrap().seal(b"k");
         assert!(value.len() < 100);
-        assert_eq!(packer.blobs.len(), 1);
-        assert_eq!(decode::<v1::Stored>(b"k", &value, Source::Nowhere), Err(Flaw::TooMuch));
+        assert_eq!(blobs.len(), 1);
+        assert_eq!(decode::<Stored>(b"k", &value, Source::Nowhere), Err(ReadError::TooMuch));
     }
 }

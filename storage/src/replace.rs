@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use longhaul_engine::StoreError;
 
-use crate::flaw::io;
-use crate::open::new_log;
-use crate::quiet::caught;
+use crate::directory::{PATIENCE, new_log, open_sled};
+use crate::error::{catch_sled_panic, io, unreadable};
 use crate::space::{RESERVE, probe_of};
-use crate::{files, key, witness};
+use crate::{files, key, shutdown_marker};
 
 /// A log that is being written.
 const DRAFT: &str = "log.new";
@@ -25,9 +24,6 @@ const BATCH: usize = 1000;
 
 /// Bytes on the disk for each byte of a record while a log is written, at most.
 const OVERHEAD: u64 = 3;
-
-/// How long the threads of a closed store may take to release its file.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Writes an empty log and names it.
 pub(crate) fn create(directory: &Path) -> Result<(), StoreError> {
@@ -68,12 +64,12 @@ pub(crate) fn finish(directory: &Path) -> Result<(), StoreError> {
     for left in [DRAFT, NEXT, OLD] {
         remove(&directory.join(left))?;
     }
-    witness::remove_temporary(directory)
+    shutdown_marker::remove_temporary(directory)
 }
 
 /// The last step. What was recorded of the end of the log before is not true of this one.
 fn put_in_place(directory: &Path) -> Result<(), StoreError> {
-    witness::remove(directory)?;
+    shutdown_marker::remove(directory)?;
     // A power cut that kept the rename and not the removal would leave the end of the old log with the new one.
     files::sync_directory(directory)?;
     let log = directory.join("log");
@@ -119,12 +115,8 @@ pub(crate) fn is_pruned(db: &sled::Db) -> sled::Result<bool> {
 
 /// Rewrites a log without the space of what was removed from it, and opens it again: sled does not give that space back.
 /// A log that cannot be read whole, or for which there is no room twice, stays as it is.
-pub(crate) fn rewrite(
-    directory: &Path,
-    db: sled::Db,
-    open: impl Fn(&Path) -> Result<sled::Db, StoreError>,
-) -> Result<sled::Db, StoreError> {
-    let copied = caught(|| prepare_copy(directory, &db).map_err(|error| error.to_string()));
+pub(crate) fn rewrite(directory: &Path, db: sled::Db) -> Result<sled::Db, StoreError> {
+    let copied = catch_sled_panic(|| prepare_copy(directory, &db).map_err(|error| error.to_string()));
     if let Err(error) = copied.unwrap_or_else(Err) {
         tracing::warn!(error, "the space of pruned histories is not given back yet");
         remove(&directory.join(DRAFT))?;
@@ -134,11 +126,11 @@ pub(crate) fn rewrite(
     let old = directory.join(OLD);
     swap(directory, &old)?;
     remove(&old)?;
-    open(&directory.join("log"))
+    open_sled(&directory.join("log"))
 }
 
 fn prepare_copy(directory: &Path, db: &sled::Db) -> Result<(), StoreError> {
-    let unreadable = |error: sled::Error| crate::ledger::unreadable(&error);
+    let unreadable = |error: sled::Error| unreadable(&error);
     let mut bytes = 0;
     for entry in db.iter() {
         let (key, value) = entry.map_err(unreadable)?;

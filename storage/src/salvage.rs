@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use chrono::Utc;
 use longhaul_engine::StoreError;
 
-use crate::flaw::io;
-use crate::open::{lock, owner_record};
-use crate::witness::Witness;
+use crate::directory::{lock, owner_record};
+use crate::error::io;
+use crate::shutdown_marker::ShutdownMarker;
 use crate::{files, key, replace};
 
 pub(crate) use guard::{end, guard};
@@ -89,7 +89,7 @@ fn read(path: PathBuf) -> Result<(Content, Vec<u64>), StoreError> {
 /// Makes a log of this content and puts it in the place of the damaged one.
 fn put(directory: &Path, content: &Content) -> Result<PathBuf, StoreError> {
     // Numbers of messages are made of epochs, so none may come again.
-    let owner = Witness::read(directory).map(|witness| owner_record(witness.epoch)).transpose()?;
+    let owner = ShutdownMarker::read(directory).map(|marker| owner_record(marker.epoch)).transpose()?;
     let owner = owner.and_then(|(key, value)| Some((key.to_vec(), value?.to_vec())));
     let owner = owner.filter(|(key, _)| !content.records().contains_key(key));
     replace::prepare(directory, |db| {

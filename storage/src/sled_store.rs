@@ -7,21 +7,20 @@ use std::thread::JoinHandle;
 
 use async_trait::async_trait;
 use longhaul_engine::store::{Commit, Committed, Delivery};
-use longhaul_engine::{Event, EventStore, Message, Payload, Position, RunId, StoreError, Summary};
+use longhaul_engine::{Event, EventLog, Message, Payload, Position, RunId, RunReader, StoreError, Summary};
 
 use crate::blob::{BlobStore, NewBlob};
+use crate::codec::Encoder;
 use crate::committer::Committer;
-use crate::flaw::Flaw;
-use crate::group::Writer;
-use crate::ledger::Ledger;
-use crate::open::{self, DirectoryLock, Opened};
-use crate::order::{Answer, Order};
-use crate::poison::Poison;
-use crate::quiet::caught;
+use crate::directory::DirectoryLock;
+use crate::error::{Poison, ReadError, blocking, catch_damage};
+use crate::head_cache::HeadCache;
+use crate::open::{self, Opened};
 use crate::read::{Effort, Reader};
 use crate::space::{self, Probe, Watch};
 use crate::statistics::{Counters, Statistics};
-use crate::wire::pack::Packer;
+use crate::write_batch::{Answer, WriteBatch};
+use crate::writer::Writer;
 
 /// The event log of one data directory. One process at a time has it open.
 #[derive(Debug)]
@@ -31,17 +30,17 @@ pub struct SledStore {
     writer: Option<JoinHandle<()>>,
 }
 
-/// What reads need; the lock goes last, when nobody can write any more.
+/// What reads need. The lock is released last, after the last write.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) directory: PathBuf,
     pub(crate) reader: Reader,
-    /// Held while a group is written; see [`Writer::still`].
-    pub(crate) still: Arc<Mutex<()>>,
+    /// Held while a group is written; see [`Writer::write_lock`].
+    pub(crate) write_lock: Arc<Mutex<()>>,
     /// Shared by those whose blobs are written and not yet named by a record; alone with it, one sees which are in use.
     pub(crate) blobs_in_use: tokio::sync::RwLock<()>,
-    /// Shared by pictures of the log, whose blobs stay until they are gone.
-    pub(crate) pictures: Arc<tokio::sync::RwLock<()>>,
+    /// Shared by snapshot_guards of the log, whose blobs stay until they are gone.
+    pub(crate) snapshot_guards: Arc<tokio::sync::RwLock<()>>,
     space: Arc<Watch>,
     poison: Arc<Poison>,
     counters: Arc<Counters>,
@@ -84,7 +83,7 @@ impl SledStore {
     pub fn open_with(directory: &Path, options: OpenOptions) -> Result<Self, StoreError> {
         let Opened { db, file, epoch, lock } = open::open(directory)?;
         let poison = Arc::new(Poison::default());
-        let still = Arc::<Mutex<()>>::default();
+        let write_lock = Arc::<Mutex<()>>::default();
         let counters = Arc::new(Counters::default());
         let blobs = Arc::new(BlobStore::open(directory.join("blobs"), Arc::clone(&poison))?);
         let space = Arc::new(Watch::new(options.free_space.unwrap_or_else(|| space::probe_of(directory))));
@@ -95,12 +94,12 @@ impl SledStore {
             sync: options.sync,
             poison: Arc::clone(&poison),
             counters: Arc::clone(&counters),
-            still: Arc::clone(&still),
+            write_lock: Arc::clone(&write_lock),
             directory: directory.to_owned(),
             epoch,
         };
         let committer = Committer::new(
-            Ledger::new(tree, Arc::clone(&blobs)),
+            HeadCache::new(tree, Arc::clone(&blobs)),
             // No owner gives out four thousand million messages, so the numbers of two owners never meet.
             epoch << 32,
             Arc::clone(&space),
@@ -113,9 +112,19 @@ impl SledStore {
             .spawn(move || writer.run(&groups))
             .map_err(|error| StoreError::Unusable(format!("no thread for the committer: {error}")))?;
         let (directory, reader) = (directory.to_owned(), Reader { db, blobs });
-        let (blobs_in_use, pictures) = (tokio::sync::RwLock::default(), Arc::default());
-        let shared =
-            Shared { directory, reader, still, blobs_in_use, pictures, space, poison, counters, epoch, _lock: lock };
+        let (blobs_in_use, snapshot_guards) = (tokio::sync::RwLock::default(), Arc::default());
+        let shared = Shared {
+            directory,
+            reader,
+            write_lock,
+            blobs_in_use,
+            snapshot_guards,
+            space,
+            poison,
+            counters,
+            epoch,
+            _lock: lock,
+        };
         Ok(Self { shared: Arc::new(shared), committer, writer: Some(writer) })
     }
 
@@ -139,54 +148,36 @@ impl SledStore {
         drop(self);
     }
 
-    /// Sends an order, after its blobs are durable, and waits for the answer.
-    pub(crate) async fn order(
+    /// Sends an batch, after its blobs are durable, and waits for the answer.
+    pub(crate) async fn write(
         &self,
-        order: Box<Order>,
-        packer: Packer,
+        batch: Box<WriteBatch>,
+        encoder: Encoder,
         answer: Answer,
     ) -> Result<Committed, StoreError> {
         self.shared.poison.check()?;
         let mut _in_use = None;
-        if !packer.blobs.is_empty() {
+        if !encoder.blobs.is_empty() {
             _in_use = Some(self.shared.blobs_in_use.read().await);
             let shared = Arc::clone(&self.shared);
-            blocking(move || shared.write(&packer.blobs)).await?;
+            blocking(move || shared.write(&encoder.blobs)).await?;
         }
-        self.committer.accept(order)?;
+        self.committer.accept(batch)?;
         answer.await.unwrap_or_else(|_| Err(StoreError::Poisoned("the committer is gone".into())))
     }
 
     /// Reads at once what needs little, and in a thread of its own what needs a blob or is long.
     async fn read_with<T: Send + 'static>(
         &self,
-        read: impl Fn(&Reader, Effort) -> Result<T, Flaw> + Send + 'static,
+        read: impl Fn(&Reader, Effort) -> Result<T, ReadError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        match guarded(|| read(&self.shared.reader, Effort::Little)) {
-            Err(Flaw::TooMuch) => {}
-            result => return result.map_err(unnamed),
+        match catch_damage(|| read(&self.shared.reader, Effort::Little)) {
+            Err(ReadError::TooMuch) => {}
+            result => return result.map_err(StoreError::from),
         }
         let shared = Arc::clone(&self.shared);
-        blocking(move || guarded(|| read(&shared.reader, Effort::Any)).map_err(unnamed)).await
+        blocking(move || catch_damage(|| read(&shared.reader, Effort::Any)).map_err(StoreError::from)).await
     }
-}
-
-/// Readers name the records in their errors; this is for what is left.
-pub(crate) fn unnamed(flaw: Flaw) -> StoreError {
-    flaw.in_record(|| "record of the log".into())
-}
-
-/// sled panics on some damage; to us that is one more way of being damaged.
-pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Flaw>) -> Result<T, Flaw> {
-    caught(read).unwrap_or_else(|panic| Err(Flaw::Damaged(panic)))
-}
-
-/// Runs work that may wait for the disk where it holds up nobody.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(StoreError::Unusable(format!("the log could not be used: {error}"))))
 }
 
 impl Drop for SledStore {
@@ -199,21 +190,24 @@ impl Drop for SledStore {
 }
 
 #[async_trait]
-impl EventStore for SledStore {
+impl EventLog for SledStore {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
-        let mut packer = Packer::new();
-        let (order, answer) = Order::of(&commit, &mut packer)?;
+        let mut encoder = Encoder::default();
+        let (batch, answer) = WriteBatch::of(&commit, &mut encoder)?;
         drop(commit);
-        self.order(order, packer, answer).await
+        self.write(batch, encoder, answer).await
     }
 
     async fn deliver(&self, delivery: Delivery) -> Result<Option<Message>, StoreError> {
-        let mut packer = Packer::new();
-        let (order, answer) = Order::delivering(&delivery, &mut packer)?;
-        let committed = self.order(order, packer, answer).await?;
+        let mut encoder = Encoder::default();
+        let (batch, answer) = WriteBatch::delivering(&delivery, &mut encoder)?;
+        let committed = self.write(batch, encoder, answer).await?;
         Ok(committed.delivered.into_iter().next().flatten())
     }
+}
 
+#[async_trait]
+impl RunReader for SledStore {
     async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError> {
         let run = run.clone();
         self.read_with(move |reader, effort| reader.events(&run, from, effort)).await

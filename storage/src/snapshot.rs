@@ -8,17 +8,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use longhaul_engine::{RunId, StoreError};
-use sled::IVec;
 use tokio::sync::OwnedRwLockReadGuard;
 
 use crate::blob::{BlobStore, Source};
-use crate::carried::{self, Carried};
-use crate::flaw::Flaw;
+use crate::codec::Decoder;
+use crate::error::{ReadError, blocking, catch_damage};
 use crate::gap::{self, Gap};
 use crate::key;
-use crate::read::decode;
-use crate::sled_store::{Shared, SledStore, blocking, guarded, unnamed};
-use crate::wire::unpack::{self, Unpacker};
+use crate::record::Entry;
+use crate::run_record::{self, RunRecord};
+use crate::sled_store::{Shared, SledStore};
 
 /// Which runs are meant.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -52,9 +51,6 @@ impl Scope {
     }
 }
 
-/// A record as it is stored.
-pub(crate) type Entry = (IVec, IVec);
-
 /// The records of one run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Records {
@@ -81,7 +77,7 @@ pub struct Snapshot {
 impl SledStore {
     /// Takes a picture of runs. Nothing is written meanwhile.
     pub async fn snapshot(&self, scope: Scope) -> Result<Snapshot, StoreError> {
-        let kept = Arc::clone(&self.shared.pictures).read_owned().await;
+        let kept = Arc::clone(&self.shared.snapshot_guards).read_owned().await;
         let shared = Arc::clone(&self.shared);
         let mut snapshot = blocking(move || Ok(take(&shared, &scope))).await?;
         snapshot.kept = Some(kept);
@@ -91,7 +87,7 @@ impl SledStore {
 
 /// What lies on a damaged page is left out, and the gap is noted.
 pub(crate) fn take(shared: &Shared, scope: &Scope) -> Snapshot {
-    let _still = shared.still.lock().unwrap_or_else(PoisonError::into_inner);
+    let _writing = shared.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
     let blobs = Arc::clone(&shared.reader.blobs);
     let (directory, epoch) = (shared.directory.clone(), shared.epoch);
     let (runs, strays, gaps) = (BTreeMap::new(), Vec::new(), Vec::new());
@@ -141,8 +137,10 @@ impl Snapshot {
 
     /// The runs in the order of their ids, each decoded when it is asked for. One that is damaged is an error that names
     /// the record, and does not end the list.
-    pub fn iter(&self) -> impl Iterator<Item = (&RunId, Result<Carried, StoreError>)> {
-        self.runs.iter().map(|(run, records)| (run, guarded(|| self.carried(run, records)).map_err(unnamed)))
+    pub fn iter(&self) -> impl Iterator<Item = (&RunId, Result<RunRecord, StoreError>)> {
+        self.runs
+            .iter()
+            .map(|(run, records)| (run, catch_damage(|| self.run_record(run, records)).map_err(StoreError::from)))
     }
 
     /// What could not be read because a page of the log is damaged, for people.
@@ -150,30 +148,31 @@ impl Snapshot {
         self.gaps.iter().map(|gap| gap.text(&self.directory)).collect()
     }
 
-    fn carried(&self, run: &RunId, records: &Records) -> Result<Carried, Flaw> {
-        let mut carried = records.carried(run, Source::Store(&self.blobs));
-        let is_end = |carried: &Carried| carried.events.last().is_some_and(|event| event.kind.outcome().is_some());
+    fn run_record(&self, run: &RunId, records: &Records) -> Result<RunRecord, ReadError> {
+        let mut record = records.run_record(run, Source::Store(&self.blobs));
+        let is_end = |record: &RunRecord| record.events.last().is_some_and(|event| event.kind.outcome().is_some());
         for gap in self.gaps.iter().filter(|gap| gap.cuts(run)) {
             let last = records.events.last().is_some_and(|(key, _)| gap.comes_after(key));
             // Behind the end of a run there is nothing that could be missing.
-            if !(last && carried.as_ref().is_ok_and(is_end)) {
+            if !(last && record.as_ref().is_ok_and(is_end)) {
                 let reason = "a part of its events lies on a damaged page".to_owned();
-                return Err(Flaw::Store(StoreError::Damaged { record: format!("history of run {run}"), reason }));
+                return Err(ReadError::Store(StoreError::Damaged { record: format!("history of run {run}"), reason }));
             }
         }
-        if let Ok(carried) = &mut carried
+        if let Ok(record) = &mut record
             && self.gaps.iter().any(|gap| gap.hides_published(run))
-            && carried.events.first().is_some_and(|event| event.position == 0)
+            && record.events.first().is_some_and(|event| event.position == 0)
         {
-            carried.published = carried::published_by(&carried.events);
+            record.published = run_record::published_by(&record.events);
         }
-        carried
+        record
     }
 }
 
 impl Records {
-    pub(crate) fn carried(&self, run: &RunId, source: Source<'_>) -> Result<Carried, Flaw> {
-        let missing = |what: Vec<u8>| Flaw::Damaged("it is missing".into()).named(|| key::describe(&what));
+    pub(crate) fn run_record(&self, run: &RunId, source: Source<'_>) -> Result<RunRecord, ReadError> {
+        let missing = |what: Vec<u8>| ReadError::Damaged("it is missing".into()).named(|| key::describe(&what));
+        let decoder = Decoder(source);
         let first = self.events.first().and_then(|(key, _)| key::number_of(key));
         let first = first.ok_or_else(|| missing(key::event(run, 0)))?;
         let mut events = Vec::with_capacity(self.events.len());
@@ -181,35 +180,31 @@ impl Records {
             if **key != *key::event(run, position) {
                 return Err(missing(key::event(run, position)));
             }
-            events.push(decode(key, value, source, |unpacker, event| unpacker.event(position, event))?);
+            events.push(decoder.event(key, value)?);
         }
         let summary = if first == 0 {
-            carried::fold(&events).ok_or_else(|| {
-                Flaw::Damaged("it is not the start of a run".into()).named(|| key::describe(&key::event(run, 0)))
+            run_record::fold(&events).ok_or_else(|| {
+                ReadError::Damaged("it is not the start of a run".into()).named(|| key::describe(&key::event(run, 0)))
             })?
         } else {
             let summary = self.summary(source).transpose()?.ok_or_else(|| missing(key::summary(run)))?;
-            if carried::kept_from(&summary) != Some(first) {
+            if run_record::kept_from(&summary) != Some(first) {
                 return Err(missing(key::event(run, first - 1)));
             }
             summary
         };
-        let mailbox = self.mail.iter().map(|(key, value)| {
-            let seq = key::number_of(key).unwrap_or_default();
-            decode(key, value, source, |unpacker, message| unpacker.message(seq, message))
-        });
-        let published = self
-            .published
-            .iter()
-            .map(|(key, value)| Ok((name_of(run, key), decode(key, value, source, Unpacker::payload)?)));
-        let (mailbox, published) = (mailbox.collect::<Result<_, Flaw>>()?, published.collect::<Result<_, Flaw>>()?);
-        Ok(Carried { run: run.clone(), events, summary, mailbox, published })
+        let mailbox =
+            self.mail.iter().map(|(key, value)| decoder.message(key, value)).collect::<Result<_, ReadError>>()?;
+        let published =
+            self.published.iter().map(|(key, value)| Ok((name_of(run, key), decoder.published(key, value)?)));
+        let published = published.collect::<Result<_, ReadError>>()?;
+        Ok(RunRecord { run: run.clone(), events, summary, mailbox, published })
     }
 
     /// The summary that is stored, if there is one.
-    pub(crate) fn summary(&self, source: Source<'_>) -> Option<Result<longhaul_engine::Summary, Flaw>> {
+    pub(crate) fn summary(&self, source: Source<'_>) -> Option<Result<longhaul_engine::Summary, ReadError>> {
         let (key, value) = self.summary.as_ref()?;
-        Some(decode(key, value, source, |_, summary| unpack::summary(summary)))
+        Some(Decoder(source).summary(key, value))
     }
 }
 

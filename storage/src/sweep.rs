@@ -7,11 +7,10 @@ use std::sync::Arc;
 use longhaul_engine::StoreError;
 
 use crate::blob::Source;
-use crate::flaw::Flaw;
-use crate::read::decode;
-use crate::sled_store::{SledStore, blocking, guarded, unnamed};
+use crate::codec::Decoder;
+use crate::error::{ReadError, blocking, catch_damage};
+use crate::sled_store::SledStore;
 use crate::snapshot::{Records, Scope, Snapshot, take};
-use crate::wire::unpack::{self, Unpacker};
 
 /// What was removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub struct Swept {
 pub(crate) type Names = HashSet<[u8; 32]>;
 
 impl SledStore {
-    /// Removes the blobs that no record names, when nobody has a [`Snapshot`] any more. Commits with large payloads wait
+    /// Removes the blobs that no record names, when there is no [`Snapshot`] any more. Commits with large payloads wait
     /// meanwhile. In a damaged log nothing is removed: what a record names that cannot be read is not known.
     pub async fn sweep(&self) -> Result<Swept, StoreError> {
         self.unnamed_blobs(true).await
@@ -41,13 +40,13 @@ impl SledStore {
     }
 
     async fn unnamed_blobs(&self, remove: bool) -> Result<Swept, StoreError> {
-        let _unseen = self.shared.pictures.write().await;
+        let _unseen = self.shared.snapshot_guards.write().await;
         let _alone = self.shared.blobs_in_use.write().await;
         let shared = Arc::clone(&self.shared);
         blocking(move || {
             let blobs = &shared.reader.blobs;
             let there = blobs.all()?;
-            let named = guarded(|| named(&take(&shared, &Scope::All), blobs)).map_err(unnamed)?;
+            let named = catch_damage(|| named(&take(&shared, &Scope::All), blobs)).map_err(StoreError::from)?;
             let mut swept = Swept::default();
             for (hash, path) in there.iter().filter(|(hash, _)| !named.contains(hash)) {
                 swept.bytes += std::fs::metadata(path).map_or(0, |file| file.len());
@@ -63,30 +62,30 @@ impl SledStore {
 }
 
 /// The blobs that records name. Payloads are not read for that.
-fn named(snapshot: &Snapshot, store: &crate::blob::BlobStore) -> Result<Names, Flaw> {
+fn named(snapshot: &Snapshot, store: &crate::blob::BlobStore) -> Result<Names, ReadError> {
     if let Some(unreadable) = snapshot.unreadable().into_iter().next() {
-        return Err(Flaw::Damaged(unreadable));
+        return Err(ReadError::Damaged(unreadable));
     }
     let names = RefCell::new(Names::new());
     let source = Source::Noting { store, names: &names, payloads: false };
     for records in snapshot.runs.values() {
-        look_through(records, source)?;
+        look_through(records, Decoder(source))?;
     }
     Ok(names.into_inner())
 }
 
-fn look_through(records: &Records, source: Source<'_>) -> Result<(), Flaw> {
+fn look_through(records: &Records, decoder: Decoder<'_>) -> Result<(), ReadError> {
     for (key, value) in &records.events {
-        decode(key, value, source, |unpacker, event| unpacker.event(0, event).map(drop))?;
+        decoder.event(key, value)?;
     }
     for (key, value) in &records.mail {
-        decode(key, value, source, |unpacker, message| unpacker.message(0, message).map(drop))?;
+        decoder.message(key, value)?;
     }
     for (key, value) in &records.published {
-        decode(key, value, source, Unpacker::payload)?;
+        decoder.published(key, value)?;
     }
     if let Some((key, value)) = &records.summary {
-        decode(key, value, source, |_, summary| unpack::summary(summary))?;
+        decoder.summary(key, value)?;
     }
     Ok(())
 }

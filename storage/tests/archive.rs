@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{append, birth, completed, end, large, now, published, run, signal, start, started, summary_of};
+use crate::common::{append, completed, creation, end, large, now, published, run, signal, start, started, summary_of};
 use longhaul_engine::store::Commit;
-use longhaul_engine::{EventStore, Payload, Status, StoreError};
+use longhaul_engine::{EventLog, Payload, RunReader, Status, StoreError};
 use longhaul_storage::bundle::{Header, Reader, Writer};
-use longhaul_storage::{Archive, Carried, MemoryStore, PRUNED_LABEL, Scope, SledStore};
+use longhaul_storage::{Archive, MemoryStore, RunRecord, Scope, SledStore};
 
 /// A shared log under test.
 type Log = Arc<dyn Archive>;
@@ -27,13 +27,13 @@ fn publishing(id: &str, position: u64, value: &Payload) -> Commit {
 }
 
 /// A run with a history, a message that it has not taken, a small and a large value.
-async fn filled(log: &dyn EventStore, id: &str) {
+async fn filled(log: &dyn EventLog, id: &str) {
     log.commit(start(id)).await.unwrap();
     log.commit(publishing(id, 1, &large(3, 9_000))).await.unwrap();
     log.deliver(signal(id, "unread")).await.unwrap().unwrap();
 }
 
-async fn over(log: &dyn EventStore, id: &str) {
+async fn over(log: &dyn EventLog, id: &str) {
     log.commit(start(id)).await.unwrap();
     for position in 1..4 {
         log.commit(publishing(id, position, &large(position, 6_000))).await.unwrap();
@@ -46,49 +46,49 @@ async fn over(log: &dyn EventStore, id: &str) {
 async fn what_is_imported_is_all_there(log: Log) {
     let elsewhere = MemoryStore::new();
     filled(&elsewhere, "a").await;
-    let mut carried = elsewhere.carried(&run("a")).await.unwrap().unwrap();
-    carried.mailbox[0].seq = 77 << 32;
-    log.import(carried.clone()).await.unwrap();
-    assert_eq!(log.carried(&run("a")).await.unwrap().unwrap(), carried);
-    assert_eq!(log.read(&run("a"), 0).await.unwrap(), carried.events);
-    assert_eq!(log.mailbox(&run("a")).await.unwrap(), carried.mailbox);
-    assert_eq!(log.published(&run("a")).await.unwrap(), carried.published);
-    assert_eq!(log.summary(&run("a")).await.unwrap(), Some(carried.summary.clone()));
+    let mut record = elsewhere.export(&run("a")).await.unwrap().unwrap();
+    record.mailbox[0].seq = 77 << 32;
+    log.import(record.clone()).await.unwrap();
+    assert_eq!(log.export(&run("a")).await.unwrap().unwrap(), record);
+    assert_eq!(log.read(&run("a"), 0).await.unwrap(), record.events);
+    assert_eq!(log.mailbox(&run("a")).await.unwrap(), record.mailbox);
+    assert_eq!(log.published(&run("a")).await.unwrap(), record.published);
+    assert_eq!(log.summary(&run("a")).await.unwrap(), Some(record.summary.clone()));
     assert_eq!(log.runs_with_mail().await.unwrap(), [run("a")]);
     let next = log.deliver(signal("a", "next")).await.unwrap().unwrap();
     assert!(next.seq > 77 << 32, "a later message comes after those that were brought");
     log.commit(append("a", 2, &Payload::null())).await.unwrap();
-    assert!(log.carried(&run("b")).await.unwrap().is_none());
+    assert!(log.export(&run("b")).await.unwrap().is_none());
 }
 
 async fn a_run_that_exists_is_not_imported_over(log: Log) {
     filled(&*log, "a").await;
-    let carried = log.carried(&run("a")).await.unwrap().unwrap();
-    let refused = log.import(carried.clone()).await;
+    let record = log.export(&run("a")).await.unwrap().unwrap();
+    let refused = log.import(record.clone()).await;
     assert_eq!(refused, Err(StoreError::Unusable("run a exists already".into())));
-    assert_eq!(log.carried(&run("a")).await.unwrap(), Some(carried));
+    assert_eq!(log.export(&run("a")).await.unwrap(), Some(record));
 }
 
 /// Makes a run one that cannot be.
-type Change = fn(&mut Carried);
+type Change = fn(&mut RunRecord);
 
 async fn what_does_not_fit_together_is_refused(log: Log) {
     filled(&*log, "a").await;
-    let good = Carried { run: run("b"), ..log.carried(&run("a")).await.unwrap().unwrap() };
+    let good = RunRecord { run: run("b"), ..log.export(&run("a")).await.unwrap().unwrap() };
     let changes: [(&str, Change); 6] = [
-        ("no events", |carried| carried.events.clear()),
-        ("follow on each other", |carried| carried.events[1].position = 5),
-        ("summary", |carried| carried.summary.status = Status::Completed),
-        ("summary", |carried| drop(carried.events.remove(0))),
-        ("beyond all reason", |carried| carried.mailbox[0].seq = u64::MAX),
-        ("too long", |carried| drop(carried.published.insert("x".repeat(600), Payload::null()))),
+        ("no events", |record| record.events.clear()),
+        ("follow on each other", |record| record.events[1].position = 5),
+        ("summary", |record| record.summary.status = Status::Completed),
+        ("summary", |record| drop(record.events.remove(0))),
+        ("beyond all reason", |record| record.mailbox[0].seq = u64::MAX),
+        ("too long", |record| drop(record.published.insert("x".repeat(600), Payload::null()))),
     ];
     for (reason, change) in changes {
         let mut bad = good.clone();
         change(&mut bad);
         let error = log.import(bad).await.unwrap_err().to_string();
         assert!(error.contains(reason), "{error:?} does not say {reason:?}");
-        assert!(log.carried(&run("b")).await.unwrap().is_none());
+        assert!(log.export(&run("b")).await.unwrap().is_none());
     }
     log.import(good).await.unwrap();
 }
@@ -100,13 +100,13 @@ async fn a_pruned_run_stays_over(log: Log) {
     assert_eq!(log.read(&run("a"), 0).await.unwrap(), [completed(4)]);
     let summary = log.summary(&run("a")).await.unwrap().unwrap();
     assert_eq!(summary.status, Status::Completed);
-    assert_eq!(summary.labels[PRUNED_LABEL], "4 events on 2023-11-14T22:13:20Z");
+    assert_eq!(summary.pruned_at().unwrap().to_string(), "2023-11-14 22:13:20.123456 UTC");
     assert_eq!(log.read(&run("a"), summary.origin).await.unwrap(), [completed(4)], "how it ended is still known");
     assert_eq!(log.runs("").await.unwrap().len(), 1);
     assert_eq!(log.deliver(signal("a", "late")).await, Ok(None));
     log.commit(start("parent")).await.unwrap();
-    let bearing = Commit { births: vec![birth("a")], ..append("parent", 1, &Payload::null()) };
-    assert_eq!(log.commit(bearing).await.unwrap().born, [false], "it is not begun again by itself");
+    let bearing = Commit { creations: vec![creation("a")], ..append("parent", 1, &Payload::null()) };
+    assert_eq!(log.commit(bearing).await.unwrap().created, [false], "it is not begun again by itself");
     let stale = log.commit(append("a", 1, &Payload::null())).await;
     assert_eq!(stale, Err(StoreError::Conflict { run: run("a"), asked: 1, end: 5 }));
 }
@@ -121,15 +121,15 @@ async fn a_run_that_goes_on_is_not_pruned(log: Log) {
 async fn a_pruned_run_is_carried_and_can_be_started_again(log: Log) {
     over(&*log, "a").await;
     log.prune(&run("a"), now()).await.unwrap();
-    let carried = log.carried(&run("a")).await.unwrap().unwrap();
-    assert!(carried.is_pruned());
+    let record = log.export(&run("a")).await.unwrap().unwrap();
+    assert!(record.is_pruned());
     let other = MemoryStore::new();
-    other.import(carried.clone()).await.unwrap();
-    assert_eq!(other.carried(&run("a")).await.unwrap().unwrap(), carried);
+    other.import(record.clone()).await.unwrap();
+    assert_eq!(other.export(&run("a")).await.unwrap().unwrap(), record);
 
     let mut again = started();
     again.position = 5;
-    let mut summary = carried.summary.clone();
+    let mut summary = record.summary.clone();
     summary.apply(&again);
     log.commit(Commit { summary: Some(summary.clone()), ..Commit::of(run("a"), vec![again.clone()]) }).await.unwrap();
     assert_eq!(log.read(&run("a"), 0).await.unwrap(), [completed(4), again.clone()]);
@@ -140,8 +140,8 @@ async fn a_pruned_run_is_carried_and_can_be_started_again(log: Log) {
 async fn bundled(store: &SledStore) -> Vec<u8> {
     let snapshot = store.snapshot(Scope::All).await.unwrap();
     let mut writer = Writer::new(Vec::new(), Header::default()).unwrap();
-    for (_, carried) in snapshot.iter() {
-        writer.write(&carried.unwrap()).unwrap();
+    for (_, record) in snapshot.iter() {
+        writer.write(&record.unwrap()).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -156,8 +156,8 @@ async fn a_log_that_was_carried_over_is_the_same_to_the_byte() {
     store.prune(&run("b"), now()).await.unwrap();
     let file = bundled(&store).await;
     let other = SledStore::open(there.path()).unwrap();
-    for carried in Reader::new(&file[..]).unwrap() {
-        other.import(carried.unwrap()).await.unwrap();
+    for record in Reader::new(&file[..]).unwrap() {
+        other.import(record.unwrap()).await.unwrap();
     }
     assert_eq!(String::from_utf8(bundled(&other).await).unwrap(), String::from_utf8(file).unwrap());
     other.close();
@@ -170,10 +170,10 @@ async fn numbers_of_messages_are_never_used_twice_after_an_import() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     let events = vec![started()];
-    let mut carried = Carried::of_history(run("a"), events).unwrap();
+    let mut record = RunRecord::of_history(run("a"), events).unwrap();
     let message = longhaul_engine::Message { seq: 9 << 32, at: now(), body: signal("a", "old").body };
-    carried.mailbox.push(message);
-    store.import(carried).await.unwrap();
+    record.mailbox.push(message);
+    store.import(record).await.unwrap();
     store.follow_on(12).await.unwrap();
     store.close();
     let store = SledStore::open(directory.path()).unwrap();
@@ -206,7 +206,7 @@ async fn blobs_stay_while_somebody_reads_a_picture() {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(SledStore::open(directory.path()).unwrap());
     over(&*store, "a").await;
-    let before = store.carried(&run("a")).await.unwrap().unwrap();
+    let before = store.export(&run("a")).await.unwrap().unwrap();
     let snapshot = store.snapshot(Scope::All).await.unwrap();
     store.prune(&run("a"), now()).await.unwrap();
     let sweeper = Arc::clone(&store);
@@ -238,7 +238,7 @@ async fn a_picture_is_of_one_moment() {
     });
     while !writing.is_finished() {
         let snapshot = store.snapshot(Scope::All).await.unwrap();
-        let runs: BTreeMap<_, _> = snapshot.iter().map(|(run, carried)| (run.to_string(), carried.unwrap())).collect();
+        let runs: BTreeMap<_, _> = snapshot.iter().map(|(run, record)| (run.to_string(), record.unwrap())).collect();
         assert_eq!(runs["a"].events.len() - 1, runs["b"].mailbox.len(), "each event with its message, or neither");
     }
     writing.await.unwrap();

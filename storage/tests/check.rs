@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventKind, EventStore, Message, MessageBody, Outcome, Payload, Position, Status};
+use longhaul_engine::{
+    Event, EventKind, EventLog, Message, MessageBody, Outcome, Payload, Position, RunReader, Status,
+};
 use longhaul_storage::{CheckReport, SledStore};
 
 use crate::common::{append, completed, large, now, run, signal, start, started, summary_of};
@@ -234,14 +236,14 @@ async fn a_log_that_has_lost_its_end_is_refused() {
     put_back(&earlier, &log);
     let error = SledStore::open(directory.path()).unwrap_err().to_string();
     assert!(error.contains("its end is missing"), "{error}");
-    std::fs::write(directory.path().join("witness"), format!("{} open\n", last + 1)).unwrap();
+    std::fs::write(directory.path().join("shutdown_marker"), format!("{} open\n", last + 1)).unwrap();
     let error = SledStore::open(directory.path()).unwrap_err().to_string();
     assert!(error.contains(&format!("it has lost its end, what owner {} wrote", last + 1)), "{error}");
-    std::fs::write(directory.path().join("witness"), format!("{last} closed\n")).unwrap();
+    std::fs::write(directory.path().join("shutdown_marker"), format!("{last} closed\n")).unwrap();
     let error = SledStore::open(directory.path()).unwrap_err().to_string();
     assert!(error.contains("it has lost its end"), "{error}");
     // A person may go on with what is left.
-    std::fs::remove_file(directory.path().join("witness")).unwrap();
+    std::fs::remove_file(directory.path().join("shutdown_marker")).unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     assert_eq!(store.runs("").await.unwrap().len(), 4);
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
-use longhaul_engine::store::{Birth, Commit, Delivery};
+use longhaul_engine::store::{Commit, Creation, Delivery};
 use longhaul_engine::{Event, EventKind, MessageBody, Payload, Position, RunId, Summary};
 
 /// One test per concern and store.
@@ -90,9 +90,9 @@ pub(crate) fn publish(id: &str, position: Position, value: &Payload) -> Commit {
     Commit { published: vec![("value".into(), Some(value.clone()))], ..append(id, position, value) }
 }
 
-/// A birth.
-pub(crate) fn birth(id: &str) -> Birth {
-    Birth { run: run(id), event: started(), summary: summary_of(&[started()]) }
+/// A creation.
+pub(crate) fn creation(id: &str) -> Creation {
+    Creation { run: run(id), event: started(), summary: summary_of(&[started()]) }
 }
 
 /// A signal on its way.

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::common::{append, birth, completed, end, large, published, run, signal, start, started, summary_of, values};
+use crate::common::{
+    append, completed, creation, end, large, published, run, signal, start, started, summary_of, values,
+};
 use longhaul_engine::store::Commit;
-use longhaul_engine::{EventStore, MessageBody, Payload, Status, StoreError};
+use longhaul_engine::{EventLog, MessageBody, Payload, Status, StoreError};
 use longhaul_storage::{MemoryStore, SledStore};
 
 /// A shared log under test.
-type Log = Arc<dyn EventStore>;
+type Log = Arc<dyn EventLog>;
 
 conformance! {
     what_was_appended_is_read,
@@ -64,7 +66,7 @@ async fn a_refused_commit_leaves_nothing_behind(log: Log) {
         consumed: vec![message.seq],
         published: vec![("key".into(), Some(Payload::null()))],
         deliveries: vec![signal("a", "no")],
-        births: vec![birth("b")],
+        creations: vec![creation("b")],
         ..append("a", 5, &Payload::null())
     };
     assert!(matches!(log.commit(stale).await, Err(StoreError::Conflict { asked: 5, end: 1, .. })));
@@ -95,19 +97,19 @@ async fn a_stale_writer_loses(log: Log) {
 async fn a_birth_happens_once(log: Log) {
     log.commit(start("parent")).await.unwrap();
     let mut bearing = append("parent", 1, &Payload::null());
-    bearing.births = vec![birth("child"), birth("parent"), birth("child")];
+    bearing.creations = vec![creation("child"), creation("parent"), creation("child")];
     bearing.deliveries = vec![signal("child", "welcome")];
     let committed = log.commit(bearing).await.unwrap();
-    assert_eq!(committed.born, [true, false, false]);
-    assert!(committed.delivered[0].is_some(), "a run that is born can be written to at once");
+    assert_eq!(committed.created, [true, false, false]);
+    assert!(committed.delivered[0].is_some(), "a run that is created can be written to at once");
     log.commit(end("child")).await.unwrap();
-    let again = Commit { births: vec![birth("child")], ..append("parent", 2, &Payload::null()) };
-    assert_eq!(log.commit(again).await.unwrap().born, [false]);
+    let again = Commit { creations: vec![creation("child")], ..append("parent", 2, &Payload::null()) };
+    assert_eq!(log.commit(again).await.unwrap().created, [false]);
     assert_eq!(log.read(&run("child"), 0).await.unwrap(), [started(), completed(1)]);
     assert_eq!(log.summary(&run("child")).await.unwrap().unwrap().status, Status::Completed);
     let wrong = completed(3);
     let wrong = Commit {
-        births: vec![longhaul_engine::store::Birth { event: wrong, ..birth("other") }],
+        creations: vec![longhaul_engine::store::Creation { event: wrong, ..creation("other") }],
         ..append("parent", 3, &Payload::null())
     };
     assert!(matches!(log.commit(wrong).await, Err(StoreError::Conflict { asked: 3, end: 0, .. })));

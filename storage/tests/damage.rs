@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use longhaul_engine::{EventStore, Payload, Status, StoreError};
+use longhaul_engine::{EventLog, Payload, RunReader, Status, StoreError};
 use longhaul_storage::{OpenOptions, RESERVE, SledStore};
 
 use crate::common::{append, end, large, run, signal, start, values};

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{EventStore, RunId};
-use longhaul_storage::{Archive, Carried, CheckReport, Scope, SledStore, check_at_rest};
+use longhaul_engine::{EventLog, RunId, RunReader};
+use longhaul_storage::{Archive, CheckReport, RunRecord, Scope, SledStore, check_at_rest};
 
 use crate::common::{completed, large, now, publish, run, start, started, summary_of};
 use crate::salvage::{copy, fill};
 
 /// What a log holds of each run that can be read.
-type Content = BTreeMap<RunId, Carried>;
+type Content = BTreeMap<RunId, RunRecord>;
 
 /// A log to damage.
 struct Sample {
@@ -36,7 +36,7 @@ fn folder() -> tempfile::TempDir {
 
 fn content(store: &SledStore) -> Content {
     let snapshot = futures_executor(store.snapshot(Scope::All)).unwrap();
-    let readable = snapshot.iter().filter_map(|(run, carried)| Some((run.clone(), carried.ok()?)));
+    let readable = snapshot.iter().filter_map(|(run, record)| Some((run.clone(), record.ok()?)));
     readable.collect()
 }
 
@@ -241,15 +241,15 @@ fn try_out(sample: &Sample, harm: &Harm) {
 
     let store = SledStore::open(hurt.path()).unwrap();
     let left = content(&store);
-    for (id, carried) in &readable {
+    for (id, record) in &readable {
         // What it has published, and its summary, may have been wrong; its events are all there is.
         let events = left.get(id).map(|left| &left.events);
-        assert!(events.is_some_and(|events| events.starts_with(&carried.events)), "{case}: {id} was readable");
+        assert!(events.is_some_and(|events| events.starts_with(&record.events)), "{case}: {id} was readable");
     }
-    for (id, carried) in &left {
+    for (id, record) in &left {
         let whole = sample.content.get(id).unwrap_or_else(|| panic!("{case}: {id} was never there"));
         let is_pruned = whole.is_pruned();
-        let part = whole.events.starts_with(&carried.events) || (is_pruned && carried.events.ends_with(&whole.events));
+        let part = whole.events.starts_with(&record.events) || (is_pruned && record.events.ends_with(&whole.events));
         assert!(part, "{case}: {id} has other events than those that were written");
     }
     futures_executor(store.commit(start("new"))).unwrap();
@@ -272,7 +272,7 @@ fn every_kind_of_damage_is_repaired_by_one_repair() {
                 try_out(sample, &Harm::Zero(at, 4096));
             }
         }
-        let files = ["log/db", "log/conf", "log/snap", "witness"];
+        let files = ["log/db", "log/conf", "log/snap", "shutdown_marker"];
         for file in files.into_iter().filter(|_| is_thorough || ["small", "in use"].contains(&sample.name)) {
             try_out(sample, &Harm::Remove(file));
             try_out(sample, &Harm::Overwrite(file));

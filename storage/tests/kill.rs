@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_engine::{EventStore, Payload};
+use longhaul_engine::{EventLog, Payload, RunReader};
 use longhaul_storage::SledStore;
 
 use crate::common::{append, large, run, start, values};

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use longhaul_engine::EventStore;
+use longhaul_engine::{EventLog, RunReader};
 use longhaul_storage::{SledStore, private_directory};
 
 use crate::common::start;
@@ -19,13 +19,13 @@ async fn drafts_of_a_log_are_removed_at_the_next_open() {
         fs::create_dir(directory.path().join(left)).unwrap();
         fs::write(directory.path().join(left).join("db"), "half").unwrap();
     }
-    fs::write(directory.path().join("witness.new"), "1 op").unwrap();
+    fs::write(directory.path().join("shutdown_marker.new"), "1 op").unwrap();
     fs::write(directory.path().join("blobs/new-1-1"), "half").unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     assert_eq!(store.runs("").await.unwrap().len(), 1);
     let mut left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort_unstable();
-    assert_eq!(left, ["blobs", "lock", "log", "witness"]);
+    assert_eq!(left, ["blobs", "lock", "log", "shutdown_marker"]);
     assert_eq!(fs::read_dir(directory.path().join("blobs")).unwrap().count(), 0);
 }
 

@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use disk::{Disk, Random, Survival};
-use longhaul_engine::{EventStore, Payload};
+use longhaul_engine::{EventLog, Payload, RunReader};
 use longhaul_storage::{OpenOptions, SledStore};
 use trace::Step;
 

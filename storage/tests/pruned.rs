@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventStore, Position};
-use longhaul_storage::{Archive, PRUNED_LABEL, SledStore};
+use longhaul_engine::{Event, EventLog, Position, RunReader};
+use longhaul_storage::{Archive, SledStore};
 
 use crate::common::{completed, large, now, publish, run, start, started, summary_of, values};
 use crate::salvage::copy;
@@ -54,7 +54,7 @@ async fn wrong(store: &SledStore, runs: u64, bytes: usize, is_pruned: Option<boo
         };
         let summary = store.summary(&run(&id)).await.unwrap();
         let Some(summary) = summary else { return Some(format!("{id} has no summary")) };
-        let pruned = summary.labels.contains_key(PRUNED_LABEL);
+        let pruned = summary.pruned.is_some();
         let expected = number % 2 == 0 && is_pruned.unwrap_or(pruned);
         if pruned != expected || !is_right(&events, number, bytes, pruned) {
             return Some(format!("{id}: pruned {pruned}, {} events", events.len()));
@@ -99,7 +99,7 @@ async fn a_pruned_log_takes_less_space_once_it_is_opened_again() {
     assert!(after * 3 < before * 2, "the log takes {after} bytes, {before} before");
     let mut names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["blobs", "lock", "log", "witness"]);
+    assert_eq!(names, ["blobs", "lock", "log", "shutdown_marker"]);
     // It is not rewritten each time.
     let file = || std::os::unix::fs::MetadataExt::ino(&fs::metadata(log.join("db")).unwrap());
     let known = file();

@@ -1,8 +1,10 @@
 //! What a log on disk keeps from one owner to the next.
 
-use crate::common::{append, birth, end, large, now, run, signal, start, values};
+use crate::common::{append, creation, end, large, now, run, signal, start, values};
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventKind, EventStore, MessageBody, Payload, Request, RunId, Slot, StoreError};
+use longhaul_engine::{
+    Event, EventKind, EventLog, MessageBody, Payload, RequestedBy, RunId, RunReader, Slot, StoreError,
+};
 use longhaul_storage::SledStore;
 
 #[tokio::test]
@@ -18,7 +20,7 @@ async fn everything_is_there_after_reopening() {
     let first = store.deliver(signal("a", "first")).await.unwrap().unwrap();
     let commit = Commit {
         published: vec![("plan".into(), Some(value.clone()))],
-        births: vec![birth("child")],
+        creations: vec![creation("child")],
         ..append("a", 1, &value)
     };
     store.commit(commit).await.unwrap();
@@ -36,8 +38,8 @@ async fn everything_is_there_after_reopening() {
     let stale = store.commit(append("a", 1, &value)).await;
     assert_eq!(stale, Err(StoreError::Conflict { run: run("a"), asked: 1, end: 2 }));
     store.commit(append("a", 2, &value)).await.unwrap();
-    let again = Commit { births: vec![birth("child")], ..append("a", 3, &Payload::null()) };
-    assert_eq!(store.commit(again).await.unwrap().born, [false]);
+    let again = Commit { creations: vec![creation("child")], ..append("a", 3, &Payload::null()) };
+    assert_eq!(store.commit(again).await.unwrap().created, [false]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,7 +97,7 @@ async fn sled_moves_nothing_out_of_its_log() {
     }
     for number in 0..300_u64 {
         let mut delivery = signal(&id, "x");
-        delivery.body = MessageBody::Pause(Request { by: "b".repeat(LONGEST), why: String::new() });
+        delivery.body = MessageBody::Pause(RequestedBy { by: "b".repeat(LONGEST), why: String::new() });
         let message = store.deliver(delivery).await.unwrap().unwrap();
         let name = format!("{:0512}", (number * 7919) % 300);
         let published = vec![(name, Some(Payload::of(&"v".repeat(4000))))];

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventKind, EventStore, Payload, StoreError};
+use longhaul_engine::{Event, EventKind, EventLog, Payload, RunReader, StoreError};
 use longhaul_storage::{SledStore, salvage};
 
 use crate::common::{large, now, run, signal, start};
@@ -144,7 +144,7 @@ async fn who_dies_before_the_new_log_is_in_its_place_loses_nothing() {
     let kept = salvage(directory.path(), true).unwrap().kept.unwrap();
     SledStore::open(directory.path()).unwrap().close();
     fs::rename(directory.path().join("log"), directory.path().join("log.next")).unwrap();
-    fs::write(directory.path().join("witness"), "99 closed\n").unwrap();
+    fs::write(directory.path().join("shutdown_marker"), "99 closed\n").unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     assert_eq!(whole_runs(&store, 3).await, RUNS.len());
     assert_eq!(store.check(false).await.unwrap().damages, []);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use longhaul_engine::event::{Cause, CommandDigest, Request};
+use longhaul_engine::event::{Cause, CommandDigest, RequestedBy};
 use longhaul_engine::store::{Commit, Delivery};
-use longhaul_engine::{Event, EventKind, EventStore, Message, MessageBody, Outcome, Payload, Position};
+use longhaul_engine::{Event, EventKind, EventLog, Message, MessageBody, Outcome, Payload, Position, RunReader};
 use longhaul_storage::SledStore;
 
 use crate::check::said;
@@ -34,7 +34,7 @@ fn sent(to: &str, name: &str) -> EventKind {
 
 /// One that also a request to cancel can have.
 fn payload(name: &str) -> Payload {
-    Payload::of(&Request { by: name.into(), why: String::new() })
+    Payload::of(&RequestedBy { by: name.into(), why: String::new() })
 }
 
 /// A signal as its receiver finds it.
@@ -99,7 +99,7 @@ async fn forgetful(directory: &Path) {
         at(10, 4, sent("told", CANCEL)),
     ];
     put("other", to_late).await;
-    let (digest, request) = (CommandDigest([0; 32]), Request { by: CANCEL.into(), why: String::new() });
+    let (digest, request) = (CommandDigest([0; 32]), RequestedBy { by: CANCEL.into(), why: String::new() });
     put("told", vec![started(), at(11, 1, EventKind::CancelDelivered { command: 0, digest, request })]).await;
     store.deliver(from("at_work", "waits in the mailbox", 7)).await.unwrap();
     store.deliver(Delivery { to: run("other"), body: outcome("over"), ..from("over", "", 9) }).await.unwrap();

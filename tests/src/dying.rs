@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use longhaul_engine::store::{Commit, Committed, Delivery};
-use longhaul_engine::{Event, EventStore, Message, Payload, Position, RunId, StoreError, Summary};
+use longhaul_engine::{Event, EventLog, Message, Payload, Position, RunId, RunReader, StoreError, Summary};
 use tokio::sync::watch;
 
 /// On which side of the append the store dies.
@@ -21,7 +21,7 @@ pub enum Side {
 /// A store that works until its time has come, and then refuses everything.
 #[derive(Clone)]
 pub struct DyingStore {
-    inner: Arc<dyn EventStore>,
+    inner: Arc<dyn EventLog>,
     appends: Arc<AtomicU32>,
     dead: watch::Sender<bool>,
     dies_at: Option<(u32, Side)>,
@@ -29,7 +29,7 @@ pub struct DyingStore {
 
 impl DyingStore {
     /// A store that dies at an append, counted from one; `None`: never.
-    pub fn new(inner: Arc<dyn EventStore>, dies_at: Option<(u32, Side)>) -> Self {
+    pub fn new(inner: Arc<dyn EventLog>, dies_at: Option<(u32, Side)>) -> Self {
         Self { inner, appends: Arc::default(), dead: watch::Sender::new(false), dies_at }
     }
 
@@ -86,7 +86,7 @@ fn killed() -> StoreError {
 }
 
 #[async_trait]
-impl EventStore for DyingStore {
+impl EventLog for DyingStore {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let dies = self.append()?;
         let committed = self.inner.commit(commit).await?;
@@ -98,7 +98,10 @@ impl EventStore for DyingStore {
         let delivered = self.inner.deliver(delivery).await?;
         self.answer(dies, delivered)
     }
+}
 
+#[async_trait]
+impl RunReader for DyingStore {
     async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError> {
         self.alive()?;
         self.inner.read(run, from).await

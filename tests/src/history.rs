@@ -5,7 +5,7 @@ use std::fmt;
 
 use anyhow::{Result, ensure};
 use chrono::{DateTime, Utc};
-use longhaul_engine::{Activity, Event, EventKind, EventStore, MessageBody, Outcome, RunId, Slot, Workflows, verify};
+use longhaul_engine::{Activity, Event, EventKind, EventLog, MessageBody, Outcome, RunId, Slot, Workflows, verify};
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts::{LoadBacklog, RunSession, SessionInput};
 use longhaul_workflows::feature::{FeatureProgress, FeatureWorkflow};
@@ -66,7 +66,7 @@ impl fmt::Display for Counts {
 
 impl Histories {
     /// Reads them.
-    pub async fn of(store: &dyn EventStore) -> Result<Self> {
+    pub async fn of(store: &dyn EventLog) -> Result<Self> {
         let mut histories = BTreeMap::new();
         for (run, _) in store.runs("").await? {
             let events = store.read(&run, 0).await?;

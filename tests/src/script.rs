@@ -11,7 +11,7 @@ use longhaul_engine::{
     Activity, Attempt, Context, Delays, Effect, Ending, Engine, Failure, Handler, Handlers, NewRun, Options, Parts,
     Payload, Policy, Probe, RunId, Stop, SystemClock, Workflow, Workflows,
 };
-use longhaul_engine::{Clock, EventStore, StoreError};
+use longhaul_engine::{Clock, EventLog, StoreError};
 
 use crate::wait::PATIENCE;
 
@@ -49,7 +49,7 @@ impl Activity for Step {
     const NAME: &'static str = "step";
     type Input = String;
     type Output = String;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         Policy { retry: Delays::List(vec![Duration::from_secs(1); 4]), ..Policy::idempotent() }
     }
 }
@@ -62,13 +62,13 @@ impl Activity for Deed {
     const NAME: &'static str = "deed";
     type Input = String;
     type Output = String;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         Policy {
             retry: Delays::List(vec![Duration::from_secs(1); 4]),
             start_to_close: Duration::from_mins(1),
             heartbeat: Some(Duration::from_secs(10)),
             effect: Effect::Guarded,
-            pool: Some("deeds"),
+            pool: Some("deeds".into()),
         }
     }
 }
@@ -146,13 +146,13 @@ pub fn capitals(counts: &Counts) -> Hands<Step> {
 }
 
 /// An engine on a store.
-pub async fn engine(store: impl EventStore, workflows: Workflows, handlers: Handlers) -> Engine {
+pub async fn engine(store: impl EventLog, workflows: Workflows, handlers: Handlers) -> Engine {
     engine_with(store, workflows, handlers, SystemClock, Options::default()).await
 }
 
 /// An engine on a store, with a clock and options.
 pub async fn engine_with(
-    store: impl EventStore,
+    store: impl EventLog,
     workflows: Workflows,
     handlers: Handlers,
     clock: impl Clock,
@@ -163,7 +163,7 @@ pub async fn engine_with(
 }
 
 /// An engine on a store that may fail.
-pub async fn opened(store: impl EventStore, workflows: Workflows, handlers: Handlers) -> Result<Engine, StoreError> {
+pub async fn opened(store: impl EventLog, workflows: Workflows, handlers: Handlers) -> Result<Engine, StoreError> {
     let (clock, options) = (Arc::new(SystemClock), Options::default());
     Engine::open(Parts { store: Arc::new(store), workflows, handlers, clock, options }).await
 }
@@ -192,7 +192,7 @@ pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 }
 
 /// A history in short texts, one for each event: position, kind, and what matters of it.
-pub async fn shape(store: &dyn EventStore, run: &str) -> Vec<String> {
+pub async fn shape(store: &dyn EventLog, run: &str) -> Vec<String> {
     let events = store.read(&id(run), 0).await.expect("the store of a test can be read");
     events.iter().map(|event| event.kind.name().to_owned()).collect()
 }

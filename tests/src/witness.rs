@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use longhaul_engine::activity::ErasedHandler;
-use longhaul_engine::{Activity, Attempt, EventKind, EventStore, Failure, Handlers, Payload, Probe};
+use longhaul_engine::{Activity, Attempt, EventKind, Failure, Handlers, Payload, Probe, RunReader};
 use longhaul_storage::MemoryStore;
 use longhaul_workflows::contracts::{Land, LandInput};
 

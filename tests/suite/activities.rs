@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use longhaul_engine::{
-    Attempt, Clock, ContextExt, Engine, EventKind, EventStore, Failure, Handlers, MessageBody, Options, Outcome,
-    Payload, Probe, Request, Status, Stop, Workflows,
+    Attempt, Clock, ContextExt, Engine, EventKind, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe,
+    RequestedBy, RunReader, Status, Stop, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -182,7 +182,7 @@ async fn a_run_that_waits_for_the_machine_can_be_cancelled() {
     let world = world(MemoryStore::new(), machine_fails(99, &Counts::default())).await;
     world.start("r", "step").await;
     world.events("r", 2).await;
-    world.engine.deliver(&id("r"), MessageBody::Cancel(Request::default())).await.unwrap();
+    world.engine.deliver(&id("r"), MessageBody::Cancel(RequestedBy::default())).await.unwrap();
     assert_eq!(world.engine.outcome(&id("r")).await, Ok(Outcome::Cancelled));
     world.engine.stop().await;
 }
@@ -265,8 +265,8 @@ async fn what_nobody_can_tell_waits_for_a_person() {
         assert!(reason.contains("`deed` (attempt 1) happened: no trace"), "{reason}");
         assert!(reason.contains("longhaul reconcile r --landed"), "{reason}");
         assert_eq!(counts.of("r"), 0, "it is not done again unasked");
-        let output = landed.then(|| Payload::of("by hand"));
-        let request = Request { by: "ops".into(), why: "looked".into() };
+        let output = if landed { Payload::of("by hand") } else { Payload::null() };
+        let request = RequestedBy { by: "ops".into(), why: "looked".into() };
         world.engine.deliver(&id("r"), MessageBody::Reconcile { landed, output, request }).await.unwrap();
         assert_eq!(world.result("r").await, expected);
         world.engine.stop().await;
@@ -354,7 +354,7 @@ async fn cancellation_reaches_the_handler_then_the_workflow_tidies_up() {
     let world = world(MemoryStore::new(), Handlers::new().with::<Deed>(hanging).with::<Step>(steps)).await;
     world.start("r", "deed").await;
     started.notified().await;
-    let request = Request { by: "ops".into(), why: "too dear".into() };
+    let request = RequestedBy { by: "ops".into(), why: "too dear".into() };
     world.engine.deliver(&id("r"), MessageBody::Cancel(request.clone())).await.unwrap();
     assert_eq!(world.result("r").await, "Cancelled");
     let events = world.memory.read(&id("r"), 0).await.unwrap();

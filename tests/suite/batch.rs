@@ -5,7 +5,7 @@ mod terms;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use longhaul_engine::{EventStore, RunId, verify};
+use longhaul_engine::{RunId, RunReader, verify};
 use longhaul_storage::SledStore;
 use longhaul_tests::command::{Longhaul, Said};
 use longhaul_tests::history::{Histories, workflows};

@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use longhaul_engine::store::{Commit, Committed, Delivery};
 use longhaul_engine::{
-    ContextExt, Event, EventStore, Handlers, Message, MessageBody, Options, Outcome, Payload, Position, Received,
-    RunId, Started, StoreError, Summary, Workflows,
+    ContextExt, Event, EventLog, Filter, Handlers, Message, MessageBody, Options, Outcome, Payload, Position, Received,
+    RunId, RunReader, Started, StoreError, Summary, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::script::{Counts, Hands, Step, capitals, done, engine_with, id, new_run, script, until};
@@ -41,7 +41,7 @@ impl Late {
 }
 
 #[async_trait]
-impl EventStore for Late {
+impl EventLog for Late {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         self.linger().await;
         let committed = self.inner.commit(commit).await;
@@ -58,7 +58,10 @@ impl EventStore for Late {
         }
         delivered
     }
+}
 
+#[async_trait]
+impl RunReader for Late {
     async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError> {
         let events = self.inner.read(run, from).await;
         self.linger().await;
@@ -96,7 +99,7 @@ fn workflows() -> Workflows {
             let expected: String = expected.read()?;
             let mut heard = Vec::new();
             while heard.len() < expected.parse().unwrap_or(0) {
-                if let Some(Received::Signal { payload, .. }) = context.receive(None).await? {
+                if let Some(Received::Signal { payload, .. }) = context.receive(&Filter::any(), None).await? {
                     heard.push(payload.read::<usize>()?);
                 }
             }
@@ -155,12 +158,12 @@ async fn a_message_is_heard_once_although_its_sender_comes_late_to_say_that_it_i
         Box::pin(async move {
             let mut heard = Vec::new();
             while heard.len() < 3 {
-                if let Some(Received::Signal { name, .. }) = context.receive(None).await? {
+                if let Some(Received::Signal { name, .. }) = context.receive(&Filter::any(), None).await? {
                     heard.push(name);
                 }
             }
             context.call::<Step>("wait".to_owned()).await?;
-            while let Some(Received::Signal { name, .. }) = context.try_receive().await? {
+            while let Some(Received::Signal { name, .. }) = context.try_receive(&Filter::any()).await? {
                 heard.push(name);
             }
             done(heard.join(" "))
@@ -184,7 +187,7 @@ async fn a_message_is_heard_once_although_its_sender_comes_late_to_say_that_it_i
     let engine = engine_with(store, workflows, handlers, longhaul_engine::SystemClock, options).await;
     engine.start(new_run("r", "listener", "")).await.unwrap();
     let run = id("r");
-    until("it has left memory", async || engine.lives() == 0).await;
+    until("it has left memory", async || engine.resident_runs() == 0).await;
     let sender = tokio::spawn({
         let (engine, run) = (engine.clone(), run.clone());
         async move { engine.signal(&run, "late", Payload::null()).await }

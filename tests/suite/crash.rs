@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{
-    Child, ContextExt, EventStore as _, Handlers, MessageBody, Outcome, Payload, Probe, Received, RunId, Workflows,
+    Child, ContextExt, EventLog, Filter, Handlers, MessageBody, Outcome, Payload, Probe, Received, RunId,
+    RunReader as _, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::dying::{DyingStore, Side};
@@ -24,7 +25,8 @@ fn workflows() -> Workflows {
             let both = context.all::<Step>(&["b".into(), "c".into()]).await?;
             let deed = context.call::<Deed>("d".into()).await?;
             context.send(id("child"), "go", Payload::of("now")).await?;
-            let Some(Received::ChildEnded { outcome: Outcome::Completed(said), .. }) = context.receive(None).await?
+            let Some(Received::ChildEnded { outcome: Outcome::Completed(said), .. }) =
+                context.receive(&Filter::any(), None).await?
             else {
                 return done("the child did not complete");
             };
@@ -35,7 +37,9 @@ fn workflows() -> Workflows {
     });
     let child = script(|context, input| {
         Box::pin(async move {
-            let Some(Received::Signal { payload, .. }) = context.receive(None).await? else { return done("nothing") };
+            let Some(Received::Signal { payload, .. }) = context.receive(&Filter::any(), None).await? else {
+                return done("nothing");
+            };
             let stepped = context.call::<Step>("child".into()).await?;
             done(format!("{} {} {stepped}", input.read::<String>()?, payload.read::<String>()?))
         })
@@ -123,7 +127,7 @@ fn tally() -> Workflows {
     let tally = script(|context, _| {
         Box::pin(async move {
             for count in 1..=3_u32 {
-                context.receive(None).await?;
+                context.receive(&Filter::any(), None).await?;
                 context.set("left", &count).await?;
                 context.set("right", &count).await?;
                 context.uuid().await?;

@@ -90,7 +90,7 @@ fn histories_are_those_of_a_file(world: &World) {
 fn hash(text: &str) -> String {
     let computed = longhaul_storage::history_file::read(&format!("{text}{{\"end\":true,\"blake3\":\"\"}}"));
     match computed {
-        Err(longhaul_storage::history_file::HistoryFileError::Checksum { computed, .. }) => computed,
+        Err(longhaul_storage::FileError::Checksum { computed, .. }) => computed,
         other => panic!("{other:?}"),
     }
 }

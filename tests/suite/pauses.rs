@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use longhaul_engine::{
-    ContextExt, Engine, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Probe, Request, Status, Stop,
-    Workflows,
+    ContextExt, Engine, EventLog, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe, RequestedBy,
+    RunReader, Status, Stop, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -38,7 +38,7 @@ fn is_paused(status: &Status) -> bool {
 }
 
 async fn ends_well(engine: &Engine, run: &str) {
-    engine.deliver(&id(run), MessageBody::Resume(Request::default())).await.unwrap();
+    engine.deliver(&id(run), MessageBody::Resume(RequestedBy::default())).await.unwrap();
     assert!(matches!(engine.outcome(&id(run)).await.unwrap(), Outcome::Completed(_)));
     engine.stop().await;
 }
@@ -68,7 +68,7 @@ async fn a_deed_that_was_cut_is_not_begun_again_by_a_run_that_is_to_pause() {
     let delivery = longhaul_engine::store::Delivery {
         to: id("r"),
         at: chrono::DateTime::UNIX_EPOCH,
-        body: MessageBody::Pause(Request::default()),
+        body: MessageBody::Pause(RequestedBy::default()),
     };
     memory.deliver(delivery).await.unwrap();
     let counts = Counts::default();
@@ -78,7 +78,7 @@ async fn a_deed_that_was_cut_is_not_begun_again_by_a_run_that_is_to_pause() {
     // Nor by one that is paused already.
     let third = engine(&memory, answers(&counts), &clock).await;
     third.signal(&id("r"), "note", longhaul_engine::Payload::null()).await.unwrap();
-    until("it came into memory", async || third.lives() == 1).await;
+    until("it came into memory", async || third.resident_runs() == 1).await;
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     assert_eq!(counts.of("r"), 0);
     ends_well(&third, "r").await;
@@ -110,16 +110,16 @@ async fn a_pause_of_a_parked_run_outlives_the_word_on_its_effect_and_two_deaths(
     let blind = || Handlers::new().with::<Deed>(Hands::<Deed>::new(&counts, |input, _| async move { Ok(input) }));
     let parked = engine(&memory, blind(), &clock).await;
     status_is(&memory, "r", |status| matches!(status, Status::Parked(_))).await;
-    parked.deliver(&id("r"), MessageBody::Pause(Request::default())).await.unwrap();
+    parked.deliver(&id("r"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
     status_is(&memory, "r", is_paused).await;
-    let settled = MessageBody::Reconcile { landed: false, output: None, request: Request::default() };
+    let settled = MessageBody::Reconcile { landed: false, output: Payload::null(), request: RequestedBy::default() };
     parked.deliver(&id("r"), settled).await.unwrap();
     until("the word is taken", async || memory.mailbox(&id("r")).await.unwrap().is_empty()).await;
     parked.stop().await;
     for _ in 0..2 {
         let engine = engine(&memory, blind(), &clock).await;
         engine.signal(&id("r"), "note", longhaul_engine::Payload::null()).await.unwrap();
-        until("it came into memory", async || engine.lives() == 1).await;
+        until("it came into memory", async || engine.resident_runs() == 1).await;
         until("it left the mail alone", async || !memory.mailbox(&id("r")).await.unwrap().is_empty()).await;
         assert!(is_paused(&memory.summary(&id("r")).await.unwrap().unwrap().status));
         engine.stop().await;
@@ -136,11 +136,11 @@ async fn a_paused_run_that_is_cancelled_in_its_next_life_tidies_up() {
     cut_deed(&memory, "tidy", &clock).await;
     let counts = Counts::default();
     let first = engine(&memory, answers(&counts), &clock).await;
-    first.deliver(&id("r"), MessageBody::Pause(Request::default())).await.unwrap();
+    first.deliver(&id("r"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
     status_is(&memory, "r", is_paused).await;
     first.stop().await;
     let second = engine(&memory, answers(&counts), &clock).await;
-    second.deliver(&id("r"), MessageBody::Cancel(Request::default())).await.unwrap();
+    second.deliver(&id("r"), MessageBody::Cancel(RequestedBy::default())).await.unwrap();
     let outcome = second.outcome(&id("r")).await.unwrap();
     assert_eq!(outcome, Outcome::Completed(longhaul_engine::Payload::of("tidied up")));
     second.stop().await;
@@ -156,7 +156,7 @@ async fn an_attempt_that_is_due_again_waits_for_the_end_of_the_pause() {
     let engine = engine(&memory, Handlers::new().with::<Step>(handler), &clock).await;
     engine.start(new_run("r", "step", "r")).await.unwrap();
     status_is(&memory, "r", |status| matches!(status, Status::Waiting { .. })).await;
-    engine.deliver(&id("r"), MessageBody::Pause(Request::default())).await.unwrap();
+    engine.deliver(&id("r"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
     status_is(&memory, "r", is_paused).await;
     clock.advance(5);
     tokio::task::yield_now().await;
@@ -183,9 +183,9 @@ async fn what_waits_for_a_place_is_called_back_and_what_runs_ends() {
     engine.start(new_run("first", "deed", "first")).await.unwrap();
     begun.notified().await;
     engine.start(new_run("second", "deed", "second")).await.unwrap();
-    until("both are in memory", async || engine.lives() == 2).await;
+    until("both are in memory", async || engine.resident_runs() == 2).await;
     for run in ["first", "second"] {
-        engine.deliver(&id(run), MessageBody::Pause(Request::default())).await.unwrap();
+        engine.deliver(&id(run), MessageBody::Pause(RequestedBy::default())).await.unwrap();
     }
     status_is(&memory, "second", is_paused).await;
     assert!(!is_paused(&memory.summary(&id("first")).await.unwrap().unwrap().status));

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use longhaul_activities::{checks, git, process, project as files, session};
-use longhaul_engine::{Engine, EventStore, Handlers, NewRun, Options, Parts, Payload, RunId, StoreError, SystemClock};
+use longhaul_engine::{Engine, Handlers, NewRun, Options, Parts, Payload, RunId, RunReader, StoreError, SystemClock};
 use longhaul_storage::MemoryStore;
 use longhaul_tests::dying::{DyingStore, Side};
 use longhaul_tests::history::{Histories, workflows};

@@ -1,6 +1,6 @@
 //! Code that does something else than its history says is found out, and harms nothing.
 
-use longhaul_engine::{ContextExt, EventKind, EventStore, Handlers, Outcome, Payload, Workflows, verify};
+use longhaul_engine::{ContextExt, EventKind, Filter, Handlers, Outcome, Payload, RunReader, Workflows, verify};
 use longhaul_storage::MemoryStore;
 use longhaul_tests::script::{Counts, Script, Step, capitals, done, engine, id, new_run, script, shape, until};
 
@@ -23,7 +23,7 @@ async fn change(before: &'static [&'static str], after: &'static [&'static str])
             for input in before {
                 context.call::<Step>((*input).into()).await?;
             }
-            context.receive(None).await?;
+            context.receive(&Filter::any(), None).await?;
             done("end")
         })
     });
@@ -60,7 +60,7 @@ async fn another_input_of_a_later_call_parks_that_run_and_no_other() {
                 let inputs: Vec<String> = inputs.iter().map(|input| (*input).into()).collect();
                 let results = context.all::<Step>(&inputs).await?;
                 if is_patient {
-                    context.receive(None).await?;
+                    context.receive(&Filter::any(), None).await?;
                 }
                 done(results.into_iter().flatten().collect::<Vec<_>>().join(" "))
             })
@@ -105,7 +105,7 @@ async fn a_command_without_calls_leaves_no_gap() {
             Box::pin(async move {
                 assert!(context.all::<Step>(&[]).await?.is_empty());
                 context.call::<Step>("a".into()).await?;
-                context.receive(None).await?;
+                context.receive(&Filter::any(), None).await?;
                 done("end")
             })
         })
@@ -140,7 +140,7 @@ async fn a_version_keeps_old_runs_on_the_old_path() {
     let old = script(|context, _| {
         Box::pin(async move {
             context.call::<Step>("old".into()).await?;
-            context.receive(None).await?;
+            context.receive(&Filter::any(), None).await?;
             done("old")
         })
     });
@@ -153,7 +153,7 @@ async fn a_version_keeps_old_runs_on_the_old_path() {
         Box::pin(async move {
             let path = if context.version("new-step", 1).await? == 0 { "old" } else { "new" };
             let said = context.call::<Step>(path.into()).await?;
-            context.receive(None).await?;
+            context.receive(&Filter::any(), None).await?;
             assert_eq!(context.version("new-step", 1).await?, u32::from(path == "new"), "the answer stays");
             done(said)
         })

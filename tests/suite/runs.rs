@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use longhaul_engine::{
-    Child, ContextExt, Ending, EventStore, Handlers, MessageBody, Options, Outcome, Payload, Received, Request,
-    Started, Status, StoreError, Workflows,
+    Child, ContextExt, Ending, Filter, Handlers, MessageBody, Options, Outcome, Payload, Received, RequestedBy,
+    RunReader, Started, Status, StoreError, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -15,7 +15,7 @@ fn workflows() -> Workflows {
         Box::pin(async move {
             let seconds: String = input.read()?;
             let timeout = seconds.parse().ok().map(Duration::from_secs);
-            match context.receive(timeout).await? {
+            match context.receive(&Filter::any(), timeout).await? {
                 Some(Received::Signal { name, payload, .. }) => done(format!("{name} {}", payload.read::<String>()?)),
                 Some(Received::ChildEnded { .. }) => done("a child"),
                 None => done("nothing came"),
@@ -46,7 +46,7 @@ fn workflows() -> Workflows {
             let child = Child { run: id("child"), workflow: "counter", input: Payload::of("3"), labels: [].into() };
             context.start(child.clone()).await?;
             context.start(child).await?;
-            let Some(Received::ChildEnded { run, outcome }) = context.receive(None).await? else {
+            let Some(Received::ChildEnded { run, outcome }) = context.receive(&Filter::any(), None).await? else {
                 return done("no child");
             };
             let said: String = input.read()?;
@@ -87,8 +87,8 @@ impl World {
         self.memory.summary(&id(run)).await.unwrap().unwrap().status
     }
 
-    async fn order(&self, run: &str, order: fn(Request) -> MessageBody) -> bool {
-        let request = Request { by: "ops".into(), why: "lunch".into() };
+    async fn order(&self, run: &str, order: fn(RequestedBy) -> MessageBody) -> bool {
+        let request = RequestedBy { by: "ops".into(), why: "lunch".into() };
         self.engine.deliver(&id(run), order(request)).await.unwrap()
     }
 }
@@ -148,7 +148,7 @@ async fn a_timer_outlives_the_engine_and_memory() {
     first.engine.stop().await;
     clock.advance(1800);
     let second = world(memory, clock, 0).await;
-    assert_eq!(second.engine.lives(), 0, "a sleeping run takes no memory");
+    assert_eq!(second.engine.resident_runs(), 0, "a sleeping run takes no memory");
     second.clock.advance(1800);
     assert_eq!(second.result("r").await, "slept 3600 s");
     second.engine.stop().await;
@@ -160,7 +160,7 @@ async fn waiting_runs_leave_memory_and_come_back_for_a_message() {
     for number in 0..50 {
         world.engine.start(new_run(&format!("r{number}"), "listener", "")).await.unwrap();
     }
-    until("all have left", async || world.engine.lives() == 0).await;
+    until("all have left", async || world.engine.resident_runs() == 0).await;
     for number in 0..50 {
         world.engine.signal(&id(&format!("r{number}")), "n", Payload::of(&number.to_string())).await.unwrap();
     }
@@ -198,13 +198,13 @@ async fn a_paused_run_does_nothing_until_resumed_also_after_a_restart() {
     let first = world(memory.clone(), clock.clone(), 100).await;
     first.engine.start(new_run("r", "listener", "")).await.unwrap();
     assert!(first.order("r", MessageBody::Pause).await);
-    let request = Request { by: "ops".into(), why: "lunch".into() };
+    let request = RequestedBy { by: "ops".into(), why: "lunch".into() };
     until("it is paused", async || first.status("r").await == Status::Paused(request.clone())).await;
     first.engine.signal(&id("r"), "hello", Payload::of("you")).await.unwrap();
     first.engine.stop().await;
 
     let second = world(memory, clock, 0).await;
-    until("it has looked", async || second.engine.lives() == 0).await;
+    until("it has looked", async || second.engine.resident_runs() == 0).await;
     assert_eq!(second.status("r").await, Status::Paused(request));
     assert!(second.order("r", MessageBody::Resume).await);
     assert_eq!(second.result("r").await, "hello you");

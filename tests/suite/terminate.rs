@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_engine::{
-    Child, ContextExt, Engine, EventStore, Failure, Handlers, MessageBody, Options, Outcome, Payload, Received,
-    Request, Stop, SystemClock, Workflows, verify,
+    Child, ContextExt, Engine, Failure, Filter, Handlers, MessageBody, Options, Outcome, Payload, Received,
+    RequestedBy, RunReader, Stop, SystemClock, Workflows, verify,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::script::{
@@ -28,7 +28,7 @@ fn workflows() -> Workflows {
             context
                 .start(Child { run: id("child"), workflow: "tidy", input: Payload::null(), labels: [].into() })
                 .await?;
-            match context.receive(None).await? {
+            match context.receive(&Filter::any(), None).await? {
                 Some(Received::ChildEnded { outcome, .. }) => done(format!("{outcome:?}")),
                 _ => done("something else"),
             }
@@ -48,7 +48,7 @@ async fn engine(memory: &MemoryStore, workflows: Workflows, counts: &Counts) -> 
 }
 
 fn terminate() -> MessageBody {
-    MessageBody::Terminate(Request { by: "ops".into(), why: "enough".into() })
+    MessageBody::Terminate(RequestedBy { by: "ops".into(), why: "enough".into() })
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ fn strict() -> Workflows {
     let strict = script(|context, _| {
         Box::pin(async move {
             loop {
-                if let Some(Received::Signal { payload, .. }) = context.receive(None).await? {
+                if let Some(Received::Signal { payload, .. }) = context.receive(&Filter::any(), None).await? {
                     payload.read::<u32>()?;
                 }
             }
@@ -106,7 +106,8 @@ fn strict() -> Workflows {
 
 #[tokio::test]
 async fn orders_do_not_queue_behind_a_message_that_stops_the_workflow() {
-    for (order, end) in [(terminate(), "RunTerminated"), (MessageBody::Cancel(Request::default()), "RunCancelled")] {
+    for (order, end) in [(terminate(), "RunTerminated"), (MessageBody::Cancel(RequestedBy::default()), "RunCancelled")]
+    {
         let memory = MemoryStore::new();
         let engine = engine(&memory, strict(), &Counts::default()).await;
         engine.start(new_run("r", "strict", "")).await.unwrap();
@@ -167,7 +168,7 @@ async fn a_paused_run_and_a_parked_one_are_ended() {
     first.stop().await;
     let second = engine(&memory, workflows(), &counts).await;
     until("it is parked", async || shape(&memory, "r").await.ends_with(&["RunParked".into()])).await;
-    second.deliver(&id("r"), MessageBody::Pause(Request::default())).await.unwrap();
+    second.deliver(&id("r"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
     until("it is paused", async || shape(&memory, "r").await.ends_with(&["RunPaused".into()])).await;
     second.deliver(&id("r"), terminate()).await.unwrap();
     assert_eq!(second.outcome(&id("r")).await, Ok(Outcome::Cancelled));
@@ -183,7 +184,7 @@ async fn who_is_cancelled_does_not_wait_for_a_place() {
         engine.start(new_run(run, "tidy", "")).await.unwrap();
         until("the first works", async || counts.of("work") == 1).await;
     }
-    let cancel = MessageBody::Cancel(Request::default());
+    let cancel = MessageBody::Cancel(RequestedBy::default());
     engine.deliver(&id("second"), cancel).await.unwrap();
     assert_eq!(engine.outcome(&id("second")).await.unwrap(), Outcome::Completed(Payload::of("end")));
     assert_eq!((counts.of("work"), counts.of("tidy up")), (1, 1));

@@ -9,7 +9,7 @@ mod plan;
 mod state;
 
 use async_trait::async_trait;
-use longhaul_engine::{Context, ContextExt, Ending, InvalidRunId, Payload, Received, RunId, Stop, Workflow};
+use longhaul_engine::{Context, ContextExt, Ending, Filter, InvalidRunId, Payload, Received, RunId, Stop, Workflow};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
@@ -77,7 +77,9 @@ impl Workflow for BatchWorkflow {
             if context.commands() as usize > SEGMENT + 4 * memory.len() {
                 return Ok(Ending::ContinueAsNew(Payload::of(&memory.into_input())));
             }
-            let Some(Received::Signal { name, payload, from }) = context.receive(None).await? else { continue };
+            let Some(Received::Signal { name, payload, from }) = context.receive(&Filter::any(), None).await? else {
+                continue;
+            };
             let skipped = match (name.as_str(), &from) {
                 (Submit::SIGNAL, None) => match payload.read() {
                     Ok(submit) => {

@@ -19,7 +19,7 @@ mod sync;
 mod view;
 
 use async_trait::async_trait;
-use longhaul_engine::{Child, Context, ContextExt, Ending, Payload, Received, RunId, Stop, Workflow};
+use longhaul_engine::{Child, Context, ContextExt, Ending, Filter, Payload, Received, RunId, Stop, Workflow};
 
 use crate::backlog::FeatureId;
 use crate::feature::{Brief, Edited, FeatureWorkflow, Ready, Turn};
@@ -43,7 +43,7 @@ pub mod signal {
     pub const SYNC: &str = "sync";
     /// Read the list and the settings again, and stay halted if halted: nobody asked to go on. Content as of `sync`.
     pub const RELOAD: &str = "reload";
-    /// Start no further feature; content: [`Request`](longhaul_engine::Request).
+    /// Start no further feature; content: [`Request`](longhaul_engine::RequestedBy).
     pub const HALT: &str = "halt";
     /// The project is at another place from now on; content: its new root.
     pub const MOVED: &str = "moved";
@@ -83,7 +83,7 @@ impl Workflow for ProjectWorkflow {
             if context.commands() as usize > SEGMENT + memory.len() {
                 return Ok(Ending::ContinueAsNew(Payload::of(&memory.into_input())));
             }
-            match context.receive(memory.wake_in()).await? {
+            match context.receive(&Filter::any(), memory.wake_in()).await? {
                 Some(received) => memory.take(context, received).await?,
                 None => memory.sync_again(context).await?,
             }

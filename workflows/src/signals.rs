@@ -1,6 +1,6 @@
 //! The signals that a person may send to a run, checked before they lie in its mailbox.
 
-use longhaul_engine::{Payload, Request};
+use longhaul_engine::{Payload, RequestedBy};
 
 use crate::backlog::FeatureId;
 use crate::batch::{BatchWorkflow, Now, Submit};
@@ -28,7 +28,7 @@ const PROJECT: &[Open] = &[
     Open {
         name: signal::HALT,
         shape: r#"{"by": TEXT, "why": TEXT}"#,
-        is_readable: |payload| payload.read::<Request>().is_ok(),
+        is_readable: |payload| payload.read::<RequestedBy>().is_ok(),
     },
     Open {
         name: signal::BLOCK,

@@ -41,7 +41,7 @@ mod words;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use longhaul_engine::{EventStore, RunId};
+use longhaul_engine::{RunId, RunReader};
 use tokio::sync::Mutex;
 
 pub use error::FilesError;
@@ -53,7 +53,7 @@ pub use turn::{ListTurn, list_turn};
 
 /// Keeps the files of one project current from the log.
 pub struct Projector {
-    store: Arc<dyn EventStore>,
+    store: Arc<dyn RunReader>,
     project: RunId,
     turn: Arc<Mutex<()>>,
     /// Held until the files are written, even when nobody waits for that any more.
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Projector {
 
 impl Projector {
     /// A projector for a project whose checkout is at `root`. Reads and writes nothing yet.
-    pub fn new(store: Arc<dyn EventStore>, project: RunId, root: PathBuf) -> Self {
+    pub fn new(store: Arc<dyn RunReader>, project: RunId, root: PathBuf) -> Self {
         let turn = turn_of(&root);
         let state = Arc::new(Mutex::new(State::new(project.clone(), root)));
         Self { store, project, turn, state }

@@ -1,6 +1,6 @@
 //! What is told of an event, in sentences.
 
-use longhaul_engine::Request;
+use longhaul_engine::RequestedBy;
 use longhaul_workflows::contracts::{
     ChecksReport, Evidence, Landed, Sealed, SessionEnding, SessionInput, SessionReason, SessionReport,
 };
@@ -112,7 +112,7 @@ pub(super) fn completed(progress: &FeatureProgress, files: &[String], waits_on_n
 }
 
 /// Who asked for something, and why.
-pub(super) fn asked(what: &str, request: &Request) -> String {
+pub(super) fn asked(what: &str, request: &RequestedBy) -> String {
     let by = if request.by.is_empty() { String::new() } else { format!(" by {}", request.by) };
     let why = if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };
     format!("{what}{by}{why}")

@@ -1,7 +1,7 @@
 //! Checkpoints that a person asks for: a work tree as it is now, kept under a ref, and nothing in it disturbed.
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{Failure, Position, Request, RunId};
+use longhaul_engine::{Failure, Position, RequestedBy, RunId};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 
@@ -25,7 +25,7 @@ pub struct Keep {
     /// What it is, in the words of whoever asks; may be empty.
     pub note: String,
     /// Who asks, and why.
-    pub request: Request,
+    pub request: RequestedBy,
 }
 
 /// A checkpoint that was kept.

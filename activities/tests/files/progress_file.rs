@@ -1,6 +1,6 @@
 //! `claude-progress.txt`: nothing twice, nothing lost, nothing of anybody else's touched.
 
-use longhaul_engine::{EventKind, Request};
+use longhaul_engine::{EventKind, RequestedBy};
 use longhaul_workflows::contracts::{RunSession, SessionEnding, SessionReason};
 
 use crate::story::{self, RUN};
@@ -113,7 +113,7 @@ async fn two_entries_of_one_second_are_both_told() {
     let now = world.now;
     for _ in 0..2 {
         world.now = now;
-        world.record(RUN, EventKind::RunPaused(Request::default())).await;
+        world.record(RUN, EventKind::RunPaused(RequestedBy::default())).await;
     }
     world.refresh_afresh().await.unwrap();
     world.refresh_afresh().await.unwrap();

@@ -1,7 +1,7 @@
 //! The exact text of every file, and that nothing is written without need.
 
 use longhaul_engine::event::Cause;
-use longhaul_engine::{CommandDigest, EventKind, Failure, Payload, Request};
+use longhaul_engine::{CommandDigest, EventKind, Failure, Payload, RequestedBy};
 use longhaul_workflows::contracts::{RunSession, SessionEnding, SessionReason};
 use longhaul_workflows::project::Phase;
 
@@ -162,7 +162,7 @@ async fn a_run_that_is_cancelled_and_started_again_has_sessions_of_its_own() {
     world.feature("login", in_progress(RUN)).await;
     world.start(RUN).await;
     let input = story::session(1, SessionReason::Start);
-    let request = Request { by: "ann".into(), why: "wrong branch".into() };
+    let request = RequestedBy { by: "ann".into(), why: "wrong branch".into() };
     world.started::<RunSession>(RUN, &input, 1).await;
     world.record(RUN, EventKind::CancelDelivered { command: 1, digest: CommandDigest([0; 32]), request }).await;
     world.record(RUN, EventKind::RunCancelled).await;
@@ -188,7 +188,7 @@ async fn a_run_that_is_cancelled_and_started_again_has_sessions_of_its_own() {
 #[tokio::test]
 async fn what_happens_to_the_whole_project_is_told_once() {
     let mut world = World::with_project().await;
-    let halted = Request { by: "ann".into(), why: "lunch".into() };
+    let halted = RequestedBy { by: "ann".into(), why: "lunch".into() };
     world
         .project(|view| {
             view.halted = Some(halted.clone());

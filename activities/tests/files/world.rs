@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use longhaul_activities::files::{FilesError, Projector};
 use longhaul_engine::event::Cause;
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Activity, Event, EventKind, EventStore, Payload, RunId, Slot, Summary};
+use longhaul_engine::{Activity, Event, EventKind, EventLog, Payload, RunId, Slot, Summary};
 use longhaul_storage::MemoryStore;
 use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectView};

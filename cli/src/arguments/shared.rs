@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use longhaul_engine::Request;
+use longhaul_engine::RequestedBy;
 
 /// Who asks for something, and why.
 #[derive(Debug, clap::Args)]
@@ -17,10 +17,10 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// By their own word or that of the system.
-    pub(crate) fn request(&self) -> Request {
+    pub(crate) fn request(&self) -> RequestedBy {
         let user = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody".into());
         let by = self.by.clone().unwrap_or_else(user);
-        Request { by, why: self.why.clone() }
+        RequestedBy { by, why: self.why.clone() }
     }
 }
 

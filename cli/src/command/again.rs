@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use longhaul_engine::Request;
+use longhaul_engine::RequestedBy;
 
 use super::named;
 use super::page::{self, Page};
@@ -72,7 +72,7 @@ pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result
     match arguments.output {
         Output::Table => term::print(name),
         Output::Json => {
-            let (run, Request { by, why }) = (run.to_string(), &request);
+            let (run, RequestedBy { by, why }) = (run.to_string(), &request);
             document::print(CheckpointDocument { run, name, commit, by, why })?;
         }
     }
@@ -108,7 +108,7 @@ fn table(rows: &[Row]) -> String {
     Page::here().table(&["RUN", "FROM", "POSITION", "FOR", "TIME", "COMMIT", "STEP"], &rows)
 }
 
-fn show_fork(forked: Forked, request: &Request, output: Output) -> Result<Exit> {
+fn show_fork(forked: Forked, request: &RequestedBy, output: Output) -> Result<Exit> {
     let Forked { run, origin, asked, position, commit } = forked;
     if position != asked {
         term::say(format!(
@@ -122,7 +122,7 @@ fn show_fork(forked: Forked, request: &Request, output: Output) -> Result<Exit> 
     match output {
         Output::Table => term::print(run.to_string()),
         Output::Json => {
-            let Request { by, why } = request;
+            let RequestedBy { by, why } = request;
             let (run, origin) = (run.to_string(), origin.to_string());
             document::print(ForkDocument { run, origin, asked, position, commit, by, why })?;
         }
@@ -130,14 +130,14 @@ fn show_fork(forked: Forked, request: &Request, output: Output) -> Result<Exit> 
     Ok(Exit::Ok)
 }
 
-fn show_rollback(rolled_back: RolledBack, request: &Request, output: Output) -> Result<Exit> {
+fn show_rollback(rolled_back: RolledBack, request: &RequestedBy, output: Output) -> Result<Exit> {
     let RolledBack { to, kept, undone } = rolled_back;
     let shown = if undone.is_empty() { "no feature".to_owned() } else { undone.join(", ") };
     term::say(format!(
         "rolled back to {to}; to be done again: {shown}; the old tip is kept: {kept}; `longhaul run` goes on from there"
     ));
     if output == Output::Json {
-        let Request { by, why } = request;
+        let RequestedBy { by, why } = request;
         document::print(RollbackDocument { to, kept, undone, by, why })?;
     }
     Ok(Exit::Ok)

@@ -6,7 +6,7 @@ mod targets;
 use std::path::Path;
 
 use anyhow::Result;
-use longhaul_engine::{Request, RunId};
+use longhaul_engine::{RequestedBy, RunId};
 
 use crate::arguments::{self, Signal, Steer, Tell, Text};
 use crate::exit::{Exit, usage};
@@ -91,7 +91,7 @@ async fn tell_one(
     Target { asked, run }: Target,
     dry_run: bool,
     order: &Order,
-    request: &Request,
+    request: &RequestedBy,
 ) -> Result<Vec<Line>> {
     let line = |run: Option<RunId>, outcome, waits| Line { asked: asked.clone(), run, outcome, waits };
     let target = match run {

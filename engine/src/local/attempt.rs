@@ -1,37 +1,88 @@
-//! One attempt of an activity: its handler, within its limits of time.
+//! One attempt of an activity: its handler, within its time limits.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, mpsc, watch};
 
-use crate::activity::{Attempt, ErasedHandler, Probe};
+use crate::activity::{Attempt, ErasedHandler, Probe, Worker};
 use crate::clock::Clock;
 use crate::failure::Failure;
+use crate::id::{RunId, Slot};
 use crate::payload::Payload;
 use crate::policy::Policy;
 
 /// How long a handler may take to end after it was told to, before it is dropped.
 pub(super) const GRACE: Duration = Duration::from_secs(30);
 
+/// An event that an attempt shows to live views.
+#[derive(Debug, Clone)]
+pub struct Emitted {
+    /// The run that called.
+    pub run: RunId,
+    /// The call.
+    pub slot: Slot,
+    /// The event.
+    pub event: Payload,
+}
+
+/// The worker of an attempt in this process.
+pub(super) struct LocalWorker {
+    pub(super) run: RunId,
+    pub(super) slot: Slot,
+    pub(super) cancel: watch::Receiver<bool>,
+    pub(super) clock: Arc<dyn Clock>,
+    /// The last sign of life, in milliseconds since 1970.
+    pub(super) alive: AtomicI64,
+    pub(super) progress: mpsc::UnboundedSender<(Slot, Payload)>,
+    pub(super) emitted: broadcast::Sender<Arc<Emitted>>,
+}
+
+#[async_trait]
+impl Worker for LocalWorker {
+    fn heartbeat(&self) {
+        self.alive.store(self.clock.now().timestamp_millis(), Ordering::Relaxed);
+    }
+
+    fn record_progress(&self, details: Payload) {
+        let _ = self.progress.send((self.slot, details));
+    }
+
+    fn emit(&self, event: Payload) {
+        let _ = self.emitted.send(Arc::new(Emitted { run: self.run.clone(), slot: self.slot, event }));
+    }
+
+    fn is_cancelled(&self) -> bool {
+        *self.cancel.borrow()
+    }
+
+    async fn cancelled(&self) {
+        let mut cancel = self.cancel.clone();
+        if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 /// Runs one attempt to its end, or to the end of its time.
-pub(crate) async fn run(
+pub(super) async fn run(
     handler: Arc<dyn ErasedHandler>,
     input: Payload,
     attempt: Attempt,
+    worker: Arc<LocalWorker>,
     policy: Policy,
     cancel: watch::Sender<bool>,
 ) -> Result<Payload, Failure> {
-    let clock = attempt.clock.clone();
     let mut work = AssertUnwindSafe(handler.perform(&input, &attempt)).catch_unwind();
     let overdue = tokio::select! {
         biased;
         result = &mut work => return result.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
-        overdue = out_of_time(&*clock, &attempt, &policy) => overdue,
+        overdue = out_of_time(&worker, &policy) => overdue,
     };
     cancel.send_replace(true);
     let _ = tokio::time::timeout(GRACE, &mut work).await;
@@ -39,7 +90,7 @@ pub(crate) async fn run(
 }
 
 /// Asks the world what became of an attempt.
-pub(crate) async fn probe(handler: Arc<dyn ErasedHandler>, input: Payload, attempt: Attempt) -> Probe<Payload> {
+pub(super) async fn probe(handler: Arc<dyn ErasedHandler>, input: Payload, attempt: Attempt) -> Probe<Payload> {
     AssertUnwindSafe(handler.probe(&input, &attempt))
         .catch_unwind()
         .await
@@ -52,11 +103,12 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Failure {
     Failure::terminal(format!("the handler panicked: {}", text.unwrap_or_default()))
 }
 
-async fn out_of_time(clock: &dyn Clock, attempt: &Attempt, policy: &Policy) -> String {
-    attempt.heartbeat();
+async fn out_of_time(worker: &LocalWorker, policy: &Policy) -> String {
+    worker.heartbeat();
+    let clock = &worker.clock;
     let close = later(clock.now(), policy.start_to_close);
     loop {
-        let silent = policy.heartbeat.map(|limit| (later(last_beat(attempt), limit), limit));
+        let silent = policy.heartbeat.map(|limit| (later(last_beat(worker), limit), limit));
         let next = silent.map_or(close, |(silent, _)| silent.min(close));
         clock.sleep_until(next).await;
         let now = clock.now();
@@ -64,15 +116,15 @@ async fn out_of_time(clock: &dyn Clock, attempt: &Attempt, policy: &Policy) -> S
             return format!("timed out after {:?}", policy.start_to_close);
         }
         if let Some(limit) = policy.heartbeat
-            && now >= later(last_beat(attempt), limit)
+            && now >= later(last_beat(worker), limit)
         {
             return format!("no sign of life for {limit:?}");
         }
     }
 }
 
-fn last_beat(attempt: &Attempt) -> DateTime<Utc> {
-    DateTime::from_timestamp_millis(attempt.alive.load(Ordering::Relaxed)).unwrap_or_default()
+fn last_beat(worker: &LocalWorker) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(worker.alive.load(Ordering::Relaxed)).unwrap_or_default()
 }
 
 /// A time after another one, or the end of time.

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::context::Received;
-use crate::event::{Message, MessageBody, Request};
+use crate::context::{Filter, Received};
+use crate::event::{Message, MessageBody, RequestedBy};
 use crate::id::MessageSeq;
 
 /// Messages that lie in the store and were not taken yet.
@@ -54,10 +54,14 @@ impl Inbox {
         self.arrived.notified().await;
     }
 
-    /// The oldest message for the workflow, whole and as the workflow receives it; it stays until [`Inbox::take`].
-    pub(crate) fn first_message(&self) -> Option<(Message, Received)> {
+    /// The oldest message that a filter takes, whole and as the workflow receives it; it stays until [`Inbox::take`].
+    pub(crate) fn first_message(&self, filter: &Filter) -> Option<(Message, Received)> {
         let state = self.state();
-        state.waiting.values().find_map(|message| Some((message.clone(), Received::of(&message.body)?)))
+        let taken = |message: &Message| {
+            let received = Received::of(&message.body).filter(|received| filter.takes(received))?;
+            Some((message.clone(), received))
+        };
+        state.waiting.values().find_map(taken)
     }
 
     /// The oldest order to the engine that can be followed at any time; it stays until [`Inbox::take`].
@@ -82,7 +86,7 @@ impl Inbox {
     }
 
     /// The oldest request to end now; it stays until [`Inbox::take`].
-    pub(crate) fn first_terminate(&self) -> Option<(MessageSeq, Request)> {
+    pub(crate) fn first_terminate(&self) -> Option<(MessageSeq, RequestedBy)> {
         let state = self.state();
         state.waiting.values().find_map(|message| match &message.body {
             MessageBody::Terminate(request) => Some((message.seq, request.clone())),

@@ -3,23 +3,24 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::context::{Received, Stop};
+use crate::context::{Filter, Received, Stop};
+use crate::diverged::Diverged;
 use crate::event::{Cause, Event, EventKind, MessageBody};
 use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::Payload;
 use crate::port::{Host, Performer, Verbs};
-use crate::replay::{Diverged, Replay};
-use crate::store::{Birth, Commit, Delivery};
+use crate::replay::Replay;
+use crate::store::{Commit, Creation, Delivery};
 use crate::summary::Summary;
 use crate::verb::{
     CallState, Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep, StartChild, TryReceive,
 };
 
+use super::activation::{Activation, Retirement};
 use super::attempt::later;
-use super::life::{Life, Retirement};
 
-impl Host for Life {
+impl Host for Activation {
     fn run(&self) -> &RunId {
         &self.run
     }
@@ -47,18 +48,18 @@ impl Host for Life {
     }
 }
 
-impl Verbs for Life {}
+impl Verbs for Activation {}
 
-impl Life {
-    /// The oldest message for the workflow, taken with the next commit.
-    async fn take_message(&mut self, number: u32) -> Result<Option<Received>, Stop> {
-        let Some((message, received)) = self.inbox.first_message() else { return Ok(None) };
+impl Activation {
+    /// The oldest message that the filter takes, taken with the next commit.
+    async fn take_message(&mut self, number: u32, filter: &Filter) -> Result<Option<Received>, Stop> {
+        let Some((message, received)) = self.inbox.first_message(filter) else { return Ok(None) };
         self.write_taken(number, message).await?;
         Ok(Some(received))
     }
 }
 
-impl Performer<Calls> for Life {
+impl Performer<Calls> for Activation {
     async fn perform(
         &mut self,
         number: u32,
@@ -69,7 +70,7 @@ impl Performer<Calls> for Life {
     }
 }
 
-impl Performer<StartChild> for Life {
+impl Performer<StartChild> for Activation {
     async fn perform(&mut self, number: u32, verb: StartChild, _progress: Option<()>) -> Result<(), Stop> {
         self.follow_orders(number, &verb).await?;
         let child = verb.0;
@@ -85,7 +86,7 @@ impl Performer<StartChild> for Life {
         };
         let event = Event { position: 0, at, kind };
         let summary = Summary::begin(&event).expect("the event is a RunStarted");
-        // Joining a run that is over already: its outcome is known, and nobody else will send it.
+        // A run that is over already sends no outcome: it is sent here.
         let ended = self.shared.outcome(&child.run).await.map_err(|error| self.broken_by(error.into()))?;
         let told = ended.map(|outcome| self.child_ended(self.run.clone(), child.run.clone(), outcome));
         let kind = EventKind::ChildStarted {
@@ -95,14 +96,14 @@ impl Performer<StartChild> for Life {
             input: child.input,
         };
         self.commit(vec![kind], |commit| {
-            commit.births.push(Birth { run: child.run, event, summary });
+            commit.creations.push(Creation { run: child.run, event, summary });
             commit.deliveries.extend(told);
         })
         .await
     }
 }
 
-impl Performer<Receive> for Life {
+impl Performer<Receive> for Activation {
     async fn perform(
         &mut self,
         number: u32,
@@ -113,7 +114,7 @@ impl Performer<Receive> for Life {
             deadline
         } else {
             self.follow_orders(number, &verb).await?;
-            if let Some(received) = self.take_message(number).await? {
+            if let Some(received) = self.take_message(number, &verb.filter).await? {
                 return Ok(Some(received));
             }
             let deadline = verb.timeout.map(|timeout| later(self.shared.clock.now(), timeout));
@@ -123,7 +124,7 @@ impl Performer<Receive> for Life {
         loop {
             self.inbox.look();
             self.follow_orders(number, &verb).await?;
-            if let Some(received) = self.take_message(number).await? {
+            if let Some(received) = self.take_message(number, &verb.filter).await? {
                 return Ok(Some(received));
             }
             if deadline.is_some_and(|deadline| self.shared.clock.now() >= deadline) {
@@ -135,7 +136,7 @@ impl Performer<Receive> for Life {
     }
 }
 
-impl Performer<TryReceive> for Life {
+impl Performer<TryReceive> for Activation {
     async fn perform(
         &mut self,
         number: u32,
@@ -143,7 +144,7 @@ impl Performer<TryReceive> for Life {
         _progress: Option<()>,
     ) -> Result<Option<Received>, Stop> {
         self.follow_orders(number, &verb).await?;
-        if let Some(received) = self.take_message(number).await? {
+        if let Some(received) = self.take_message(number, &verb.filter).await? {
             return Ok(Some(received));
         }
         self.write_later(EventKind::MessageReceived { command: number, message: None }).await?;
@@ -151,7 +152,7 @@ impl Performer<TryReceive> for Life {
     }
 }
 
-impl Performer<SendSignal> for Life {
+impl Performer<SendSignal> for Activation {
     async fn perform(&mut self, number: u32, verb: SendSignal, _progress: Option<()>) -> Result<(), Stop> {
         self.follow_orders(number, &verb).await?;
         let SendSignal { to, name, payload } = verb;
@@ -167,7 +168,7 @@ impl Performer<SendSignal> for Life {
     }
 }
 
-impl Performer<Sleep> for Life {
+impl Performer<Sleep> for Activation {
     async fn perform(&mut self, number: u32, verb: Sleep, progress: Option<DateTime<Utc>>) -> Result<(), Stop> {
         let fire_at = if let Some(fire_at) = progress {
             fire_at
@@ -186,7 +187,7 @@ impl Performer<Sleep> for Life {
     }
 }
 
-impl Performer<ReadClock> for Life {
+impl Performer<ReadClock> for Activation {
     async fn perform(&mut self, number: u32, verb: ReadClock, _progress: Option<()>) -> Result<DateTime<Utc>, Stop> {
         self.follow_orders(number, &verb).await?;
         let mut at = self.shared.clock.now();
@@ -196,7 +197,7 @@ impl Performer<ReadClock> for Life {
     }
 }
 
-impl Performer<DrawUuid> for Life {
+impl Performer<DrawUuid> for Activation {
     async fn perform(&mut self, number: u32, verb: DrawUuid, _progress: Option<()>) -> Result<Uuid, Stop> {
         self.follow_orders(number, &verb).await?;
         let uuid = Uuid::now_v7();
@@ -205,7 +206,7 @@ impl Performer<DrawUuid> for Life {
     }
 }
 
-impl Performer<MarkVersion> for Life {
+impl Performer<MarkVersion> for Activation {
     /// Marks the version at once: it concerns the code, so a pause or a cancellation is for the next command.
     async fn perform(&mut self, number: u32, verb: MarkVersion, _progress: Option<()>) -> Result<u32, Stop> {
         let MarkVersion { change, latest } = verb;
@@ -214,7 +215,7 @@ impl Performer<MarkVersion> for Life {
     }
 }
 
-impl Performer<Publish> for Life {
+impl Performer<Publish> for Activation {
     async fn perform(&mut self, number: u32, verb: Publish, _progress: Option<()>) -> Result<(), Stop> {
         self.follow_orders(number, &verb).await?;
         self.write_published(number, &verb.key, verb.value).await

@@ -1,4 +1,4 @@
-//! Who may work next, where only so many activities run at once: the higher priority first, among equals in turn.
+//! Pools of slots that limit how many activities run at once: the highest priority first, round-robin among equals.
 //!
 //! Runs share by the first part of their ids: one project with a thousand runs waits in one queue, beside the queue of
 //! one with three, and each of the two is served every second time.
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::id::RunId;
 
-/// On which terms the runs of a project share pools with those of others.
+/// How the runs of a project share pools with those of others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Share {
     /// The higher, the sooner: as long as such a one waits, no lower one is served.
@@ -26,7 +26,7 @@ pub(crate) struct Pools {
     terms: Arc<Mutex<Terms>>,
 }
 
-/// What was said of projects and labels.
+/// Priorities of projects and limits of labels.
 #[derive(Debug, Default)]
 struct Terms {
     shares: HashMap<String, Share>,
@@ -53,20 +53,20 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<oneshot::Sender<Place>>,
+    waiting: VecDeque<oneshot::Sender<PoolSlot>>,
     /// The turn in which it was last served.
     served: u64,
 }
 
-/// A place in a pool; dropping it gives it back.
+/// A slot of a pool; dropping it releases it.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct PoolSlot {
     /// `None`: it was never taken up, and has been given back.
     pool: Option<Arc<Pool>>,
     labels: Vec<String>,
 }
 
-impl Drop for Place {
+impl Drop for PoolSlot {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.take() {
             let mut state = pool.lock();
@@ -105,8 +105,8 @@ impl Pools {
         }
     }
 
-    /// Waits for a free place; `None` at once if the pool has no limit. Whoever ceases to wait loses nothing.
-    pub(crate) async fn enter(&self, pool: Option<&str>, run: &RunId) -> Option<Place> {
+    /// Waits for a free slot; `None` at once if the pool has no limit. Cancel-safe.
+    pub(crate) async fn enter(&self, pool: Option<&str>, run: &RunId) -> Option<PoolSlot> {
         let pool = self.pools.get(pool?)?;
         let (sender, place) = oneshot::channel();
         let project = run.root();
@@ -124,32 +124,32 @@ impl Pool {
         lock(&self.state)
     }
 
-    /// Gives free places to those whose turn it is.
+    /// Gives free slots to the next in turn.
     fn serve(self: &Arc<Self>, state: &mut State) {
         while let Some((project, labels)) = self.next(state) {
             state.turn += 1;
             let turn = state.turn;
             let Some(queue) = state.queues.get_mut(&project) else { return };
             let Some(sender) = queue.waiting.pop_front() else { return };
-            let place = Place { pool: Some(Arc::clone(self)), labels: labels.clone() };
+            let place = PoolSlot { pool: Some(Arc::clone(self)), labels: labels.clone() };
             match sender.send(place) {
                 Ok(()) => {
                     queue.served = turn;
                     state.take(&labels);
                 }
-                // Nobody waits there any more.
+                // The waiting call was cancelled.
                 Err(mut place) => place.pool = None,
             }
         }
     }
 
-    /// Whose turn it is, if there is a place for it.
+    /// The next project in turn, if there is a free slot for it.
     fn next(&self, state: &mut State) -> Option<(String, Vec<String>)> {
         let terms = lock(&self.terms);
         if state.free == 0 {
             return None;
         }
-        let nobody = Share::default();
+        let default = Share::default();
         let fits = |share: &Share| {
             share.labels.iter().all(|label| {
                 let limit = terms.limits.get(&(self.name.clone(), label.clone()));
@@ -157,7 +157,8 @@ impl Pool {
             })
         };
         let waiting = state.queues.iter().filter(|(_, queue)| !queue.waiting.is_empty());
-        let with_share = waiting.map(|(project, queue)| (project, queue, terms.shares.get(project).unwrap_or(&nobody)));
+        let with_share =
+            waiting.map(|(project, queue)| (project, queue, terms.shares.get(project).unwrap_or(&default)));
         let next = with_share.filter(|(_, _, share)| fits(share));
         let (project, _, share) =
             next.min_by_key(|(_, queue, share)| (std::cmp::Reverse(share.priority), queue.served))?;

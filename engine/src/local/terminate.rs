@@ -3,9 +3,9 @@
 use crate::context::Stop;
 use crate::event::{EventKind, Outcome};
 
-use super::life::{Life, Retirement};
+use super::activation::{Activation, Retirement};
 
-impl Life {
+impl Activation {
     /// Ends the run if its mailbox asks for that; then it never returns.
     pub(super) async fn obey_terminate(&mut self) -> Result<(), Stop> {
         if self.terminate().await? {

@@ -2,13 +2,13 @@
 
 use chrono::{DateTime, Utc};
 
-use super::life::{Life, Retirement};
+use super::activation::{Activation, Retirement};
 
-impl Life {
-    /// Returns when something arrived in the mailbox or the time has come. A long wait ends this life.
+impl Activation {
+    /// Returns when something arrived in the mailbox or the time has come. A long wait ends this activation.
     pub(super) async fn wait(&self, until: Option<DateTime<Utc>>) {
-        debug_assert!(self.unwritten.is_empty(), "nobody waits before what was decided is durable");
-        let Some(_place) = self.shared.place_to_wait() else { self.retire(Retirement::Suspended(until)).await };
+        debug_assert!(self.unwritten.is_empty(), "decisions are durable before the run waits");
+        let Some(_place) = self.shared.wait_permit() else { self.retire(Retirement::Suspended(until)).await };
         let clock = &self.shared.clock;
         let time = async {
             match until {

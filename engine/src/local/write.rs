@@ -9,12 +9,12 @@ use crate::id::MessageSeq;
 use crate::payload::Payload;
 use crate::store::Commit;
 
-use super::life::Life;
+use super::activation::Activation;
 
 /// The most events that wait for the next commit, so that no commit grows without end.
 const UNWRITTEN_MAX: usize = 256;
 
-/// Events that are part of the next commit. If the life ends before, the next one decides them again.
+/// Events that are part of the next commit. If the activation ends before, the next one decides them again.
 #[derive(Debug, Default)]
 pub(super) struct Unwritten {
     events: Vec<(DateTime<Utc>, EventKind)>,
@@ -28,8 +28,8 @@ impl Unwritten {
     }
 }
 
-impl Life {
-    /// Appends events. When this returns, they are durable; if it fails, this life is over.
+impl Activation {
+    /// Appends events. When this returns, they are durable; if it fails, this activation is over.
     pub(super) async fn commit(
         &mut self,
         kinds: Vec<EventKind>,

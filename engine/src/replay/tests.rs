@@ -6,7 +6,8 @@ use chrono::DateTime;
 
 use super::*;
 use crate::activity::Call;
-use crate::event::{Message, MessageBody, Request};
+use crate::context::Filter;
+use crate::event::{Message, MessageBody, RequestedBy};
 use crate::failure::Failure;
 use crate::id::Slot;
 use crate::payload::Payload;
@@ -36,7 +37,7 @@ fn completed(command: u32, of: (u16, u16), input: &str) -> EventKind {
 }
 
 fn cancelled(command: u32, verb: &impl Verb) -> EventKind {
-    EventKind::CancelDelivered { command, digest: verb.digest(), request: Request::default() }
+    EventKind::CancelDelivered { command, digest: verb.digest(), request: RequestedBy::default() }
 }
 
 fn calls(inputs: &[&str]) -> Calls {
@@ -128,11 +129,13 @@ fn an_event_of_another_kind_inside_a_group_is_a_difference() {
 fn an_order_to_the_engine_is_no_message_for_a_workflow() {
     let message = |body| Message { seq: 1, at: DateTime::UNIX_EPOCH, body };
     let received = |body| vec![EventKind::MessageReceived { command: 0, message: Some(message(body)) }];
-    let pause = received(MessageBody::Pause(Request::default()));
+    let pause = received(MessageBody::Pause(RequestedBy::default()));
     let expected = "diverged at position 1: recorded receive a message, asked receive a message";
-    assert_eq!(shown(&mut replay(pause), &Receive { timeout: None }), expected);
+    assert_eq!(shown(&mut replay(pause), &Receive { filter: Filter::any(), timeout: None }), expected);
     let signal = received(MessageBody::signal("go", Payload::null()));
-    assert!(shown(&mut replay(signal), &TryReceive).starts_with("Some(Signal { name: \"go\""));
+    assert!(
+        shown(&mut replay(signal), &TryReceive { filter: Filter::any() }).starts_with("Some(Signal { name: \"go\"")
+    );
 }
 
 #[test]
@@ -170,14 +173,14 @@ fn no_two_commands_share_a_digest() {
         calls(&["b", "a"]).digest(),
         calls(&["ab"]).digest(),
         ReadClock.digest(),
-        TryReceive.digest(),
-        Receive { timeout: None }.digest(),
+        TryReceive { filter: Filter::any() }.digest(),
+        Receive { filter: Filter::any(), timeout: None }.digest(),
     ];
     for (index, digest) in digests.iter().enumerate() {
         assert!(!digests[..index].contains(digest), "digest {index} is not unique");
-        assert_eq!(digest.to_string().parse(), Ok(*digest));
+        assert_eq!(digest.to_string().try_into(), Ok(*digest));
     }
-    let long_wait = Receive { timeout: Some(Duration::from_secs(9)) };
+    let long_wait = Receive { filter: Filter::any(), timeout: Some(Duration::from_secs(9)) };
     assert_eq!(long_wait.digest(), digests[6], "a duration does not decide");
-    assert!("AB".parse::<CommandDigest>().is_err());
+    assert!(CommandDigest::try_from("AB".to_owned()).is_err());
 }

@@ -1,4 +1,4 @@
-//! Drives a run that is in memory, life after life, until it ends or can leave.
+//! Drives a run that is in memory, activation after activation, until it ends or can leave.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use tokio::sync::mpsc;
 
 use crate::context::Stop;
 use crate::id::RunId;
-use crate::local::{Inbox, Life, Retirement};
-use crate::store::{Birth, StoreError};
+use crate::local::{Activation, Inbox, Retirement};
+use crate::store::{Creation, StoreError};
 
 use super::Shared;
 
-/// How a life ended.
+/// How an activation ended.
 enum End {
     RunEnded,
     NextSegment,
@@ -21,17 +21,17 @@ enum End {
     Stuck(Stop),
 }
 
-/// `birth`: of a run that was just born, and of which nobody else knows.
-pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>, mut birth: Option<Birth>) {
-    let mut is_last_life = false;
+/// `creation`: of a run that was created just now and is in memory for the first time.
+pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>, mut creation: Option<Creation>) {
+    let mut is_last = false;
     loop {
-        let life = live(&shared, &run, &inbox, birth.take());
-        let end = AssertUnwindSafe(life).catch_unwind().await.unwrap_or_else(|_| {
+        let activation = live(&shared, &run, &inbox, creation.take());
+        let end = AssertUnwindSafe(activation).catch_unwind().await.unwrap_or_else(|_| {
             let message = format!("the workflow of run {run} panicked; this is a bug, its history is as it was");
             End::Stuck(StoreError::Unusable(message).into())
         });
         match end {
-            End::NextSegment => is_last_life = false,
+            End::NextSegment => is_last = false,
             End::Retired(Retirement::Suspended(until)) => {
                 if shared.release(&run, &inbox, Inbox::has_unseen) {
                     if let Some(until) = until {
@@ -43,12 +43,12 @@ pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>, mu
             End::Stuck(stop) => {
                 tracing::error!(%run, "{stop}");
                 shared.stuck().insert(run.clone(), stop);
-                // One more life ends the run if that is asked for: it does so before it asks the workflow. A request that
+                // One more activation ends the run if that is asked for: it does so before it asks the workflow. A request that
                 // comes later wakes the run.
-                if shared.release(&run, &inbox, |inbox| !is_last_life && inbox.may_hold_terminate()) {
+                if shared.release(&run, &inbox, |inbox| !is_last && inbox.may_hold_terminate()) {
                     return;
                 }
-                is_last_life = true;
+                is_last = true;
             }
             End::RunEnded | End::Retired(Retirement::Terminated) => {
                 shared.stuck().remove(&run);
@@ -63,33 +63,33 @@ pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>, mu
     }
 }
 
-async fn live(shared: &Arc<Shared>, run: &RunId, inbox: &Arc<Inbox>, birth: Option<Birth>) -> End {
+async fn live(shared: &Arc<Shared>, run: &RunId, inbox: &Arc<Inbox>, creation: Option<Creation>) -> End {
     let (retire, mut retired) = mpsc::unbounded_channel();
     let (here, mail) = (Arc::clone(shared), Arc::clone(inbox));
-    let begun = match birth {
-        Some(birth) => Life::first(here, birth, mail, retire),
-        None => Life::begin(here, run.clone(), mail, retire).await,
+    let begun = match creation {
+        Some(creation) => Activation::of_new_run(here, creation, mail, retire),
+        None => Activation::begin(here, run.clone(), mail, retire).await,
     };
-    let (mut life, input) = match begun {
+    let (mut activation, input) = match begun {
         Ok(begun) => begun,
         Err(error) => return End::Stuck(error.into()),
     };
-    if life.is_over() {
+    if activation.is_over() {
         return End::RunEnded;
     }
     // Before the workflow: a run whose code has diverged can be ended too.
-    match life.terminate().await {
+    match activation.terminate().await {
         Ok(false) => {}
         Ok(true) => return End::RunEnded,
         Err(stop) => return End::Stuck(stop),
     }
-    let name = life.workflow().to_owned();
+    let name = activation.workflow().to_owned();
     let Some(workflow) = shared.workflows.find(&name) else {
         return End::Stuck(StoreError::Unusable(format!("no workflow `{name}` in this program")).into());
     };
     let work = async {
-        let ending = workflow.run(&mut life, input).await;
-        life.end(ending).await
+        let ending = workflow.run(&mut activation, input).await;
+        activation.end(ending).await
     };
     tokio::select! {
         biased;

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio::sync::broadcast;
 
 use crate::activity::Handlers;
+use crate::client::{Client, NewRun, Started};
 use crate::clock::Clock;
-use crate::context::Stop;
-use crate::event::{Cause, Event, EventKind, MessageBody, Outcome};
+use crate::context::{EngineError, Stop};
+use crate::event::{Cause, Event, EventKind, MessageBody, Outcome, RequestedBy};
 use crate::id::RunId;
-use crate::local::Share;
+use crate::local::{Emitted, Share};
 use crate::payload::Payload;
-use crate::store::{Birth, Commit, Delivery, EventStore, StoreError};
+use crate::store::{Commit, Creation, Delivery, EventLog, StoreError};
 use crate::summary::{Status, Summary};
 use crate::workflow::Workflows;
 
@@ -22,7 +24,7 @@ use super::{Shared, timers};
 /// What an engine is made of.
 pub struct Parts {
     /// The log.
-    pub store: Arc<dyn EventStore>,
+    pub store: Arc<dyn EventLog>,
     /// What decides.
     pub workflows: Workflows,
     /// What acts.
@@ -60,30 +62,6 @@ pub struct Recorded {
     pub run: RunId,
     /// The events, in order.
     pub events: Vec<Event>,
-}
-
-/// A run to start.
-#[derive(Debug, Clone)]
-pub struct NewRun {
-    /// Its id: starting an id that exists joins that run.
-    pub run: RunId,
-    /// Its workflow.
-    pub workflow: String,
-    /// Its input.
-    pub input: Payload,
-    /// For people and filters.
-    pub labels: BTreeMap<String, String>,
-}
-
-/// What starting came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Started {
-    /// The run is new.
-    New,
-    /// It existed, and goes on.
-    Joined,
-    /// It existed, and is over.
-    Over,
 }
 
 /// An engine that owns a log. Cheap to clone; dropping the last handle does not stop it, [`Engine::stop`] does.
@@ -128,8 +106,8 @@ impl Engine {
         let event = self.beginning(0, &new, Cause::Started);
         let summary = Summary::begin(&event).expect("the event is a RunStarted");
         let mut commit = Commit::of(new.run.clone(), Vec::new());
-        commit.births.push(Birth { run: new.run.clone(), event, summary });
-        if self.0.record(commit).await?.born == [true] {
+        commit.creations.push(Creation { run: new.run.clone(), event, summary });
+        if self.0.record(commit).await?.created == [true] {
             return Ok(Started::New);
         }
         let summary = self.0.store.summary(&new.run).await?;
@@ -198,13 +176,18 @@ impl Engine {
     }
 
     /// The log.
-    pub fn store(&self) -> &Arc<dyn EventStore> {
+    pub fn store(&self) -> &Arc<dyn EventLog> {
         &self.0.store
     }
 
     /// What is recorded from now on. A reader that falls behind is told how many it missed.
     pub fn recorded(&self) -> broadcast::Receiver<Arc<Recorded>> {
         self.0.recorded.subscribe()
+    }
+
+    /// What attempts emit from now on, for live views. A reader that falls behind is told how many it missed.
+    pub fn emitted(&self) -> broadcast::Receiver<Arc<Emitted>> {
+        self.0.emitted.subscribe()
     }
 
     /// The runs that cannot go on in this process, and why.
@@ -214,30 +197,53 @@ impl Engine {
 
     /// How a run ended, waiting for it; an error if it is stuck.
     pub async fn outcome(&self, run: &RunId) -> Result<Outcome, StoreError> {
-        let mut lives = self.0.lives.subscribe();
+        let mut activations = self.0.activations.subscribe();
         loop {
-            lives.borrow_and_update();
+            activations.borrow_and_update();
             if let Some(outcome) = self.0.outcome(run).await? {
                 return Ok(outcome);
             }
             if let Some(reason) = self.0.stuck().get(run) {
                 return Err(StoreError::Unusable(format!("run {run} cannot go on: {reason}")));
             }
-            if lives.changed().await.is_err() {
+            if activations.changed().await.is_err() {
                 return Err(StoreError::Unusable("the engine stopped".into()));
             }
         }
     }
 
     /// How many runs are in memory.
-    pub fn lives(&self) -> usize {
-        *self.0.lives.borrow()
+    pub fn resident_runs(&self) -> usize {
+        *self.0.activations.borrow()
     }
 
     /// Stops: attempts under way are told to end, nothing more is recorded, all runs leave memory.
     pub async fn stop(&self) {
         self.0.stopping.send_replace(true);
-        let mut lives = self.0.lives.subscribe();
-        let _ = lives.wait_for(|lives| *lives == 0).await;
+        let mut activations = self.0.activations.subscribe();
+        let _ = activations.wait_for(|activations| *activations == 0).await;
+    }
+}
+
+#[async_trait]
+impl Client for Engine {
+    async fn start(&self, new: NewRun) -> Result<Started, EngineError> {
+        Self::start(self, new).await.map_err(EngineError::new)
+    }
+
+    async fn signal(&self, run: &RunId, name: &str, payload: Payload) -> Result<bool, EngineError> {
+        Self::signal(self, run, name, payload).await.map_err(EngineError::new)
+    }
+
+    async fn cancel(&self, run: &RunId, request: RequestedBy) -> Result<bool, EngineError> {
+        self.deliver(run, MessageBody::Cancel(request)).await.map_err(EngineError::new)
+    }
+
+    async fn outcome(&self, run: &RunId) -> Result<Outcome, EngineError> {
+        Self::outcome(self, run).await.map_err(EngineError::new)
+    }
+
+    async fn published(&self, run: &RunId) -> Result<BTreeMap<String, Payload>, EngineError> {
+        self.0.store.published(run).await.map_err(EngineError::new)
     }
 }

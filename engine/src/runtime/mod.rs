@@ -2,9 +2,9 @@
 
 mod drive;
 mod engine;
-mod expected;
+mod reservation;
 mod shared;
 mod timers;
 
-pub use engine::{Engine, NewRun, Options, Parts, Recorded, Started};
+pub use engine::{Engine, Options, Parts, Recorded};
 pub(crate) use shared::Shared;

@@ -1,4 +1,4 @@
-//! What all lives of all runs share.
+//! What all activations of all runs share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,17 +11,17 @@ use crate::clock::Clock;
 use crate::context::Stop;
 use crate::event::{Message, Outcome};
 use crate::id::RunId;
-use crate::local::{Inbox, Pools};
-use crate::store::{Birth, Commit, Committed, Delivery, EventStore, StoreError};
+use crate::local::{Emitted, Inbox, Pools};
+use crate::store::{Commit, Committed, Creation, Delivery, EventLog, StoreError};
 use crate::workflow::Workflows;
 
 use super::engine::{Options, Recorded};
-use super::expected::Expected;
+use super::reservation::Reservation;
 use super::timers::Timers;
 
-/// What all lives of all runs share.
+/// What all activations of all runs share.
 pub(crate) struct Shared {
-    pub(crate) store: Arc<dyn EventStore>,
+    pub(crate) store: Arc<dyn EventLog>,
     pub(crate) workflows: Workflows,
     pub(crate) handlers: Handlers,
     pub(crate) clock: Arc<dyn Clock>,
@@ -29,9 +29,10 @@ pub(crate) struct Shared {
     pub(crate) pools: Pools,
     pub(super) timers: Timers,
     pub(super) recorded: broadcast::Sender<Arc<Recorded>>,
+    pub(crate) emitted: broadcast::Sender<Arc<Emitted>>,
     pub(super) stopping: watch::Sender<bool>,
-    /// How many runs are in memory: changes whenever a life begins or ends.
-    pub(super) lives: watch::Sender<usize>,
+    /// How many runs are in memory: changes whenever an activation begins or ends.
+    pub(super) activations: watch::Sender<usize>,
     /// Runs that cannot go on in this process, and why: their code has diverged, or the log refuses.
     pub(super) stuck: Mutex<BTreeMap<RunId, Stop>>,
     residents: Mutex<HashMap<RunId, Arc<Inbox>>>,
@@ -47,9 +48,9 @@ struct Recipient {
 }
 
 /// A place among the runs that wait in memory.
-pub(crate) struct Place<'a>(&'a AtomicUsize);
+pub(crate) struct WaitPermit<'a>(&'a AtomicUsize);
 
-impl Drop for Place<'_> {
+impl Drop for WaitPermit<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -57,7 +58,7 @@ impl Drop for Place<'_> {
 
 impl Shared {
     pub(super) fn new(
-        store: Arc<dyn EventStore>,
+        store: Arc<dyn EventLog>,
         workflows: Workflows,
         handlers: Handlers,
         clock: Arc<dyn Clock>,
@@ -72,8 +73,9 @@ impl Shared {
             options,
             timers: Timers::default(),
             recorded: broadcast::channel(4096).0,
+            emitted: broadcast::channel(4096).0,
             stopping: watch::channel(false).0,
-            lives: watch::channel(0).0,
+            activations: watch::channel(0).0,
             stuck: Mutex::default(),
             residents: Mutex::default(),
             adopted: Mutex::default(),
@@ -84,16 +86,16 @@ impl Shared {
 
     /// Makes a decision durable, then tells everybody whom it concerns.
     pub(crate) async fn record(&self, commit: Commit) -> Result<Committed, StoreError> {
-        let expected: Vec<_> = commit.births.iter().map(|birth| Expected::new(self, birth)).collect();
-        let births: Vec<RunId> = commit.births.iter().map(|birth| birth.run.clone()).collect();
+        let reservation: Vec<_> = commit.creations.iter().map(|creation| Reservation::new(self, creation)).collect();
+        let creations: Vec<RunId> = commit.creations.iter().map(|creation| creation.run.clone()).collect();
         let recipients: Vec<_> = commit.deliveries.iter().map(|delivery| self.recipient(&delivery.to)).collect();
         let told = (self.recorded.receiver_count() > 0)
             .then(|| Arc::new(Recorded { run: commit.run.clone(), events: commit.events.clone() }));
         let committed = self.store.commit(commit).await?;
-        for ((run, expected), born) in births.into_iter().zip(expected).zip(&committed.born) {
-            match expected {
-                Some(expected) if *born => expected.begin(),
-                None if *born => self.wake(run),
+        for ((run, reservation), created) in creations.into_iter().zip(reservation).zip(&committed.created) {
+            match reservation {
+                Some(reservation) if *created => reservation.begin(),
+                None if *created => self.wake(run),
                 _ => {}
             }
         }
@@ -158,11 +160,11 @@ impl Shared {
         self.begin(run, inbox, None);
     }
 
-    /// Starts the life of a run that has its place in memory.
-    pub(super) fn begin(&self, run: RunId, inbox: Arc<Inbox>, birth: Option<Birth>) {
+    /// Starts the activation of a run that has its place in memory.
+    pub(super) fn begin(&self, run: RunId, inbox: Arc<Inbox>, creation: Option<Creation>) {
         let Some(shared) = self.this.upgrade() else { return };
-        self.lives.send_modify(|lives| *lives += 1);
-        tokio::spawn(super::drive::drive(shared, run, inbox, birth));
+        self.activations.send_modify(|activations| *activations += 1);
+        tokio::spawn(super::drive::drive(shared, run, inbox, creation));
     }
 
     /// Takes a run out of memory, unless its inbox holds something that it stays for.
@@ -174,7 +176,7 @@ impl Shared {
         }
         residents.remove(run);
         drop(residents);
-        self.lives.send_modify(|lives| *lives -= 1);
+        self.activations.send_modify(|activations| *activations -= 1);
         true
     }
 
@@ -189,8 +191,8 @@ impl Shared {
     }
 
     /// A place to wait in memory, while there is one.
-    pub(crate) fn place_to_wait(&self) -> Option<Place<'_>> {
-        let place = Place(&self.waiting);
+    pub(crate) fn wait_permit(&self) -> Option<WaitPermit<'_>> {
+        let place = WaitPermit(&self.waiting);
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         (before < self.options.resident_waiting).then_some(place)
     }

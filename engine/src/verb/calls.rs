@@ -9,6 +9,7 @@ use crate::event::{Event, EventKind};
 use crate::failure::{Failure, FailureKind};
 use crate::id::Slot;
 use crate::payload::Payload;
+use crate::policy::Failures;
 
 /// Calls activities.
 #[derive(Debug, Clone)]
@@ -21,10 +22,7 @@ pub(crate) struct CallState {
     pub(crate) result: Option<Result<Payload, Failure>>,
     /// Attempts that count, whatever became of them.
     pub(crate) attempts: u32,
-    /// Attempts that failed in a way that counts against the policy.
-    pub(crate) failed: u32,
-    /// Failures of the machine in a row.
-    pub(crate) machine_failures: u32,
+    pub(crate) failures: Failures,
     /// Set while the outcome of the last guarded attempt is unknown.
     pub(crate) unknown: bool,
     /// When the next attempt is due.
@@ -57,14 +55,14 @@ impl CallState {
         self.retry_at = retry_at;
         if failure.kind == FailureKind::Machine {
             self.attempts = attempt.saturating_sub(1);
-            self.machine_failures += 1;
+            self.failures.of_machine += 1;
             return;
         }
         self.attempts = attempt;
-        self.machine_failures = 0;
+        self.failures.of_machine = 0;
         self.unknown = false;
         if !matches!(failure.kind, FailureKind::RateLimited { .. }) {
-            self.failed += 1;
+            self.failures.counted += 1;
         }
         if retry_at.is_none() {
             self.result = Some(Err(failure));

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use chrono::Utc;
 use longhaul_engine::StoreError;
-use longhaul_storage::bundle::{Backup, BundleError, Header, Writer};
+use longhaul_storage::FileError;
+use longhaul_storage::bundle::{Backup, Header, Writer};
 use longhaul_storage::{Scope, Snapshot};
 
 use super::{Export, Exported};
@@ -28,30 +29,30 @@ pub(crate) async fn run(service: &Service, export: Export) -> Result<Exported, S
     written.await.unwrap_or_else(|error| Err(StoreError::Unusable(format!("the export did not end: {error}"))))
 }
 
-fn write(snapshot: &Snapshot, file: &Path, compress: bool, header: Header) -> Result<Exported, BundleError> {
+fn write(snapshot: &Snapshot, file: &Path, compress: bool, header: Header) -> Result<Exported, FileError> {
     let part = Part::beside(file)?;
     let out = BufWriter::new(part.file.try_clone()?);
-    let carried = if compress {
+    let exported = if compress {
         let encoder = longhaul_storage::bundle::compressed(out)?;
-        let (encoder, carried) = write_to(snapshot, encoder, header)?;
+        let (encoder, exported) = write_to(snapshot, encoder, header)?;
         encoder.finish()?.flush()?;
-        carried
+        exported
     } else {
-        let (mut out, carried) = write_to(snapshot, out, header)?;
+        let (mut out, exported) = write_to(snapshot, out, header)?;
         out.flush()?;
-        carried
+        exported
     };
     part.keep(file)?;
-    Ok(carried)
+    Ok(exported)
 }
 
-fn write_to<W: Write>(snapshot: &Snapshot, out: W, header: Header) -> Result<(W, Exported), BundleError> {
+fn write_to<W: Write>(snapshot: &Snapshot, out: W, header: Header) -> Result<(W, Exported), FileError> {
     let mut writer = Writer::new(out, header)?;
     let (mut runs, mut events, mut damaged) = (0, 0, Vec::new());
-    for (run, carried) in snapshot.iter() {
-        let written = carried.map_err(|error| error.to_string()).and_then(|carried| match writer.write(&carried) {
-            Ok(()) => Ok(Ok(carried.events.len() as u64)),
-            Err(error @ BundleError::Unwritable { .. }) => Err(error.to_string()),
+    for (run, record) in snapshot.iter() {
+        let written = record.map_err(|error| error.to_string()).and_then(|record| match writer.write(&record) {
+            Ok(()) => Ok(Ok(record.events.len() as u64)),
+            Err(error @ FileError::Unwritable { .. }) => Err(error.to_string()),
             Err(error) => Ok(Err(error)),
         });
         match written {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use longhaul_engine::StoreError;
-use longhaul_storage::bundle::{BundleError, Reader};
+use longhaul_storage::FileError;
+use longhaul_storage::bundle::Reader;
 use longhaul_storage::{Archive, SledStore};
 use tokio::runtime::Handle;
 
@@ -41,22 +42,22 @@ fn import(log: &SledStore, handle: &Handle, file: &Path, dry_run: bool) -> Resul
         return Ok(imported);
     }
     let new: BTreeSet<_> = imported.new.iter().collect();
-    let changed = |error: BundleError| StoreError::Unusable(format!("the file changed while it was read: {error}"));
-    for carried in open(file).map_err(changed)? {
-        let carried = carried.map_err(changed)?;
-        if new.contains(&carried.run) {
-            handle.block_on(log.import(carried))?;
+    let changed = |error: FileError| StoreError::Unusable(format!("the file changed while it was read: {error}"));
+    for record in open(file).map_err(changed)? {
+        let record = record.map_err(changed)?;
+        if new.contains(&record.run) {
+            handle.block_on(log.import(record))?;
         }
     }
     Ok(imported)
 }
 
 enum Problem {
-    File(BundleError),
+    File(FileError),
     Store(StoreError),
 }
 
-fn open(file: &Path) -> Result<Reader<'static>, BundleError> {
+fn open(file: &Path) -> Result<Reader<'static>, FileError> {
     Reader::new(File::open(file)?)
 }
 
@@ -64,16 +65,16 @@ fn open(file: &Path) -> Result<Reader<'static>, BundleError> {
 fn compare(log: &SledStore, handle: &Handle, file: &Path) -> Result<Imported, Problem> {
     let mut imported = Imported::default();
     let mut seen = BTreeSet::new();
-    for carried in open(file).map_err(Problem::File)? {
-        let carried = carried.map_err(Problem::File)?;
-        let run = carried.run.clone();
+    for record in open(file).map_err(Problem::File)? {
+        let record = record.map_err(Problem::File)?;
+        let run = record.run.clone();
         if !seen.insert(run.clone()) {
             imported.differ.push((run, "the file has it twice".into()));
             continue;
         }
-        match handle.block_on(log.carried(&run)) {
+        match handle.block_on(log.export(&run)) {
             Ok(None) => imported.new.push(run),
-            Ok(Some(here)) => match here.difference(&carried) {
+            Ok(Some(here)) => match here.difference(&record) {
                 None => imported.same.push(run),
                 Some(difference) => imported.differ.push((run, difference)),
             },

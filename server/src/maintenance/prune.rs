@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::Utc;
 use longhaul_activities::process::run_folder_name;
 use longhaul_engine::{RunId, StoreError, Summary};
-use longhaul_storage::{Archive, PRUNED_LABEL};
+use longhaul_storage::Archive;
 use longhaul_workflows::project::ProjectWorkflow;
 
 use super::{Prune, Pruned, PrunedRun};
@@ -18,7 +18,7 @@ pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, 
     let is_meant = |run: &RunId, summary: &Summary| {
         let old = summary.status.is_terminal() && summary.ended_at.is_some_and(|ended| ended <= ended_before);
         let is_project = summary.workflow == ProjectWorkflow::NAME;
-        scope.has(run) && old && !is_project && !summary.labels.contains_key(PRUNED_LABEL)
+        scope.has(run) && old && !is_project && summary.pruned.is_none()
     };
     let all = service.store.runs("").await?;
     let (mut runs, mut outcomes) = (Vec::new(), Outcomes::default());

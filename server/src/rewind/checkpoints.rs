@@ -32,7 +32,7 @@ impl Service {
         if let Some(summary) = self.store.summary(target).await?
             && let Some(at) = pruned::at(&summary)
         {
-            return Err(RequestError::refused(pruned::refusal(target, at)));
+            return Err(RequestError::refused(pruned::refusal(target, &at)));
         }
         let mut rows = Vec::new();
         for (run, summary) in self.store.runs(target.as_str()).await? {

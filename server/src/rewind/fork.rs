@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use chrono::Utc;
 use longhaul_activities::git::TakeBack;
 use longhaul_engine::store::{Commit, Delivery};
-use longhaul_engine::{Diverged, Event, EventKind, MessageBody, Payload, Position, RunId, StoreError, Summary, verify};
+use longhaul_engine::{
+    Diverged, Event, EventKind, EventLog, MessageBody, Payload, Position, RunId, StoreError, Summary, verify,
+};
 use longhaul_workflows::feature::{
     Brief, COPIED, FORKED_FROM, FeatureWorkflow, Note, Prefix, before_hearing, checkpoints, prefix,
 };
@@ -76,7 +78,7 @@ impl Service {
     async fn found(&self, commit: Commit) -> Result<(), StoreError> {
         match &self.engine {
             Some(engine) => engine.found(commit).await,
-            None => self.store.commit(commit).await.map(drop),
+            None => self.log.commit(commit).await.map(drop),
         }
     }
 
@@ -90,7 +92,7 @@ impl Service {
             )));
         }
         if let Some(at) = pruned::at(&summary) {
-            return Err(RequestError::refused(pruned::refusal(&run, at)));
+            return Err(RequestError::refused(pruned::refusal(&run, &at)));
         }
         let segment = self.store.read(&run, summary.origin).await?;
         let Some(EventKind::RunStarted { input, .. }) = segment.first().map(|event| &event.kind) else {

@@ -1,6 +1,6 @@
 //! Resuming what is over: a feature that is blocked is tried again from where its work stands.
 
-use longhaul_engine::{MessageBody, Payload, Request, RunId, StoreError};
+use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, StoreError};
 use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::project::{FeatureView, Unblock, signal};
 
@@ -14,11 +14,11 @@ impl Service {
     pub(crate) async fn try_again(
         &self,
         run: &RunId,
-        request: &Request,
+        request: &RequestedBy,
         dry_run: bool,
     ) -> Result<Delivered, RequestError> {
         if let Some(at) = self.store.summary(run).await?.as_ref().and_then(pruned::at) {
-            let gone = pruned::refusal(run, at);
+            let gone = pruned::refusal(run, &at);
             return Err(RequestError::refused(format!(
                 "{gone}; `longhaul feature unblock FEATURE` tries a blocked feature again"
             )));

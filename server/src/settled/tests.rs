@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use longhaul_engine::event::Cause;
-use longhaul_engine::store::{Birth, Commit, Delivery};
-use longhaul_engine::{Event, EventKind, EventStore, MessageBody, Payload, Summary};
+use longhaul_engine::store::{Commit, Creation, Delivery};
+use longhaul_engine::{Event, EventKind, EventLog, MessageBody, Payload, RunReader, Summary};
 use longhaul_storage::MemoryStore;
 use longhaul_workflows::project::{Phase, ProjectView, SessionsPaused, signal};
 
@@ -52,7 +52,7 @@ impl Shop {
         let event = Event { position: 0, at: Utc::now(), kind };
         let summary = Summary::begin(&event).unwrap();
         let mut commit = Commit::of(id(PROJECT), Vec::new());
-        commit.births.push(Birth { run: id(PROJECT), event, summary });
+        commit.creations.push(Creation { run: id(PROJECT), event, summary });
         shop.0.commit(commit).await.unwrap();
         shop
     }

@@ -106,7 +106,7 @@ impl View<'_> {
     pub(super) async fn describe(&self, run: &RunId) -> Result<DescribeDocument, StoreError> {
         let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         let facts = Facts::of(&self.store.read(run, 0).await?);
-        let pruned_at = pruned::at(&summary).map(str::to_owned);
+        let pruned_at = pruned::at(&summary);
         let line = self.line(run.clone(), summary).await?;
         let why = if line.ended_at.is_none() { self.why_run(run).await?.reasons } else { Vec::new() };
         let mailbox = self.store.mailbox(run).await?.into_iter();

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
-use longhaul_engine::{Event, EventKind, Failure, FailureKind, Request, Slot};
+use longhaul_engine::{Event, EventKind, Failure, FailureKind, RequestedBy, Slot};
 use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureProgress;
 use serde_json::Value;
@@ -41,9 +41,9 @@ pub(super) struct Facts {
     pub(super) segments: Vec<Segment>,
     pub(super) output: Option<longhaul_engine::Payload>,
     /// Who asked for the end, and why.
-    pub(super) cancelled_by: Option<Request>,
+    pub(super) cancelled_by: Option<RequestedBy>,
     /// Who ended it at once, and why.
-    pub(super) terminated_by: Option<Request>,
+    pub(super) terminated_by: Option<RequestedBy>,
     /// What people told it.
     pub(super) told: Vec<Told>,
     /// Calls whose start is recorded, and whose end is not.

@@ -56,7 +56,7 @@ impl View<'_> {
         // Asked first: what is appended in between is on the next page, and not lost.
         let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         if let Some(at) = pruned::at(&summary) {
-            return Ok(Err(pruned::refusal(run, at)));
+            return Ok(Err(pruned::refusal(run, &at)));
         }
         let events = self.store.read(run, query.from).await?;
         let more = events.len() > PAGE;

@@ -20,7 +20,7 @@ mod words;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use longhaul_engine::{EventStore, Payload, RunId, Stop};
+use longhaul_engine::{Payload, RunId, RunReader, Stop};
 use longhaul_workflows::backlog::Feature;
 use serde::{Deserialize, Serialize};
 
@@ -142,7 +142,7 @@ pub enum Nameless {
 /// A log, as it is looked at.
 pub struct View<'a> {
     /// The log.
-    pub store: &'a dyn EventStore,
+    pub store: &'a dyn RunReader,
     /// The runs that cannot go on in the process that runs them.
     pub stuck: BTreeMap<RunId, Stop>,
     /// Whether a process runs this log.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use longhaul_engine::{EventKind, EventStore, RunId, StoreError, Summary};
+use longhaul_engine::{EventKind, RunId, RunReader, StoreError, Summary};
 use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow};
 
 use super::belongs;
@@ -16,7 +16,7 @@ impl Outcomes {
     /// How a run stands, in one of the words of [`super::STATES`].
     pub async fn state(
         &mut self,
-        store: &dyn EventStore,
+        store: &dyn RunReader,
         run: &RunId,
         summary: &Summary,
     ) -> Result<&'static str, StoreError> {
@@ -43,7 +43,7 @@ impl Outcomes {
     }
 
     /// The runs of a project by which its features pass.
-    async fn passed(&mut self, store: &dyn EventStore, project: String) -> Result<&BTreeSet<RunId>, StoreError> {
+    async fn passed(&mut self, store: &dyn RunReader, project: String) -> Result<&BTreeSet<RunId>, StoreError> {
         if !self.0.contains_key(&project) {
             let published = match RunId::new(project.clone()) {
                 Ok(id) => store.published(&id).await?,

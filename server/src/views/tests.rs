@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use longhaul_engine::event::Cause;
-use longhaul_engine::store::{Birth, Commit, Delivery};
+use longhaul_engine::store::{Commit, Creation, Delivery};
 use longhaul_engine::{
-    CommandDigest, Event, EventKind, EventStore, Failure, MessageBody, Payload, Request, RunId, Slot, Stop, Summary,
+    CommandDigest, Event, EventKind, EventLog, Failure, MessageBody, Payload, RequestedBy, RunId, RunReader, Slot,
+    Stop, Summary,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_workflows::feature::{FeatureProgress, Turn};
@@ -22,8 +23,8 @@ fn id(text: &str) -> RunId {
     RunId::new(text).unwrap()
 }
 
-fn request(why: &str) -> Request {
-    Request { by: "ada".into(), why: why.into() }
+fn request(why: &str) -> RequestedBy {
+    RequestedBy { by: "ada".into(), why: why.into() }
 }
 
 /// A log that a test writes.
@@ -46,7 +47,7 @@ impl Log {
         let event = Event { position: 0, at: at(0), kind };
         let summary = Summary::begin(&event).unwrap();
         let mut commit = Commit::of(id(run), Vec::new());
-        commit.births.push(Birth { run: id(run), event, summary });
+        commit.creations.push(Creation { run: id(run), event, summary });
         self.store.commit(commit).await.unwrap();
     }
 

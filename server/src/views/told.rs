@@ -1,7 +1,7 @@
 //! What people told a run: what, who, and why.
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{Event, EventKind, MessageBody, Payload, Position, Request};
+use longhaul_engine::{Event, EventKind, MessageBody, Payload, Position, RequestedBy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,7 +50,7 @@ pub fn ended_by(history: &[Event]) -> Option<String> {
             Told::CANCEL => "cancelled",
             _ => return None,
         };
-        Some(format!("{ended} {}", words::by(&Request { by, why })))
+        Some(format!("{ended} {}", words::by(&RequestedBy { by, why })))
     })
 }
 
@@ -68,7 +68,7 @@ pub(super) fn what(body: &MessageBody) -> String {
 }
 
 /// The person behind a message, if there is one.
-pub(super) fn request(body: &MessageBody) -> Option<Request> {
+pub(super) fn request(body: &MessageBody) -> Option<RequestedBy> {
     match body {
         MessageBody::Pause(request)
         | MessageBody::Resume(request)
@@ -81,7 +81,7 @@ pub(super) fn request(body: &MessageBody) -> Option<Request> {
 }
 
 /// Some signals carry it in their content.
-fn signature(payload: &Payload) -> Option<Request> {
+fn signature(payload: &Payload) -> Option<RequestedBy> {
     #[derive(Deserialize)]
     struct Signature {
         by: String,
@@ -91,5 +91,5 @@ fn signature(payload: &Payload) -> Option<Request> {
     let content: Value = payload.read().ok()?;
     let signature = content.get("request").unwrap_or(&content);
     let Signature { by, why } = Signature::deserialize(signature).ok()?;
-    Some(Request { by, why })
+    Some(RequestedBy { by, why })
 }

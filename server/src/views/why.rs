@@ -8,7 +8,7 @@ mod reason;
 mod run;
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{Request, RunId};
+use longhaul_engine::{RequestedBy, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ pub struct Reason {
     /// Who asked for it, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Asked>")]
-    pub by: Option<Request>,
+    pub by: Option<RequestedBy>,
     /// Of a dependency: the features from the one that was asked about to the one that holds it up. Of a limit or a turn:
     /// the features that have the places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -63,7 +63,7 @@ pub struct Reason {
 
 /// Who asked for something, and why.
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "the shape of `Request`, for the schema alone")]
+#[expect(dead_code, reason = "the shape of `RequestedBy`, for the schema alone")]
 pub struct Asked {
     by: String,
     why: String,

@@ -1,7 +1,7 @@
 //! Events in plain words, one line each.
 
 use longhaul_engine::event::{Cause, Message};
-use longhaul_engine::{EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, Request};
+use longhaul_engine::{EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, RequestedBy};
 use longhaul_workflows::feature::{
     Approval, FeatureProgress, Note, Ready, SessionEnded, SessionPermit, SessionRequest, SessionResult, Turn,
 };
@@ -117,16 +117,16 @@ fn signal(name: &str, payload: &Payload) -> String {
             SessionResult::Failed { ending, .. } => format!("the session failed and changed nothing: {ending}"),
         }),
         SYNC | RELOAD => Some("read the list again".into()),
-        HALT => payload.read::<Request>().ok().map(|request| format!("stop, {}", by(&request))),
+        HALT => payload.read::<RequestedBy>().ok().map(|request| format!("stop, {}", by(&request))),
         Note::SIGNAL => payload.read::<Note>().ok().map(|note| match note {
             Note::Text(text) => format!("a note for the agent: {text}"),
             Note::Signed { text, by: name, why } => {
-                format!("a note for the agent: {text}, {}", by(&Request { by: name, why }))
+                format!("a note for the agent: {text}, {}", by(&RequestedBy { by: name, why }))
             }
         }),
         Approval::SIGNAL => payload.read::<Approval>().ok().map(|said| {
             let word = if said.approved { "approved" } else { "denied" };
-            format!("{word} {}", by(&Request { by: said.by, why: said.why }))
+            format!("{word} {}", by(&RequestedBy { by: said.by, why: said.why }))
         }),
         _ => None,
     };
@@ -151,11 +151,11 @@ fn failed(failure: &Failure) -> String {
 }
 
 /// Who asked, and why.
-pub(super) fn by(request: &Request) -> String {
+pub(super) fn by(request: &RequestedBy) -> String {
     format!("by {}", who(request))
 }
 
-fn who(request: &Request) -> String {
+fn who(request: &RequestedBy) -> String {
     let name = if request.by.is_empty() { "somebody" } else { &request.by };
     if request.why.is_empty() { name.to_owned() } else { format!("{name}: {}", request.why) }
 }

@@ -1,19 +1,24 @@
 //! Reading runs from a file, one after the other, so that a large file needs no more memory than its largest run.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 
-use longhaul_engine::RunId;
+use longhaul_engine::{Payload, Summary};
 
-use super::{Backup, BundleError, FAMILY, Header, VERSION, line, section, v1};
-use crate::carried::Carried;
-use crate::history_file::line::{reason, shown};
+use super::{Backup, BackupField, Footer, Header, HeaderLine, PublishedLine, RunLine, SCHEMA};
+use crate::file_error::FileError;
 use crate::history_file::{self, MAX_LINE};
+use crate::run_record::{self, RunRecord};
+use crate::wire::json;
 
 /// What files that were compressed with zstd begin with.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// What the files of single histories begin with.
 const HISTORY: &str = "{\"schema\":\"longhaul.history/";
+
+/// What files begin with into which a repair has moved damaged runs.
+const QUARANTINE: &str = "{\"schema\":\"longhaul.quarantine/";
 
 /// A file that is being read. It ends after the last run, or with the first error.
 pub struct Reader<'a> {
@@ -37,7 +42,7 @@ enum Form {
 
 impl<'a> Reader<'a> {
     /// Begins to read a file: an export or a backup, compressed or not, or histories.
-    pub fn new(input: impl Read + 'a) -> Result<Self, BundleError> {
+    pub fn new(input: impl Read + 'a) -> Result<Self, FileError> {
         let mut input: Box<dyn BufRead + 'a> = Box::new(BufReader::new(input));
         if input.fill_buf()?.starts_with(&ZSTD) {
             input = Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(input)?));
@@ -45,7 +50,7 @@ impl<'a> Reader<'a> {
         let (hasher, header) = (blake3::Hasher::new(), Header::default());
         let mut reader = Self { input, hasher, line: 0, is_ended: true, header, form: Form::Bundle, runs: 0 };
         let first = reader.next_line()?;
-        let first = first.ok_or_else(|| BundleError::NotABundle { found: "it is empty".into() })?;
+        let first = first.ok_or_else(|| FileError::OtherFile { expected: SCHEMA, found: "it is empty".into() })?;
         if first.starts_with(HISTORY) {
             reader.form = Form::Histories(Some(first));
         } else {
@@ -60,7 +65,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next line without its end; `None` at the end of the file.
-    fn next_line(&mut self) -> Result<Option<String>, BundleError> {
+    fn next_line(&mut self) -> Result<Option<String>, FileError> {
         let mut bytes = Vec::new();
         let length = (&mut self.input).take(MAX_LINE as u64 + 2).read_until(b'\n', &mut bytes)?;
         if length == 0 {
@@ -82,18 +87,18 @@ impl<'a> Reader<'a> {
     }
 
     /// A line that must be there.
-    fn line(&mut self) -> Result<String, BundleError> {
+    fn line(&mut self) -> Result<String, FileError> {
         let line = self.next_line()?;
         // The last line end of a file may be missing; any other was cut off with what followed.
         let whole = line.filter(|line| self.is_ended || line.starts_with("{\"end\":"));
-        whole.ok_or(BundleError::CutOff { line: self.line })
+        whole.ok_or(FileError::CutOff { line: self.line })
     }
 
-    fn wrong(&self, problem: String) -> BundleError {
-        BundleError::Line { line: self.line, problem }
+    fn wrong(&self, problem: String) -> FileError {
+        FileError::Line { line: self.line, problem }
     }
 
-    fn run(&mut self) -> Result<Option<Carried>, BundleError> {
+    fn run(&mut self) -> Result<Option<RunRecord>, FileError> {
         match std::mem::replace(&mut self.form, Form::Over) {
             Form::Over | Form::Histories(None) => Ok(None),
             Form::Histories(Some(first)) => self.history(first).map(Some),
@@ -102,16 +107,16 @@ impl<'a> Reader<'a> {
                 if first.starts_with("{\"end\":") {
                     return self.end(&first).map(|()| None);
                 }
-                let carried = self.section(&first)?;
+                let record = self.section(&first)?;
                 self.runs += 1;
                 self.form = Form::Bundle;
-                Ok(Some(carried))
+                Ok(Some(record))
             }
         }
     }
 
     /// The history that begins with a line that was read.
-    fn history(&mut self, first: String) -> Result<Carried, BundleError> {
+    fn history(&mut self, first: String) -> Result<RunRecord, FileError> {
         let begin = self.line;
         let mut text = first;
         let mut next = None;
@@ -124,69 +129,60 @@ impl<'a> Reader<'a> {
             text += &line;
         }
         self.form = Form::Histories(next);
-        let (run, events) = history_file::read(&text).map_err(|error| BundleError::History { line: begin, error })?;
+        let (run, events) = history_file::read_at(begin, &text)?;
         let missing = format!("the history of run {run} does not begin with its start");
-        Carried::of_history(run, events).ok_or(BundleError::Line { line: begin, problem: missing })
+        RunRecord::of_history(run, events).ok_or(FileError::Line { line: begin, problem: missing })
     }
 
-    fn section(&mut self, first: &str) -> Result<Carried, BundleError> {
-        let head: v1::Head = line::read("the first line of a run", first).map_err(|problem| self.wrong(problem))?;
-        let run = RunId::new(head.run).map_err(|error| self.wrong(error.to_string()))?;
-        let mut carried = match head.pruned {
-            None => self.whole(&run, head.lines)?,
-            Some(summary) => self.pruned(run, head.lines, summary)?,
-        };
-        for _ in 0..head.mail {
-            let line = self.line()?;
-            carried.mailbox.push(section::message(&line).map_err(|problem| self.wrong(problem))?);
-        }
-        for _ in 0..head.published {
-            let line = self.line()?;
-            let (name, value) = section::published(&line).map_err(|problem| self.wrong(problem))?;
-            if carried.published.last_key_value().is_some_and(|(last, _)| *last >= name) {
-                return Err(self.wrong("published values are not in order".into()));
-            }
-            carried.published.insert(name, value);
-        }
-        crate::archive::check(&carried).map_err(|error| self.wrong(error.to_string()))?;
-        Ok(carried)
-    }
-
-    fn whole(&mut self, run: &RunId, lines: u64) -> Result<Carried, BundleError> {
+    fn section(&mut self, first: &str) -> Result<RunRecord, FileError> {
+        let head: RunLine = self.parsed(json::read("the first line of a run", first))?;
         let begin = self.line + 1;
-        let mut text = String::new();
-        for _ in 0..lines {
-            text += &self.line()?;
-            text.push('\n');
-        }
-        let (found, events) = history_file::read(&text).map_err(|error| BundleError::History { line: begin, error })?;
-        if found != *run {
-            return Err(self.wrong(format!("the history is of run {found}, and run {run} was announced")));
-        }
-        section::whole(found, events).map_err(|problem| BundleError::Line { line: begin, problem })
-    }
-
-    fn pruned(&mut self, run: RunId, lines: u64, summary: v1::Summary) -> Result<Carried, BundleError> {
-        let summary = section::thaw(summary).map_err(|problem| self.wrong(problem))?;
-        let mut events = Vec::new();
-        for _ in 0..lines {
+        let mut lines = Vec::new();
+        let mut hasher = blake3::Hasher::new();
+        for _ in 0..head.events.saturating_add(head.mail).saturating_add(head.published) {
             let line = self.line()?;
-            let event = history_file::read_event(self.line, &line);
-            events.push(event.map_err(|error| BundleError::History { line: 1, error })?);
+            hasher.update(line.as_bytes()).update(b"\n");
+            lines.push(line);
         }
-        if events.first().is_none_or(|event| event.position == 0) {
-            return Err(self.wrong(format!("run {run} is said to be pruned and is not")));
+        let computed = hasher.finalize().to_hex().to_string();
+        if head.blake3 != computed {
+            return Err(FileError::Checksum { line: self.line, recorded: head.blake3, computed });
         }
-        let (mailbox, published) = (Vec::new(), std::collections::BTreeMap::new());
-        Ok(Carried { run, events, summary, mailbox, published })
+        let mut numbered = (begin..).zip(&lines);
+        let mut events = Vec::new();
+        for (line, text) in numbered.by_ref().take(count(head.events)) {
+            events.push(at(line, json::read_event(text))?);
+        }
+        let mut mailbox = Vec::new();
+        for (line, text) in numbered.by_ref().take(count(head.mail)) {
+            mailbox.push(at(line, json::read_message(text))?);
+        }
+        let mut published = BTreeMap::new();
+        for (line, text) in numbered {
+            let (name, value) = at(line, published_of(text))?;
+            if published.last_key_value().is_some_and(|(last, _)| *last >= name) {
+                return Err(FileError::Line { line, problem: "published values are not in order".into() });
+            }
+            published.insert(name, value);
+        }
+        let summary = head.pruned.map(Summary::from).or_else(|| run_record::fold(&events));
+        let summary = summary.ok_or_else(|| self.wrong(format!("the history of run {} has no start", head.run)))?;
+        let record = RunRecord { run: head.run, events, summary, mailbox, published };
+        crate::archive::check(&record).map_err(|error| self.wrong(error.to_string()))?;
+        Ok(record)
     }
 
-    fn end(&mut self, line: &str) -> Result<(), BundleError> {
-        let footer: v1::Footer = line::read("the last line", line).map_err(|problem| self.wrong(problem))?;
+    /// What was parsed from the last line.
+    fn parsed<T>(&self, parsed: Result<T, String>) -> Result<T, FileError> {
+        parsed.map_err(|problem| self.wrong(problem))
+    }
+
+    fn end(&mut self, line: &str) -> Result<(), FileError> {
+        let footer: Footer = self.parsed(json::read("the last line", line))?;
         let computed = self.hasher.finalize().to_hex().to_string();
         let at = self.line;
         if footer.blake3 != computed {
-            return Err(BundleError::Checksum { line: at, recorded: footer.blake3, computed });
+            return Err(FileError::Checksum { line: at, recorded: footer.blake3, computed });
         }
         if footer.runs != self.runs || !footer.end {
             return Err(self.wrong(format!("{} runs are announced, and {} are there", footer.runs, self.runs)));
@@ -199,7 +195,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Iterator for Reader<'_> {
-    type Item = Result<Carried, BundleError>;
+    type Item = Result<RunRecord, FileError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.run().transpose();
@@ -211,28 +207,27 @@ impl Iterator for Reader<'_> {
     }
 }
 
-fn header_of(line: &str) -> Result<Header, BundleError> {
-    /// What the first lines of all versions have in common.
-    #[derive(serde::Deserialize)]
-    struct AnyVersion {
-        schema: String,
+fn at<T>(line: usize, parsed: Result<T, String>) -> Result<T, FileError> {
+    parsed.map_err(|problem| FileError::Line { line, problem })
+}
+
+fn count(lines: u64) -> usize {
+    usize::try_from(lines).unwrap_or(usize::MAX)
+}
+
+fn published_of(line: &str) -> Result<(String, Payload), String> {
+    let PublishedLine { name, value } = json::read("a published value", line)?;
+    let payload = json::extract(&value)?;
+    json::check_form(value.get(), json::embed(&payload)?.get())?;
+    Ok((name, payload))
+}
+
+fn header_of(line: &str) -> Result<Header, FileError> {
+    if line.starts_with(QUARANTINE) {
+        return Err(FileError::Quarantined);
     }
-    let unfit = |problem| BundleError::Line { line: 1, problem };
-    let any: AnyVersion = serde_json::from_str(line).map_err(|error| {
-        if line.starts_with(&format!("{{\"schema\":\"{FAMILY}")) {
-            return unfit(format!("the header: {}", reason(&error)));
-        }
-        BundleError::NotABundle { found: format!("it says {}", shown(line)) }
-    })?;
-    let version = any.schema.strip_prefix(FAMILY).and_then(|version| version.parse::<u32>().ok());
-    match version {
-        None if any.schema.starts_with("longhaul.quarantine/") => return Err(BundleError::Quarantined),
-        Some(VERSION) if any.schema == format!("{FAMILY}{VERSION}") => {}
-        Some(found) if found > VERSION => return Err(BundleError::Newer { found }),
-        _ => return Err(BundleError::NotABundle { found: format!("its schema is {}", shown(&any.schema)) }),
-    }
-    let header: v1::Header = self::line::read("the header", line).map_err(unfit)?;
-    let backup =
-        header.backup.map(|backup| Ok(Backup { epoch: backup.epoch, at: history_file::read_time(&backup.at)? }));
-    Ok(Header { backup: backup.transpose().map_err(unfit)? })
+    SCHEMA.check(line)?;
+    let header = json::read("the header", line).map_err(|problem| FileError::Line { line: 1, problem })?;
+    let HeaderLine { backup, .. } = header;
+    Ok(Header { backup: backup.map(|BackupField { epoch, at }| Backup { epoch, at: at.0 }) })
 }

@@ -5,10 +5,11 @@
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
-use longhaul_engine::{Event, EventKind, Message, MessageBody, Payload, Request, RunId};
+use longhaul_engine::{Event, EventKind, Message, MessageBody, Payload, RequestedBy, RunId};
 
-use super::{Backup, BundleError, Header, Reader, Writer};
-use crate::carried::{self, Carried};
+use super::{Backup, Header, Reader, Writer};
+use crate::FileError;
+use crate::run_record::{self, RunRecord};
 
 const GOLDEN: &str = include_str!("golden.jsonl");
 
@@ -16,7 +17,7 @@ fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_767_225_600 + second, 0).unwrap()
 }
 
-fn history(id: &str) -> Carried {
+fn history(id: &str) -> RunRecord {
     let started = EventKind::RunStarted {
         workflow: "feature".into(),
         input: Payload::from_bytes(&br#"{"name":"Gr\u00fc\u00dfe"}"#[..]),
@@ -28,20 +29,20 @@ fn history(id: &str) -> Carried {
     let completed = EventKind::RunCompleted { output: Payload::of("\n") };
     let event = |(position, kind)| Event { position, at: at(position.cast_signed()), kind };
     let events = (0..).zip([started, published, completed]).map(event).collect();
-    Carried::of_history(RunId::new(id).unwrap(), events).unwrap()
+    RunRecord::of_history(RunId::new(id).unwrap(), events).unwrap()
 }
 
 /// A whole run that has ended, a pruned one, and one with messages that it has not taken.
-fn runs() -> Vec<Carried> {
+fn runs() -> Vec<RunRecord> {
     let mut pruned = history("shop/b");
     pruned.events.drain(..2);
-    pruned.summary = carried::pruned(pruned.summary, 2, at(9));
+    pruned.summary = run_record::pruned(pruned.summary, 2, at(9));
     let mut going = history("shop/c");
     going.events.pop();
-    going = Carried::of_history(going.run, going.events).unwrap();
+    going = RunRecord::of_history(going.run, going.events).unwrap();
     going.published.insert("text".into(), Payload::from_bytes(&b" {\n}"[..]));
     let signal = MessageBody::signal("go", Payload::of(&1));
-    let pause = MessageBody::Pause(Request { by: "ann".into(), why: "lunch".into() });
+    let pause = MessageBody::Pause(RequestedBy { by: "ann".into(), why: "lunch".into() });
     going.mailbox =
         [signal, pause].into_iter().zip(1 << 32..).map(|(body, seq)| Message { seq, at: at(5), body }).collect();
     vec![history("shop/a"), pruned, going]
@@ -49,7 +50,7 @@ fn runs() -> Vec<Carried> {
 
 const HEADER: Header = Header { backup: None };
 
-fn written(header: Header, runs: &[Carried]) -> String {
+fn written(header: Header, runs: &[RunRecord]) -> String {
     let mut writer = Writer::new(Vec::new(), header).unwrap();
     for run in runs {
         writer.write(run).unwrap();
@@ -57,7 +58,7 @@ fn written(header: Header, runs: &[Carried]) -> String {
     String::from_utf8(writer.finish().unwrap()).unwrap()
 }
 
-fn read(text: &[u8]) -> Result<Vec<Carried>, BundleError> {
+fn read(text: &[u8]) -> Result<Vec<RunRecord>, FileError> {
     Reader::new(text)?.collect()
 }
 
@@ -65,10 +66,27 @@ fn read(text: &[u8]) -> Result<Vec<Carried>, BundleError> {
 #[track_caller]
 fn edited(from: &str, to: &str) -> String {
     let (content, _) = GOLDEN.rsplit_once("{\"end\"").unwrap();
-    let changed = content.replacen(from, to, 1);
+    let changed = rehashed(&content.replacen(from, to, 1));
     assert!(changed != content, "{from} is in the frozen text");
     let blake3 = blake3::hash(changed.as_bytes()).to_hex();
     format!("{changed}{{\"end\":true,\"runs\":3,\"blake3\":\"{blake3}\"}}\n")
+}
+
+/// The text with hashes of its runs that fit.
+fn rehashed(text: &str) -> String {
+    let mut sections: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("{\"run\"") || sections.is_empty() {
+            sections.push((line.to_owned(), String::new()));
+        } else if let Some((_, rest)) = sections.last_mut() {
+            *rest += &format!("{line}\n");
+        }
+    }
+    let whole = |(head, rest): (String, String)| match head.rsplit_once("\"blake3\":") {
+        Some((begin, _)) => format!("{begin}\"blake3\":\"{}\"}}\n{rest}", blake3::hash(rest.as_bytes()).to_hex()),
+        None => format!("{head}\n{rest}"),
+    };
+    sections.into_iter().map(whole).collect()
 }
 
 #[track_caller]
@@ -124,19 +142,21 @@ fn every_cut_and_every_flipped_bit_is_noticed() {
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     check_refused("", "it is empty");
-    check_refused("PK\u{3}\u{4}", "neither an export nor the history of a run: it says `PK");
+    check_refused("PK\u{3}\u{4}", "not a `longhaul.export` file: it says `PK");
     check_refused(&GOLDEN.replacen("export/1", "export/2", 1), "read it with a newer longhaul");
     check_refused(&GOLDEN.replacen("export/1", "export/01", 1), "its schema is `longhaul.export/01`");
     check_refused(&format!("{GOLDEN}{{}}\n"), "something follows after the end");
     check_refused(&GOLDEN.replacen("shop/b", "shop/x", 1), "the file is damaged or was edited");
-    check_refused(&edited("\"run\":\"shop/a\"", "\"run\":\"shop/x\""), "the history is of run shop/a");
-    check_refused(&edited("\"lines\":5", "\"lines\":4"), "the history that begins at line 3");
-    check_refused(&edited("\"mail\":2", "\"mail\": 2"), "line 12: the first line of a run is written otherwise");
-    check_refused(&edited("\"mail\":2", "\"mail\":3"), "line 19");
+    check_refused(&edited("\"events\":3", "\"events\":4"), "the lines before hash to");
+    check_refused(&edited("\"mail\":2", "\"mail\": 2"), "line 10: byte 35 begins ` 2,");
+    check_refused(&edited("\"mail\":2", "\"mail\":3"), "the lines before hash to");
     check_refused(&edited("\"seq\":4294967296", "\"seq\":4294967299"), "not in order");
     check_refused(&edited("{\"name\":\"text\"", "{\"name\":\"aaaa\""), "published values are not in order");
     check_refused(&edited("\"origin\":2", "\"origin\":2,\"more\":1"), "unknown field `more`");
-    check_refused(&edited("2 events on", "3 events on"), "its summary is not that of its events");
+    check_refused(
+        &edited("\"pruned\":{\"events\":2", "\"pruned\":{\"events\":3"),
+        "its summary is not that of its events",
+    );
     check_refused(&edited("\"status\":\"completed\"", "\"status\":\"odd\""), "unknown variant `odd`");
 }
 
@@ -147,6 +167,6 @@ fn histories_one_after_the_other_are_read_and_one_that_is_damaged_does_not_hide_
     let found: Vec<_> = Reader::new(text.as_bytes()).unwrap().collect();
     assert_eq!(found.len(), 3);
     assert_eq!(found[0].as_ref().unwrap(), &history("a"));
-    assert!(found[1].as_ref().unwrap_err().to_string().starts_with("the history that begins at line 6"));
+    assert!(found[1].as_ref().unwrap_err().to_string().starts_with("line 10: the lines before hash to"));
     assert_eq!(found[2].as_ref().unwrap(), &history("c"));
 }

@@ -8,29 +8,28 @@ use sled::IVec;
 
 use super::{Finding, Findings, Remedy};
 use crate::blob::Source;
-use crate::carried;
-use crate::flaw::Flaw;
+use crate::codec::Decoder;
+use crate::error::{ReadError, catch_sled_panic};
 use crate::gap::Gap;
 use crate::key;
-use crate::quiet::caught;
-use crate::read::decode;
-use crate::snapshot::{Entry, Records, name_of};
-use crate::wire::unpack::Unpacker;
+use crate::record::Entry;
+use crate::run_record;
+use crate::snapshot::{Records, name_of};
 
 /// How many runs are named of which events may be lost.
 const NAMED: usize = 5;
 
 /// What is wrong with one record.
-fn what(flaw: Flaw) -> String {
-    match flaw.in_record(String::new) {
+fn what(error: ReadError) -> String {
+    match error.in_record(String::new) {
         longhaul_engine::StoreError::Damaged { reason, .. } => reason,
         error => error.to_string(),
     }
 }
 
 /// The value of a record, or what is wrong with it; a panic is one more way of being damaged.
-fn sound<T>(read: impl FnOnce() -> Result<T, Flaw>) -> Result<T, String> {
-    caught(read).unwrap_or_else(|panic| Err(Flaw::Damaged(panic))).map_err(what)
+fn sound<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, String> {
+    catch_sled_panic(read).unwrap_or_else(|panic| Err(ReadError::Damaged(panic))).map_err(what)
 }
 
 impl Findings {
@@ -43,8 +42,7 @@ impl Findings {
         let Records { mail, summary, .. } = records;
         let mut messages = Vec::new();
         for (key, value) in mail {
-            let seq = key::number_of(key).unwrap_or_default();
-            match sound(|| decode(key, value, source, |unpacker, message| unpacker.message(seq, message))) {
+            match sound(|| Decoder(source).message(key, value)) {
                 Ok(message) => messages.push(message),
                 Err(what) => {
                     self.add(key, what, Remedy::MoveRecords(run.clone(), vec![(key.clone(), value.clone())]));
@@ -57,14 +55,14 @@ impl Findings {
             Some(Err(what)) => Some(Err(what)),
             None => None,
         };
-        let kept = stored.as_ref().and_then(|stored| carried::kept_from(stored.as_ref().ok()?));
+        let kept = stored.as_ref().and_then(|stored| run_record::kept_from(stored.as_ref().ok()?));
         let events = self.pruned(run, &records.events, kept);
         match Self::history(run, events, kept, source) {
             // Whatever else is wrong with it goes with it.
             Err((key, what, readable)) => self.add(&key, what, Remedy::MoveRun(run.clone(), readable)),
             Ok(events) => {
                 self.taken(run, mail, &events);
-                if let Some(summary) = carried::fold(&events).or_else(|| stored.clone()?.ok()) {
+                if let Some(summary) = run_record::fold(&events).or_else(|| stored.clone()?.ok()) {
                     self.children.look_at(run, &summary, &events, &messages);
                     self.post.look_at(run, &summary, &events, messages);
                 }
@@ -121,7 +119,7 @@ impl Findings {
                 wrong.get_or_insert((key::event(run, expected), "it is missing, and later ones are there".into()));
             }
             expected = position.saturating_add(1);
-            match sound(|| decode(key, value, source, |unpacker, event| unpacker.event(position, event))) {
+            match sound(|| Decoder(source).event(key, value)) {
                 Ok(event) => events.push(event),
                 Err(what) => drop(wrong.get_or_insert((key.to_vec(), what))),
             }
@@ -141,7 +139,7 @@ impl Findings {
 
     fn summary(&mut self, run: &RunId, stored: Option<Result<Summary, String>>, events: &[Event]) {
         // That of a pruned run cannot be told from what is left; it was read to know that it is one.
-        let Some(folded) = carried::fold(events) else { return };
+        let Some(folded) = run_record::fold(events) else { return };
         let what = match stored {
             Some(Ok(summary)) if summary == folded => return,
             Some(Ok(summary)) if summary.status != folded.status => {
@@ -157,10 +155,10 @@ impl Findings {
 
     fn published(&mut self, run: &RunId, records: &Records, events: &[Event], source: Source<'_>) {
         let is_whole = events.first().is_some_and(|event| event.position == 0);
-        let mut expected = carried::published_by(events);
+        let mut expected = run_record::published_by(events);
         for (key, value) in &records.published {
             let name = name_of(run, key);
-            let stored = sound(|| decode(key, value, source, Unpacker::payload));
+            let stored = sound(|| Decoder(source).published(key, value));
             let what = match (stored, expected.remove(&name)) {
                 (Err(what), _) => what,
                 (Ok(stored), Some(published)) if stored != published => {
@@ -169,7 +167,7 @@ impl Findings {
                 (Ok(_), None) if is_whole => "the history does not publish it, or has taken it back".into(),
                 _ => continue,
             };
-            let remedy = match carried::published_by(events).remove(&name) {
+            let remedy = match run_record::published_by(events).remove(&name) {
                 Some(value) => Remedy::Publish(run.clone(), [(name, value)].into()),
                 None => Remedy::MoveRecords(run.clone(), vec![(key.clone(), value.clone())]),
             };

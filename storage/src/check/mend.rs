@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventStore, Position, RunId, StoreError, Summary};
+use longhaul_engine::{Event, EventLog, Position, RunId, StoreError, Summary};
 
 use super::{Remedy, quarantine};
-use crate::key;
-use crate::ledger::end_behind;
-use crate::order::{Answer, Must, Order, Write};
+use crate::codec::Encoder;
+use crate::head_cache::end_behind;
+use crate::record::Entry;
+use crate::record::Write;
 use crate::sled_store::SledStore;
-use crate::snapshot::{Entry, Records};
-use crate::wire::pack::{self, Packer};
+use crate::snapshot::Records;
+use crate::write_batch::{Answer, Precondition, WriteBatch};
 
 impl SledStore {
     /// Does what can be done; `false`: that was nothing, or the run has gone on since it was looked at.
@@ -37,25 +38,24 @@ impl SledStore {
         match remedy {
             Remedy::Rewrite => return Ok(false),
             Remedy::MoveStray(entry) => {
-                // The order needs a run; nothing is asked of it.
-                let order = Order::empty(RunId::new("stray").expect("this is an id"));
-                quarantined.push(self.move_out(order, &[], std::slice::from_ref(entry)).await?);
+                // The batch needs a run; nothing is asked of it.
+                let batch = WriteBatch::empty(RunId::new("stray").expect("this is an id"));
+                quarantined.push(self.move_out(batch, &[], std::slice::from_ref(entry)).await?);
             }
             Remedy::Summarise(run, summary) => {
-                let mut packer = Packer::new();
-                let (mut order, answer) = on_what_was_seen(run, records);
-                order.put(key::summary(run), &pack::summary(summary), &mut packer)?;
-                order.terminal = Some(summary.status.is_terminal());
-                self.order(order, packer, answer).await?;
+                let mut encoder = Encoder::default();
+                let (mut batch, answer) = on_what_was_seen(run, records);
+                batch.writes.push(encoder.summary(run, summary)?);
+                batch.terminal = Some(summary.status.is_terminal());
+                self.write(batch, encoder, answer).await?;
             }
             Remedy::Publish(run, values) => {
-                let mut packer = Packer::new();
-                let (mut order, answer) = on_what_was_seen(run, records);
+                let mut encoder = Encoder::default();
+                let (mut batch, answer) = on_what_was_seen(run, records);
                 for (name, value) in values {
-                    let body = packer.payload(value);
-                    order.put(key::published(run, name), &body, &mut packer)?;
+                    batch.writes.push(encoder.published(run, name, value)?);
                 }
-                self.order(order, packer, answer).await?;
+                self.write(batch, encoder, answer).await?;
             }
             Remedy::Begin(run, start) => {
                 let summary = Summary::begin(start);
@@ -63,13 +63,13 @@ impl SledStore {
             }
             Remedy::Deliver(delivery) => return Ok(self.deliver(delivery.clone()).await?.is_some()),
             Remedy::MoveRecords(run, entries) => {
-                let order = on_what_was_seen(run, records);
-                quarantined.push(self.move_out(order, &[], entries).await?);
+                let batch = on_what_was_seen(run, records);
+                quarantined.push(self.move_out(batch, &[], entries).await?);
             }
             Remedy::MoveRun(run, events) => {
-                let (mut order, answer) = Order::empty(run.clone());
-                order.must = Must::BeGoneAt(end(run, records));
-                quarantined.push(self.move_out((order, answer), events, &all_of(records.get(run))).await?);
+                let (mut batch, answer) = WriteBatch::empty(run.clone());
+                batch.precondition = Precondition::RemovedAt(end(run, records));
+                quarantined.push(self.move_out((batch, answer), events, &all_of(records.get(run))).await?);
             }
         }
         Ok(true)
@@ -78,13 +78,13 @@ impl SledStore {
     /// Takes records out of the log, once they are in a file.
     async fn move_out(
         &self,
-        (mut order, answer): (Box<Order>, Answer),
+        (mut batch, answer): (Box<WriteBatch>, Answer),
         events: &[Event],
         entries: &[Entry],
     ) -> Result<PathBuf, StoreError> {
-        let file = quarantine::keep(&self.shared.directory, &order.run, events, entries)?;
-        order.writes = entries.iter().map(|(key, _)| -> Write { (key.clone(), None) }).collect();
-        let moved = self.order(order, Packer::new(), answer).await;
+        let file = quarantine::keep(&self.shared.directory, &batch.run, events, entries)?;
+        batch.writes = entries.iter().map(|(key, _)| -> Write { (key.clone(), None) }).collect();
+        let moved = self.write(batch, Encoder::default(), answer).await;
         if matches!(moved, Err(StoreError::Conflict { .. })) {
             let _ = std::fs::remove_file(&file);
         }
@@ -92,11 +92,11 @@ impl SledStore {
     }
 }
 
-/// An order that is refused if the run has gone on meanwhile: what is mended follows from the history that was read.
-fn on_what_was_seen(run: &RunId, records: &BTreeMap<RunId, Records>) -> (Box<Order>, Answer) {
-    let (mut order, answer) = Order::empty(run.clone());
-    order.must = Must::EndAt(end(run, records));
-    (order, answer)
+/// An batch that is refused if the run has gone on meanwhile: what is mended follows from the history that was read.
+fn on_what_was_seen(run: &RunId, records: &BTreeMap<RunId, Records>) -> (Box<WriteBatch>, Answer) {
+    let (mut batch, answer) = WriteBatch::empty(run.clone());
+    batch.precondition = Precondition::EndsAt(end(run, records));
+    (batch, answer)
 }
 
 fn end(run: &RunId, records: &BTreeMap<RunId, Records>) -> Position {

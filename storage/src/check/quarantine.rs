@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use chrono::Utc;
 use longhaul_engine::{Event, RunId, StoreError};
 
+use crate::error::io;
 use crate::files;
-use crate::flaw::io;
 use crate::history_file;
-use crate::snapshot::Entry;
+use crate::record::Entry;
 
 /// Writes records of a run into a file of their own, durably.
 pub(super) fn keep(directory: &Path, run: &RunId, events: &[Event], records: &[Entry]) -> Result<PathBuf, StoreError> {

@@ -9,9 +9,10 @@ use longhaul_engine::StoreError;
 
 use super::{CheckReport, Damage, Findings, REWRITE};
 use crate::blob::{BlobStore, Source};
+use crate::error::blocking;
 use crate::key;
 use crate::salvage::{Content, Salvage, salvage_with};
-use crate::sled_store::{SledStore, blocking};
+use crate::sled_store::SledStore;
 use crate::snapshot;
 
 /// How often a mended log is looked through again: mending one damage may bring another one to light.

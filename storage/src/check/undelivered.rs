@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::event::{Cause, Request};
+use longhaul_engine::event::{Cause, RequestedBy};
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{Event, EventKind, Message, MessageBody, RunId, Summary};
 
@@ -44,7 +44,7 @@ struct Receiver {
     /// The senders and times of the signals that it has.
     signals: HashSet<(RunId, DateTime<Utc>)>,
     /// The requests to cancel that it has. When one was sent is not recorded, but when it was obeyed.
-    cancels: Vec<(Request, DateTime<Utc>)>,
+    cancels: Vec<(RequestedBy, DateTime<Utc>)>,
 }
 
 /// The events since the run was started, or started again; without those that a fork has copied.

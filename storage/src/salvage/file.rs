@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use longhaul_engine::StoreError;
 
 use super::segment::{Head, LENGTH, Nothing, Segment};
-use crate::flaw;
 
 /// sled's file.
 #[derive(Debug)]
@@ -20,7 +19,7 @@ pub(super) struct SledFile {
 impl SledFile {
     pub(super) fn open(path: PathBuf) -> Result<Self, StoreError> {
         let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
-        let (length, file) = opened.map_err(|error| flaw::io("opening", &path, &error))?;
+        let (length, file) = opened.map_err(|error| crate::error::io("opening", &path, &error))?;
         Ok(Self { path, file, length })
     }
 
@@ -49,6 +48,6 @@ impl SledFile {
             Read::by_ref(&mut self.file).take(length).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
-        read().map_err(|error| flaw::io("reading", &self.path, &error))
+        read().map_err(|error| crate::error::io("reading", &self.path, &error))
     }
 }

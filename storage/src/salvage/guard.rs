@@ -9,15 +9,15 @@ use longhaul_engine::StoreError;
 use super::file::SledFile;
 use super::segment::{Head, LENGTH};
 use crate::files;
-use crate::witness::{State, Witness};
+use crate::shutdown_marker::{ShutdownMarker, State};
 
 /// How many of the last segments say nothing about what is durable: they may be a part of what was being written.
 const UNCERTAIN: usize = 2;
 
 /// Refuses a log that sled would cut off at a damaged place, or that was cut. All of a log that its last owner closed is
 /// durable.
-pub(crate) fn guard(log: &Path, witness: Option<&Witness>) -> Result<(), StoreError> {
-    let is_closed = witness.is_some_and(|witness| witness.state == State::Closed);
+pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), StoreError> {
+    let is_closed = marker.is_some_and(|marker| marker.state == State::Closed);
     let path = log.join("db");
     if !path.exists() {
         return Ok(());
@@ -51,7 +51,7 @@ pub(crate) fn guard(log: &Path, witness: Option<&Witness>) -> Result<(), StoreEr
             });
         }
     }
-    if let Some(known) = witness.and_then(|witness| witness.end)
+    if let Some(known) = marker.and_then(|marker| marker.end)
         && end(log)?.is_none_or(|end| end < known)
     {
         return Err(StoreError::Unopenable {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use longhaul_engine::{Event, EventStore, RunId};
+use longhaul_engine::{Event, RunId, RunReader};
 use longhaul_storage::SledStore;
 use longhaul_tests::command::{Longhaul, Running, Said};
 use longhaul_tests::history::Histories;

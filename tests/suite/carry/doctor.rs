@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventKind, EventStore, RunId, Summary};
+use longhaul_engine::{Event, EventKind, EventLog, RunId, RunReader, Summary};
 use longhaul_storage::SledStore;
 use longhaul_tests::project::plain;
 use longhaul_tests::wait::until;

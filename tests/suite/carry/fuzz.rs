@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use longhaul_storage::bundle::{Reader, Writer};
-use longhaul_storage::{Carried, history_file};
+use longhaul_storage::{RunRecord, history_file};
 use longhaul_tests::dice::Dice;
 use longhaul_workflows::backlog::{Backlog, FeatureList, import, read_tasks};
 
@@ -123,10 +123,10 @@ fn bundled(stories: &[String]) -> String {
     let mut writer = Writer::new(Vec::new(), longhaul_storage::bundle::Header::default()).unwrap();
     for story in stories {
         let (run, events) = history_file::read(story).unwrap();
-        let mut carried = Carried::of_history(run, events).unwrap();
-        let body = longhaul_engine::MessageBody::Resume(longhaul_engine::Request::default());
-        carried.mailbox.push(longhaul_engine::Message { seq: 7 << 32, at: carried.summary.started_at, body });
-        writer.write(&carried).unwrap();
+        let mut record = RunRecord::of_history(run, events).unwrap();
+        let body = longhaul_engine::MessageBody::Resume(longhaul_engine::RequestedBy::default());
+        record.mailbox.push(longhaul_engine::Message { seq: 7 << 32, at: record.summary.started_at, body });
+        writer.write(&record).unwrap();
     }
     String::from_utf8(writer.finish().unwrap()).unwrap()
 }
@@ -145,9 +145,9 @@ fn changed_exports() {
         let Ok(reader) = Reader::new(text.as_bytes()) else { return };
         let mut writer = Writer::new(Vec::new(), reader.header()).unwrap();
         let is_bundle = text.starts_with("{\"schema\":\"longhaul.export/");
-        for carried in reader {
-            let Ok(carried) = carried else { return };
-            writer.write(&carried).unwrap();
+        for record in reader {
+            let Ok(record) = record else { return };
+            writer.write(&record).unwrap();
         }
         if is_bundle {
             assert_eq!(String::from_utf8(writer.finish().unwrap()).unwrap(), text);

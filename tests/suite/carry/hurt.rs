@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use longhaul_engine::event::Cause;
 use longhaul_engine::{Event, EventKind, Payload, RunId};
-use longhaul_storage::Carried;
+use longhaul_storage::RunRecord;
 use longhaul_storage::bundle::{Header, Writer};
 use longhaul_tests::project::plain;
 
 use super::world::World;
 
 /// A run whose input is too large for a record.
-fn large() -> Carried {
+fn large() -> RunRecord {
     let kind = EventKind::RunStarted {
         workflow: "feature".into(),
         input: Payload::of(&"x".repeat(100_000)),
@@ -21,7 +21,7 @@ fn large() -> Carried {
         cause: Cause::Started,
     };
     let event = Event { position: 0, at: chrono::DateTime::UNIX_EPOCH, kind };
-    Carried::of_history(RunId::new("large/1").unwrap(), vec![event]).unwrap()
+    RunRecord::of_history(RunId::new("large/1").unwrap(), vec![event]).unwrap()
 }
 
 /// The blobs of a log.

@@ -6,7 +6,7 @@ use std::path::Path;
 use longhaul_engine::event::Cause;
 use longhaul_engine::{Event, EventKind, Payload, RunId};
 use longhaul_storage::bundle::{Header, Writer};
-use longhaul_storage::{Carried, SledStore};
+use longhaul_storage::{RunRecord, SledStore};
 use longhaul_tests::command::Longhaul;
 
 use super::hurt::copy;
@@ -25,7 +25,7 @@ fn fill(world: &World) {
         };
         let event = Event { position: 0, at: chrono::DateTime::UNIX_EPOCH, kind };
         let run = RunId::new(format!("bulk/{number}/1")).unwrap();
-        writer.write(&Carried::of_history(run, vec![event]).unwrap()).unwrap();
+        writer.write(&RunRecord::of_history(run, vec![event]).unwrap()).unwrap();
     }
     let file = world.text("bulk.jsonl");
     fs::write(&file, writer.finish().unwrap()).unwrap();

@@ -2,7 +2,7 @@
 
 use longhaul_engine::{EventKind, Payload};
 use longhaul_storage::bundle::{Header, Writer};
-use longhaul_storage::{Carried, history_file};
+use longhaul_storage::{RunRecord, history_file};
 use longhaul_tests::command::Longhaul;
 use tempfile::TempDir;
 
@@ -24,7 +24,7 @@ fn story(name: &str) -> String {
 }
 
 /// The history of a story, with its activities of one name renamed.
-fn changed(name: &str, from: &str, to: &str) -> Carried {
+fn changed(name: &str, from: &str, to: &str) -> RunRecord {
     let text = std::fs::read_to_string(story(name)).unwrap();
     let (run, mut events) = history_file::read(&text).unwrap();
     for event in &mut events {
@@ -34,7 +34,7 @@ fn changed(name: &str, from: &str, to: &str) -> Carried {
             to.clone_into(name);
         }
     }
-    Carried::of_history(run, events).unwrap()
+    RunRecord::of_history(run, events).unwrap()
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_damaged_file_is_unreadable_and_says_where() {
         ("cut.jsonl", text[..text.len() - 200].to_owned(), "cut off"),
         ("flipped.jsonl", flipped, "damaged or was edited"),
         ("newer.jsonl", text.replacen("export/1", "export/7", 1), "newer longhaul"),
-        ("other.jsonl", "{\"what\":1}\n".into(), "neither an export nor the history of a run"),
+        ("other.jsonl", "{\"what\":1}\n".into(), "not a `longhaul.export` file"),
         ("empty.jsonl", String::new(), "it is empty"),
     ];
     for (name, content, says) in cases {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_engine::{Engine, EventStore, MessageBody, NewRun, Payload, Request};
+use longhaul_engine::{Engine, MessageBody, NewRun, Payload, RequestedBy, RunReader};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::backlog::{Check, Feature, FeatureStatus};
 use longhaul_workflows::contracts::ProjectRef;
@@ -125,7 +125,7 @@ async fn finished_work_that_was_blocked_while_it_merged_is_not_paid_again() {
 async fn finished_work_whose_run_was_cancelled_is_not_paid_again() {
     let world = World::new(vec![feature("login", "has login")]);
     let engine = finished(&world, "run_checks login merged", 1).await;
-    let request = Request { by: "ann".into(), why: String::new() };
+    let request = RequestedBy { by: "ann".into(), why: String::new() };
     engine.deliver(&id("p/login/1"), MessageBody::Cancel(request)).await.unwrap();
     world.until_status("login", FeatureStatus::Blocked).await;
     world.let_go("run_checks login merged");
@@ -149,7 +149,7 @@ async fn finished_work_of_a_project_that_was_terminated_is_not_paid_again() {
     let world = World::new(vec![feature("login", "has login")]);
     let engine = finished(&world, "run_checks login merged", 1).await;
     for run in [PROJECT, "p/login/1"] {
-        let request = Request { by: "ann".into(), why: String::new() };
+        let request = RequestedBy { by: "ann".into(), why: String::new() };
         engine.deliver(&id(run), MessageBody::Terminate(request)).await.unwrap();
         engine.outcome(&id(run)).await.unwrap();
     }

@@ -1,6 +1,6 @@
 //! Features that are edited, removed, restored, blocked and unblocked while they are worked on.
 
-use longhaul_engine::{EventStore, Payload, Status};
+use longhaul_engine::{Payload, RunReader, Status};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::backlog::{Check, FeatureStatus};
 use longhaul_workflows::project::signal;

@@ -1,6 +1,6 @@
 //! Features that are paused keep neither files nor the repair of the baseline from the others.
 
-use longhaul_engine::{Engine, EventStore, Payload, Status};
+use longhaul_engine::{Engine, Payload, RunReader, Status};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::backlog::Check;
 use longhaul_workflows::project::{Held, signal};

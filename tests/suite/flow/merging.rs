@@ -1,6 +1,6 @@
 //! The merge queue: whoever holds it up, the others merge, one at a time and each in a tree of its own.
 
-use longhaul_engine::{EventStore, Payload, RunId, Status};
+use longhaul_engine::{Payload, RunId, RunReader, Status};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::feature::{Ready, Turn};
 use longhaul_workflows::project::{Held, Skipped, signal};

@@ -1,6 +1,6 @@
 //! Messages that cannot be read, and a list that cannot be read yet.
 
-use longhaul_engine::{EventStore, Failure, Payload};
+use longhaul_engine::{Failure, Payload, RunReader};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::project::{Phase, Skipped, signal};
 use serde_json::json;

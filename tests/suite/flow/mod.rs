@@ -5,5 +5,6 @@ mod edits;
 mod held;
 mod merging;
 mod messages;
+mod port;
 mod real;
 mod world;

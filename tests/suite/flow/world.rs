@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use longhaul_engine::{
-    Activity, Attempt, Engine, EventStore, Failure, Handler, Handlers, MessageBody, NewRun, Options, Payload, Request,
-    RunId,
+    Activity, Attempt, Engine, Failure, Handler, Handlers, MessageBody, NewRun, Options, Payload, RequestedBy, RunId,
+    RunReader,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -198,7 +198,7 @@ impl World {
     }
 
     pub(super) async fn pause(&self, engine: &Engine, run: &str, is_held: bool) {
-        let request = Request { by: "ann".into(), why: String::new() };
+        let request = RequestedBy { by: "ann".into(), why: String::new() };
         let order = if is_held { MessageBody::Pause(request) } else { MessageBody::Resume(request) };
         engine.deliver(&id(run), order).await.unwrap();
     }
@@ -284,7 +284,7 @@ impl World {
         Does(self.clone(), feature, act, PhantomData)
     }
 
-    fn handlers(&self) -> Handlers {
+    pub(super) fn handlers(&self) -> Handlers {
         Handlers::new()
             .with::<LoadBacklog>(
                 self.does::<LoadBacklog, _, _>(|_: &LoadInput| String::new(), |state, _, _| load(state)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use longhaul_engine::{
-    Activity, Clock, Engine, EventKind, EventStore, MessageBody, NewRun, Options, Parts, Payload, Request, Status,
+    Activity, Clock, Engine, EventKind, MessageBody, NewRun, Options, Parts, Payload, RequestedBy, RunReader, Status,
     verify,
 };
 use longhaul_storage::MemoryStore;
@@ -219,14 +219,14 @@ async fn a_feature_that_is_paused_when_it_is_to_probe_leaves_that_to_another() {
     };
     let both = ["shop/basket/1", "shop/login/1"];
     for run in both {
-        deliver(run, MessageBody::Pause(Request::default())).await;
+        deliver(run, MessageBody::Pause(RequestedBy::default())).await;
     }
     shop.let_probe().await;
     let probes = async || shop.paused().await.filter(|paused| paused.until.is_none()).map(|paused| paused.reason);
     until("one is to probe", async || probes().await.is_some()).await;
     let other = if probes().await.unwrap().contains("basket") { both[1] } else { both[0] };
     assert_eq!(shop.sessions("").await, sessions, "it is paused");
-    deliver(other, MessageBody::Resume(Request::default())).await;
+    deliver(other, MessageBody::Resume(RequestedBy::default())).await;
     held(&both.into_iter().filter(|run| *run != other).collect::<Vec<_>>()).await;
     until("the other one probes", async || shop.sessions("").await == sessions + 1).await;
     shop.engine.stop().await;
@@ -238,7 +238,7 @@ async fn a_feature_that_is_paused_is_not_asked_to_probe() {
     let mut sessions = shop.all_wait(2).await;
     let of_basket = shop.sessions("basket").await;
     let runs = Held { runs: [id("shop/basket/1")].into() };
-    shop.engine.deliver(&id("shop/basket/1"), MessageBody::Pause(Request::default())).await.unwrap();
+    shop.engine.deliver(&id("shop/basket/1"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
     shop.engine.signal(&id(PROJECT), signal::HELD, Payload::of(&runs)).await.unwrap();
     // Whoever waits longer would be the first to probe, so the second probe is the paused one's at the latest.
     for next in [60, 120] {
@@ -255,7 +255,7 @@ async fn what_waits_in_an_outage_can_be_paused_resumed_and_cancelled() {
     let shop = Shop::open(&DOWN).await;
     let sessions = shop.all_wait(3).await;
     shop.waits(30, sessions).await;
-    let request = || Request { by: "ann".into(), why: "lunch".into() };
+    let request = || RequestedBy { by: "ann".into(), why: "lunch".into() };
     let is = async |run: &str, wanted: fn(&Status) -> bool| {
         wanted(&shop.memory.summary(&id(run)).await.unwrap().unwrap().status)
     };

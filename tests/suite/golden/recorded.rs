@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use longhaul_engine::{
-    Activity, Engine, Event, EventKind, EventStore, MessageBody, NewRun, Options, Parts, Payload, Request,
+    Activity, Engine, Event, EventKind, EventLog, MessageBody, NewRun, Options, Parts, Payload, RequestedBy, RunReader,
 };
 use longhaul_storage::{MemoryStore, history_file};
 use longhaul_tests::history::workflows;
@@ -112,7 +112,7 @@ pub(super) const STORIES: [Story; 13] = [
         "feature-rate-limited",
         &[plan("login", &[], Habit::Limited)],
         Then::AnHour,
-        &[r#""kind":"rate_limited""#, r#""attempt":2"#, r#"{"outcome":"passed""#],
+        &[r#""kind":{"rate_limited""#, r#""attempt":2"#, r#"{"outcome":"passed""#],
     ),
     login(
         "feature-cancelled",
@@ -206,7 +206,7 @@ async fn happen(then: Then, engine: &Engine, world: &World) {
         Then::Nothing | Then::Batch => {}
         Then::Cancelled => {
             until("the session runs", async || is_in_session(engine).await).await;
-            let request = Request { by: "ann".into(), why: "we buy it instead".into() };
+            let request = RequestedBy { by: "ann".into(), why: "we buy it instead".into() };
             engine.deliver(&id(LOGIN), MessageBody::Cancel(request)).await.unwrap();
         }
         Then::Told => {
@@ -249,7 +249,7 @@ async fn holds(engine: &Engine, run: &str, what: impl Fn(&EventKind) -> bool) ->
     engine.store().read(&id(run), 0).await.unwrap().iter().any(|event| what(&event.kind))
 }
 
-async fn view(store: &dyn EventStore) -> ProjectView {
+async fn view(store: &dyn EventLog) -> ProjectView {
     store.published(&id(PROJECT)).await.unwrap()[ProjectView::KEY].read().unwrap()
 }
 

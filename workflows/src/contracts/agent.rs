@@ -138,12 +138,12 @@ impl Activity for RunSession {
     const NAME: &'static str = "run_session";
     type Input = SessionInput;
     type Output = SessionReport;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         Policy {
             // The session has a time limit of its own; this one is only the last resort.
             start_to_close: Duration::from_hours(24 * 7),
             retry: Delays::List(vec![Duration::from_secs(5), Duration::from_secs(30)]),
-            pool: Some("agents"),
+            pool: Some("agents".into()),
             ..Policy::guarded()
         }
     }

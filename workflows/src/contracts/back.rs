@@ -50,7 +50,7 @@ impl Activity for RollBack {
     const NAME: &'static str = "roll_back";
     type Input = RollBackInput;
     type Output = WentBack;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         Policy { start_to_close: Duration::from_mins(5), ..Policy::idempotent() }
     }
 }

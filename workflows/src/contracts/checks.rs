@@ -56,7 +56,7 @@ impl Activity for RunSetup {
     const NAME: &'static str = "run_setup";
     type Input = SetupInput;
     type Output = SetupReport;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         long()
     }
 }
@@ -166,7 +166,7 @@ impl Activity for RunChecks {
     const NAME: &'static str = "run_checks";
     type Input = ChecksInput;
     type Output = ChecksReport;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         long()
     }
 }
@@ -175,7 +175,7 @@ impl Activity for CheckBase {
     const NAME: &'static str = "check_base";
     type Input = ChecksInput;
     type Output = ChecksReport;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         long()
     }
 }
@@ -185,7 +185,7 @@ fn long() -> Policy {
     Policy {
         start_to_close: Duration::from_hours(24),
         retry: Delays::List(vec![Duration::from_secs(1), Duration::from_secs(5)]),
-        pool: Some("checks"),
+        pool: Some("checks".into()),
         ..Policy::idempotent()
     }
 }

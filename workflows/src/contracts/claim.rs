@@ -38,7 +38,7 @@ impl Activity for CheckOutTip {
     const NAME: &'static str = "check_out_tip";
     type Input = TipInput;
     type Output = TipTree;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         Policy { start_to_close: Duration::from_mins(5), ..Policy::idempotent() }
     }
 }

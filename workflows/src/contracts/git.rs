@@ -52,7 +52,7 @@ impl Activity for OpenWorktree {
     const NAME: &'static str = "open_worktree";
     type Input = OpenInput;
     type Output = Worktree;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         git_policy()
     }
 }
@@ -103,7 +103,7 @@ impl Activity for RefreshWorktree {
     const NAME: &'static str = "refresh_worktree";
     type Input = RefreshInput;
     type Output = Refreshed;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         git_policy()
     }
 }
@@ -166,7 +166,7 @@ impl Activity for Seal {
     const NAME: &'static str = "seal";
     type Input = SealInput;
     type Output = Sealed;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         git_policy()
     }
 }
@@ -250,7 +250,7 @@ impl Activity for MergeCandidate {
     const NAME: &'static str = "merge_candidate";
     type Input = MergeInput;
     type Output = Merged;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         git_policy()
     }
 }
@@ -291,7 +291,7 @@ impl Activity for Land {
     const NAME: &'static str = "land";
     type Input = LandInput;
     type Output = Landed;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         Policy { start_to_close: Duration::from_mins(5), ..Policy::guarded() }
     }
 }
@@ -315,7 +315,7 @@ impl Activity for Follow {
     const NAME: &'static str = "follow";
     type Input = FollowInput;
     type Output = Landed;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         git_policy()
     }
 }
@@ -340,7 +340,7 @@ impl Activity for CloseWorktree {
     const NAME: &'static str = "close_worktree";
     type Input = CloseInput;
     type Output = ();
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         git_policy()
     }
 }

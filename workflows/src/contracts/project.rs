@@ -60,7 +60,7 @@ impl Activity for LoadBacklog {
     const NAME: &'static str = "load_backlog";
     type Input = LoadInput;
     type Output = LoadedBacklog;
-    fn policy() -> Policy {
+    fn policy(_: &Self::Input) -> Policy {
         Policy {
             retry: Delays::List(vec![Duration::from_millis(200); 3]),
             start_to_close: Duration::from_mins(1),

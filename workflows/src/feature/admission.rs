@@ -105,8 +105,9 @@ impl SessionEnded {
 pub(super) async fn ask(context: &mut dyn Context, work: &mut Work) -> Result<SessionPermit, Stop> {
     let project = turn::project(work)?;
     context.signal(project.clone(), SessionRequest::SIGNAL, &work.request()).await?;
+    let filter = Work::notes_and(SessionPermit::SIGNAL);
     loop {
-        match context.receive(None).await? {
+        match context.receive(&filter, None).await? {
             Some(Received::Signal { name, payload, from })
                 if name == SessionPermit::SIGNAL && from.as_ref() == Some(&project) =>
             {

@@ -63,8 +63,9 @@ pub(super) async fn given(context: &mut dyn Context, work: &mut Work, commit: &s
 }
 
 async fn wait(context: &mut dyn Context, work: &mut Work, commit: &str) -> Result<Approval, Stop> {
+    let filter = Work::notes_and(Approval::SIGNAL);
     loop {
-        let Some(received) = context.receive(None).await? else { continue };
+        let Some(received) = context.receive(&filter, None).await? else { continue };
         if let Received::Signal { name, payload, .. } = &received
             && name == Approval::SIGNAL
             && let Ok(approval) = payload.read::<Approval>()

@@ -1,6 +1,6 @@
 //! What a person tells a running feature: the agent hears it in its next session.
 
-use longhaul_engine::{Context, Received, Stop};
+use longhaul_engine::{Context, Filter, Received, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::finding::SteeringRefused;
@@ -40,9 +40,15 @@ impl Note {
 }
 
 impl Work {
-    /// Hears what people said since the last session.
+    /// What a wait takes besides the signal that it waits for. Answers to other requests stay in the mailbox.
+    pub(super) fn notes_and(signal: &'static str) -> Filter {
+        Filter::signals(&[Note::SIGNAL, Edited::SIGNAL, SteeringRefused::SIGNAL, signal])
+    }
+
+    /// Takes in what people said since the last session. No request of this run is open here, so an answer that is
+    /// still in the mailbox is stale and dropped.
     pub(super) async fn hear(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
-        while let Some(received) = context.try_receive().await? {
+        while let Some(received) = context.try_receive(&Filter::any()).await? {
             self.take_note(received);
         }
         Ok(())

@@ -46,8 +46,9 @@ pub(super) async fn take(context: &mut dyn Context, work: &mut Work, files: &[St
     let project = project(work)?;
     let ready = Ready { feature: work.id(), files: files.to_vec() };
     context.signal(project.clone(), Ready::SIGNAL, &ready).await?;
+    let filter = Work::notes_and(Turn::GIVEN);
     loop {
-        match context.receive(None).await? {
+        match context.receive(&filter, None).await? {
             Some(Received::Signal { name, payload, from })
                 if name == Turn::GIVEN && from.as_ref() == Some(&project) =>
             {

@@ -1,6 +1,6 @@
 //! Taking back: features that are forked, and what was built on top of them.
 
-use longhaul_engine::Request;
+use longhaul_engine::RequestedBy;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{FeatureId, FeatureState};
@@ -18,7 +18,7 @@ pub struct Forked {
     /// How many sessions of an earlier run are in its history.
     pub sessions: u32,
     /// Who asked for it, and why.
-    pub request: Request,
+    pub request: RequestedBy,
 }
 
 impl Forked {
@@ -37,7 +37,7 @@ pub enum Unblock {
         /// The feature.
         feature: FeatureId,
         /// Who asked for it, and why.
-        request: Request,
+        request: RequestedBy,
     },
 }
 

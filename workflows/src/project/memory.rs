@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use longhaul_engine::{Failure, Request, RunId, Stop};
+use longhaul_engine::{Failure, RequestedBy, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Backlog, Feature, FeatureId, FeatureState};
@@ -49,7 +49,7 @@ pub struct Remembered {
     pub(super) synced: String,
     failed_syncs: u32,
     problem: Option<String>,
-    pub(super) halted: Option<Request>,
+    pub(super) halted: Option<RequestedBy>,
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     overrides: Overrides,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -97,7 +97,7 @@ pub(super) struct Record {
 /// What a run is told.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Outgoing {
-    Cancel(RunId, Request),
+    Cancel(RunId, RequestedBy),
     Edited(RunId, Box<Edited>),
 }
 
@@ -124,7 +124,7 @@ pub(super) struct Memory {
     /// How often in a row the list could not be read for a reason that may pass.
     pub(super) failed_syncs: u32,
     pub(super) problem: Option<String>,
-    pub(super) halted: Option<Request>,
+    pub(super) halted: Option<RequestedBy>,
     /// What a batch set.
     pub(super) overrides: Overrides,
     /// What a batch calls the runs that it has started.
@@ -262,7 +262,7 @@ impl Memory {
     }
 
     /// Starts no further feature, and ends the runs of those that are worked on.
-    pub(super) fn halt(&mut self, request: Request) {
+    pub(super) fn halt(&mut self, request: RequestedBy) {
         let why = if request.why.is_empty() { "the project was halted" } else { &request.why };
         let at_work: Vec<FeatureId> = self.current.keys().cloned().collect();
         for id in &at_work {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_engine::payload::PayloadError;
-use longhaul_engine::{Payload, Request, RunId};
+use longhaul_engine::{Payload, RequestedBy, RunId};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
@@ -24,7 +24,7 @@ pub(super) enum Then {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Order {
     Sync(String, Then),
-    Halt(Request),
+    Halt(RequestedBy),
     Moved(String),
     Override(Box<Overrides>),
     Label(BTreeMap<String, String>),

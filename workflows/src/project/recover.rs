@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_engine::{Payload, Request};
+use longhaul_engine::{Payload, RequestedBy};
 
 use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::ProjectRef;
@@ -36,7 +36,7 @@ impl ProjectInput {
         memory.synced = view.synced;
         let findings = published.get(Findings::KEY).and_then(|findings| findings.read().ok());
         memory.findings = findings.unwrap_or_default();
-        memory.halted = Some(Request { by: String::new(), why: "its run is begun again".into() });
+        memory.halted = Some(RequestedBy { by: String::new(), why: "its run is begun again".into() });
         Self { project, memory: Some(memory) }
     }
 }

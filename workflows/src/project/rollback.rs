@@ -1,6 +1,6 @@
 //! Rolling a project back: the one way in which its target branch moves backwards, and the log with it.
 
-use longhaul_engine::{Context, ContextExt, Request, Stop};
+use longhaul_engine::{Context, ContextExt, RequestedBy, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{FeatureId, FeatureState};
@@ -16,7 +16,7 @@ pub struct Rollback {
     /// The commit.
     pub to: String,
     /// Who asked for it, and why.
-    pub request: Request,
+    pub request: RequestedBy,
 }
 
 /// Published under [`RollbackView::KEY`]: what came of the last rollback.

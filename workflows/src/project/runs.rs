@@ -1,7 +1,7 @@
 //! The runs of features. A feature has one run at a time: the next one starts when the one before has ended, however it
 //! was told to.
 
-use longhaul_engine::{Outcome, Request, RunId, Stop};
+use longhaul_engine::{Outcome, RequestedBy, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId, FeatureState};
@@ -88,7 +88,7 @@ impl Memory {
         current.ending = true;
         self.queue.stop_waiting(id);
         if let Some(run) = self.run_of(id) {
-            self.outbox.push(Outgoing::Cancel(run, Request { by: "longhaul".into(), why: why.into() }));
+            self.outbox.push(Outgoing::Cancel(run, RequestedBy { by: "longhaul".into(), why: why.into() }));
         }
     }
 

@@ -20,7 +20,7 @@ pub struct ProjectView {
     /// Whether it works.
     pub phase: Phase,
     /// Who halted it, and why, when it is halted.
-    pub halted: Option<longhaul_engine::Request>,
+    pub halted: Option<longhaul_engine::RequestedBy>,
     /// The id of the last sync that was followed.
     pub synced: String,
     /// What is wrong with the list or the settings; the ones before are in force.

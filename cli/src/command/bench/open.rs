@@ -11,8 +11,8 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use longhaul_engine::event::Cause;
 use longhaul_engine::store::{Commit, Delivery};
 use longhaul_engine::{
-    Activity, Context, ContextExt, Ending, Event, EventKind, EventStore, MessageBody, Options, Payload, RunId, Slot,
-    Stop, Summary, Workflow, Workflows,
+    Activity, Context, ContextExt, Ending, Event, EventKind, EventLog, Filter, MessageBody, Options, Payload, RunId,
+    Slot, Stop, Summary, Workflow, Workflows,
 };
 use longhaul_storage::SledStore;
 use schemars::JsonSchema;
@@ -99,11 +99,11 @@ impl Workflow for Long {
         }
         match next {
             Next::Step => drop(context.call::<Echo>(workload::text(next.steps())).await?),
-            Next::Message => drop(context.receive(None).await?),
+            Next::Message => drop(context.receive(&Filter::any(), None).await?),
             Next::Nothing => return Ok(Ending::Complete(Payload::null())),
         }
         self.0.add_permits(1);
-        context.receive(None).await?;
+        context.receive(&Filter::any(), None).await?;
         Ok(Ending::Complete(Payload::null()))
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use longhaul_engine::{Context, Ending, Options, Payload, Stop, Workflow, Workflows};
+use longhaul_engine::{Context, Ending, Filter, Options, Payload, Stop, Workflow, Workflows};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ struct Wait;
 #[async_trait]
 impl Workflow for Wait {
     async fn run(&self, context: &mut dyn Context, _input: Payload) -> Result<Ending, Stop> {
-        context.receive(None).await?;
+        context.receive(&Filter::any(), None).await?;
         Ok(Ending::Complete(Payload::null()))
     }
 }
@@ -88,14 +88,14 @@ pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Resul
     stream::iter(starts).buffer_unordered(256).try_collect::<()>().await?;
     let begun = Instant::now();
     // Each has two events then: that it began, and that it waits.
-    let waiting = || store.statistics().events >= 2 * runs as u64 && engine.lives() <= limit;
+    let waiting = || store.statistics().events >= 2 * runs as u64 && engine.resident_runs() <= limit;
     while !waiting() {
         if begun.elapsed() > PATIENCE {
             bail!("the runs do not come to wait; stuck: {:?}", engine.stuck());
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let (lives, after) = (engine.lives(), machine::memory()?);
+    let (lives, after) = (engine.resident_runs(), machine::memory()?);
     engine.stop().await;
     Ok(Held { lives, before_bytes: before.resident, after_bytes: after.resident, peak_bytes: after.peak })
 }

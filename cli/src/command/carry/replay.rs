@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use longhaul_engine::Workflows;
+use longhaul_storage::FileError;
 use longhaul_storage::Scope;
-use longhaul_storage::bundle::{BundleError, Reader};
+use longhaul_storage::bundle::Reader;
 
 use super::scratch::Scratch;
 use super::verdict::{self, Line, Report, Verdict};
@@ -110,11 +111,11 @@ fn read(input: impl Read, shown: &str, workflows: &Workflows) -> Vec<Line> {
         Ok(reader) => reader,
         Err(error) => return vec![unreadable(shown, &error)],
     };
-    let line = |carried: Result<longhaul_storage::Carried, BundleError>| match carried {
-        Ok(carried) => Line {
-            verdict: verdict::of(workflows, &carried),
-            events: carried.events.len() as u64,
-            run: Some(carried.run),
+    let line = |record: Result<longhaul_storage::RunRecord, FileError>| match record {
+        Ok(record) => Line {
+            verdict: verdict::of(workflows, &record),
+            events: record.events.len() as u64,
+            run: Some(record.run),
             file: Some(shown.to_owned()),
         },
         Err(error) => unreadable(shown, &error),
@@ -122,7 +123,7 @@ fn read(input: impl Read, shown: &str, workflows: &Workflows) -> Vec<Line> {
     reader.map(line).collect()
 }
 
-fn unreadable(file: &str, error: &BundleError) -> Line {
+fn unreadable(file: &str, error: &FileError) -> Line {
     let verdict = Verdict::Unreadable { reason: error.to_string() };
     Line { run: None, file: Some(file.to_owned()), events: 0, verdict }
 }

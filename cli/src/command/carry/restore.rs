@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use longhaul_storage::bundle::{BundleError, Reader};
+use longhaul_storage::FileError;
+use longhaul_storage::bundle::Reader;
 use longhaul_storage::{Archive, SledStore};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -64,8 +65,8 @@ async fn fill(dir: &Path, input: Box<dyn Read>) -> Result<u64> {
     let backup = reader.header().backup;
     let log = SledStore::open(dir)?;
     let mut runs = 0;
-    for carried in reader {
-        log.import(carried.map_err(|error: BundleError| anyhow::anyhow!(error))?).await?;
+    for record in reader {
+        log.import(record.map_err(|error: FileError| anyhow::anyhow!(error))?).await?;
         runs += 1;
     }
     if let Some(backup) = backup {

@@ -1,7 +1,7 @@
 //! What replaying a run came to, for people and for scripts.
 
 use longhaul_engine::{EventKind, RunId, Workflows, verify};
-use longhaul_storage::Carried;
+use longhaul_storage::RunRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -63,14 +63,14 @@ pub(in crate::command) struct Report {
 }
 
 /// Makes the decisions of a run again.
-pub(super) fn of(workflows: &Workflows, carried: &Carried) -> Verdict {
+pub(super) fn of(workflows: &Workflows, record: &RunRecord) -> Verdict {
     // What a pruned run has left begins in the middle; if it was started again, that can be replayed.
     let is_start = |kind: &EventKind| matches!(kind, EventKind::RunStarted { .. });
-    let Some(begin) = carried.events.iter().position(|event| is_start(&event.kind)) else {
-        return Verdict::Pruned { at: pruned::at(&carried.summary).map(str::to_owned) };
+    let Some(begin) = record.events.iter().position(|event| is_start(&event.kind)) else {
+        return Verdict::Pruned { at: pruned::at(&record.summary) };
     };
-    let events = &carried.events[begin..];
-    let verified = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| verify(workflows, &carried.run, events)));
+    let events = &record.events[begin..];
+    let verified = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| verify(workflows, &record.run, events)));
     match verified {
         Ok(Ok(None)) => Verdict::Same,
         Ok(Ok(Some(diverged))) => {

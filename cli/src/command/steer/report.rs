@@ -1,7 +1,7 @@
 //! Who was told, a line for each.
 
 use anyhow::Result;
-use longhaul_engine::{Request, RunId};
+use longhaul_engine::{RequestedBy, RunId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -28,8 +28,8 @@ pub(in crate::command) struct ToldDocument<'a> {
 
 impl<'a> ToldDocument<'a> {
     /// One run was told.
-    pub(in crate::command) fn of_one(order: &'a str, run: &'a str, waits: bool, request: &'a Request) -> Self {
-        let Request { by, why } = request;
+    pub(in crate::command) fn of_one(order: &'a str, run: &'a str, waits: bool, request: &'a RequestedBy) -> Self {
+        let RequestedBy { by, why } = request;
         let line = ToldLine { asked: run, run, result: "told", waits, reason: None };
         Self { order, by, why, dry_run: false, runs: vec![line] }
     }
@@ -116,11 +116,11 @@ pub(super) fn exit(lines: &[Line]) -> Exit {
     }
 }
 
-pub(super) fn print(lines: &[Line], tell: &Tell, order: &Order, request: &Request) -> Result<()> {
+pub(super) fn print(lines: &[Line], tell: &Tell, order: &Order, request: &RequestedBy) -> Result<()> {
     match tell.output {
         Output::Json => {
             let runs = lines.iter().map(Line::told).collect();
-            let Request { by, why } = request;
+            let RequestedBy { by, why } = request;
             document::print(ToldDocument { order: order.verb(), by, why, dry_run: tell.dry_run, runs })?;
         }
         Output::Table => {

@@ -1,4 +1,4 @@
-//! Never more than the limits, nobody starves, the higher priority first.
+//! Never more than the limits, no starvation, the highest priority first.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-type Waiting<'a> = Pin<Box<dyn Future<Output = Option<Place>> + 'a>>;
+type Waiting<'a> = Pin<Box<dyn Future<Output = Option<PoolSlot>> + 'a>>;
 
 fn pools(size: usize) -> Pools {
     Pools::new(&[("agents".to_owned(), size)])
@@ -43,7 +43,7 @@ fn order(pools: &Pools, projects: &[&str]) -> Vec<String> {
             .iter_mut()
             .enumerate()
             .find_map(|(at, entry)| ready(entry).map(|place| (at, place)))
-            .expect("as long as somebody waits, a free place is given");
+            .expect("a free slot is given as long as a call waits");
         entered.push(projects[waiting.remove(at).0].to_owned());
         drop(place);
     }
@@ -98,7 +98,7 @@ fn who_ceases_to_wait_takes_no_place_away() {
     assert!(poll(pin!(pools.enter(None, &runs[0])).as_mut()).is_some(), "no pool has no limit");
 }
 
-/// What may happen: somebody comes, somebody leaves with or without having had a place.
+/// A call enters, or leaves with or without having had a slot.
 #[derive(Debug, Clone)]
 enum Deed {
     Comes(usize),
@@ -120,7 +120,7 @@ proptest! {
             pools.share(project, Share { priority: 0, labels: vec!["team=web".into()] });
         }
         let mut waiting: Vec<(usize, Waiting<'_>)> = Vec::new();
-        let mut inside: Vec<(usize, Place)> = Vec::new();
+        let mut inside: Vec<(usize, PoolSlot)> = Vec::new();
         for deed in deeds {
             match deed {
                 Deed::Comes(project) => waiting.push((project, Box::pin(pools.enter(Some("agents"), &runs[project])))),
@@ -139,7 +139,7 @@ proptest! {
             let labelled = inside.iter().filter(|(project, _)| *project < 3).count();
             prop_assert!(inside.len() <= size && labelled <= limit);
             let could = waiting.iter().any(|(project, _)| *project >= 3 || labelled < limit);
-            prop_assert!(inside.len() == size || !could, "somebody waits although there is a place");
+            prop_assert!(inside.len() == size || !could, "a call waits although there is a slot");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_engine::{MessageBody, Request, RunId, Status, StoreError};
+use longhaul_engine::{MessageBody, RequestedBy, RunId, Status, StoreError};
 use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::finding::Findings;
 use longhaul_workflows::project::{FeatureView, Phase, ProjectView, Skipped, signal};
@@ -47,7 +47,7 @@ impl View<'_> {
     }
 
     /// Who cancelled a project, words that it has not heard yet included.
-    async fn halted(&self, project: &RunId, known: Option<Request>) -> Result<Option<Request>, StoreError> {
+    async fn halted(&self, project: &RunId, known: Option<RequestedBy>) -> Result<Option<RequestedBy>, StoreError> {
         let mut halted = known;
         for message in self.store.mailbox(project).await? {
             match message.body {
@@ -60,7 +60,7 @@ impl View<'_> {
     }
 
     /// Who paused a project, orders that it has not taken yet included.
-    pub(super) async fn project_paused(&self, project: &RunId) -> Result<Option<Request>, StoreError> {
+    pub(super) async fn project_paused(&self, project: &RunId) -> Result<Option<RequestedBy>, StoreError> {
         let summary = self.store.summary(project).await?;
         let mut paused = match summary.map(|summary| summary.status) {
             Some(Status::Paused(request)) => Some(request),

@@ -1,7 +1,7 @@
 //! Reasons, as sentences.
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{FailureKind, Request};
+use longhaul_engine::{FailureKind, RequestedBy};
 use longhaul_workflows::finding::{Finding, Findings};
 use longhaul_workflows::project::SessionsPaused;
 
@@ -31,7 +31,7 @@ impl Reason {
         Self { features, ..self }
     }
 
-    pub(super) fn asked_by(self, request: &Request) -> Self {
+    pub(super) fn asked_by(self, request: &RequestedBy) -> Self {
         Self { by: Some(request.clone()), ..self }
     }
 
@@ -45,20 +45,20 @@ impl Reason {
         Self::of(Kind::NotRunning, "No process runs it now.").with_remedy("`longhaul run` goes on with it")
     }
 
-    pub(super) fn paused(what: &str, target: &str, request: &Request) -> Self {
+    pub(super) fn paused(what: &str, target: &str, request: &RequestedBy) -> Self {
         Self::of(Kind::Paused, format!("{what} paused {}.", by(request)))
             .asked_by(request)
             .with_remedy(format!("`longhaul resume {target}` lets it go on"))
     }
 
-    pub(super) fn halted(request: &Request) -> Self {
+    pub(super) fn halted(request: &RequestedBy) -> Self {
         Self::of(Kind::Halted, format!("The project was cancelled {}.", by(request)))
             .asked_by(request)
             .with_remedy("`longhaul run` goes on with it")
     }
 
     /// It was `cancelled` or `terminated`.
-    pub(super) fn ended(how: &str, request: Option<&Request>) -> Self {
+    pub(super) fn ended(how: &str, request: Option<&RequestedBy>) -> Self {
         let Some(request) = request else { return Self::of(Kind::Cancelled, format!("It was {how}.")) };
         Self::of(Kind::Cancelled, format!("It was {how} {}.", by(request))).asked_by(request)
     }

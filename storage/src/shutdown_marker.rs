@@ -1,9 +1,8 @@
-//! A word beside the log about how far it went: sled takes damage near the end of its file for the end, and says nothing.
+//! Clean-shutdown marker. Detects a log that has lost its end, which sled opens silently.
 //!
-//! The file `witness` holds the epoch of the last owner, and whether that one closed the log in order, with the place where
-//! the log ended at that time. It is written after
-//! what it vouches for is durable in the log: the record of the owner, or its record of having closed. So a log that does
-//! not have these any more has lost its end, and with it histories that somebody paid for.
+//! The file `shutdown_marker` holds the epoch of the last owner, whether that one closed the log, and where the log ended
+//! then. It is written after its statement is durable in the log: the record of the owner, or the record of the close. So a
+//! log without these records has lost its end.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,24 +10,23 @@ use std::path::Path;
 
 use longhaul_engine::StoreError;
 
+use crate::error::{io, unreadable};
 use crate::files;
-use crate::flaw::io;
 use crate::key;
-use crate::ledger::unreadable;
 
-const NAME: &str = "witness";
-const TEMPORARY: &str = "witness.new";
+const NAME: &str = "shutdown_marker";
+const TEMPORARY: &str = "shutdown_marker.new";
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Witness {
+pub(crate) struct ShutdownMarker {
     pub(crate) epoch: u64,
     pub(crate) state: State,
-    /// How far the log was written then, counted over all that was ever written.
+    /// The end of the log then, counted over all bytes ever written.
     pub(crate) end: Option<u64>,
 }
 
-/// How it stands with the log.
+/// The state of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// The owner of the epoch has it open, or died.
@@ -48,7 +46,7 @@ impl State {
         }
     }
 
-    /// Open, if nobody knows the word: then nothing is promised of the log.
+    /// An unknown word counts as open: then nothing is promised of the log.
     fn of(word: &str) -> Self {
         match word {
             "closed" => Self::Closed,
@@ -58,7 +56,7 @@ impl State {
     }
 }
 
-impl Witness {
+impl ShutdownMarker {
     /// Writes the file, durably.
     pub(crate) fn write(self, directory: &Path) -> Result<(), StoreError> {
         let (new, path) = (directory.join(TEMPORARY), directory.join(NAME));
@@ -73,7 +71,7 @@ impl Witness {
         files::sync_directory(directory)
     }
 
-    /// What was written last; nothing if that cannot be read: it is no reason to refuse a log that can.
+    /// The content; none if the file cannot be read: that is no reason to refuse a log that can.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(directory.join(NAME)).ok()?;
         let mut words = text.split_ascii_whitespace();
@@ -82,7 +80,7 @@ impl Witness {
         Some(Self { epoch: epoch.parse().ok()?, state: State::of(word), end })
     }
 
-    /// Says that the log is written to from now on, for one that says that it is closed.
+    /// Marks a closed log as written to from now on.
     pub(crate) fn opening(self, directory: &Path) -> Result<(), StoreError> {
         match self.state {
             State::Closed => Self { state: State::Opening, ..self }.write(directory),
@@ -91,26 +89,26 @@ impl Witness {
     }
 }
 
-/// Removes the file: the log that it speaks of was replaced.
+/// Removes the file: its log was replaced.
 pub(crate) fn remove(directory: &Path) -> Result<(), StoreError> {
     files::remove(&directory.join(NAME))
 }
 
-/// Removes what a process left that died while it wrote the file.
+/// Removes a half-written file of a dead process.
 pub(crate) fn remove_temporary(directory: &Path) -> Result<(), StoreError> {
     files::remove(&directory.join(TEMPORARY))
 }
 
 /// Refuses a log that has lost its end.
 pub(crate) fn check(db: &sled::Db, directory: &Path, last_epoch: u64) -> Result<(), StoreError> {
-    let Some(witness) = Witness::read(directory) else { return Ok(()) };
-    let was_closed = witness.state != State::Open;
-    let is_closed = || db.contains_key(key::closed(witness.epoch)).map_err(|error| unreadable(&error));
-    if witness.epoch <= last_epoch && (!was_closed || is_closed()?) {
+    let Some(marker) = ShutdownMarker::read(directory) else { return Ok(()) };
+    let was_closed = marker.state != State::Open;
+    let is_closed = || db.contains_key(key::closed(marker.epoch)).map_err(|error| unreadable(&error));
+    if marker.epoch <= last_epoch && (!was_closed || is_closed()?) {
         return Ok(());
     }
     Err(StoreError::Unopenable {
         log: directory.join("log").display().to_string(),
-        reason: format!("it has lost its end, what owner {} wrote, and maybe more", witness.epoch),
+        reason: format!("it has lost its end, what owner {} wrote, and maybe more", marker.epoch),
     })
 }

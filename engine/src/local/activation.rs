@@ -1,4 +1,4 @@
-//! One life of a run: the port over replay and the log. It ends when the run ends, leaves memory, or cannot go on; what
+//! One activation of a run: the port over replay and the log. It ends when the run ends, leaves memory, or cannot go on; what
 //! counts is in the log.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::id::{Position, RunId, Slot};
 use crate::payload::Payload;
 use crate::replay::Replay;
 use crate::runtime::Shared;
-use crate::store::{Birth, Delivery, StoreError};
+use crate::store::{Creation, Delivery, StoreError};
 use crate::summary::{Status, Summary};
 use crate::verb::Verb;
 use crate::workflow::Ending;
@@ -20,7 +20,7 @@ use crate::workflow::Ending;
 use super::inbox::Inbox;
 use super::write::Unwritten;
 
-/// Why a life ends before its run does.
+/// Why an activation ends before its run does.
 #[derive(Debug, Clone)]
 pub(crate) enum Retirement {
     /// The run waits, and need not do so in memory.
@@ -31,8 +31,8 @@ pub(crate) enum Retirement {
     Terminated,
 }
 
-/// One life of a run.
-pub(crate) struct Life {
+/// One activation of a run.
+pub(crate) struct Activation {
     pub(super) run: RunId,
     pub(super) shared: Arc<Shared>,
     pub(super) inbox: Arc<Inbox>,
@@ -41,7 +41,7 @@ pub(crate) struct Life {
     pub(super) next: Position,
     /// What goes with the next commit.
     pub(super) unwritten: Unwritten,
-    /// Whether this life has found out that an outcome is unknown, and waits for a person.
+    /// Whether this activation has found out that an outcome is unknown, and waits for a person.
     pub(super) parked: bool,
     pub(super) broken: Option<Stop>,
     retire: mpsc::UnboundedSender<Retirement>,
@@ -50,8 +50,8 @@ pub(crate) struct Life {
     pub(super) progress: mpsc::UnboundedReceiver<(Slot, Payload)>,
 }
 
-impl Life {
-    /// A life at the start of the last segment of a run's history; with the input of that segment.
+impl Activation {
+    /// An activation at the start of the last segment of a run's history; with the input of that segment.
     pub(crate) async fn begin(
         shared: Arc<Shared>,
         run: RunId,
@@ -64,21 +64,21 @@ impl Life {
         for message in shared.store.mailbox(&run).await? {
             inbox.push(message);
         }
-        Self::over(shared, run, inbox, retire, summary, events)
+        Self::new(shared, run, inbox, retire, summary, events)
     }
 
-    /// The first life of a run that was just born: its history is its birth, and its mail is handed over.
-    pub(crate) fn first(
+    /// The first activation of a run that was just created: its history is its creation, and its mail is handed over.
+    pub(crate) fn of_new_run(
         shared: Arc<Shared>,
-        birth: Birth,
+        creation: Creation,
         inbox: Arc<Inbox>,
         retire: mpsc::UnboundedSender<Retirement>,
     ) -> Result<(Self, Payload), StoreError> {
-        let Birth { run, event, summary } = birth;
-        Self::over(shared, run, inbox, retire, summary, vec![event])
+        let Creation { run, event, summary } = creation;
+        Self::new(shared, run, inbox, retire, summary, vec![event])
     }
 
-    fn over(
+    fn new(
         shared: Arc<Shared>,
         run: RunId,
         inbox: Arc<Inbox>,
@@ -94,7 +94,7 @@ impl Life {
         let next = position + 1 + events.len() as u64;
         let replay = Replay::new(events, false);
         let (records, progress) = mpsc::unbounded_channel();
-        let life = Self {
+        let activation = Self {
             run,
             shared,
             inbox,
@@ -108,10 +108,10 @@ impl Life {
             records,
             progress,
         };
-        Ok((life, input))
+        Ok((activation, input))
     }
 
-    /// Whether the run was over before this life began.
+    /// Whether the run was over before this activation began.
     pub(crate) fn is_over(&self) -> bool {
         self.summary.status.is_terminal()
     }
@@ -174,7 +174,7 @@ impl Life {
         stop
     }
 
-    /// Ends this life without ending the run. Never returns: whoever drives the life drops it.
+    /// Ends this activation without ending the run. Never returns: its driver drops it.
     pub(super) async fn retire(&self, retirement: Retirement) -> ! {
         let _ = self.retire.send(retirement);
         std::future::pending().await

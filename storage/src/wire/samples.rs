@@ -1,30 +1,31 @@
-//! A history that holds every kind of event, and every variant of what events hold.
+//! Samples of every kind of event and message, and every variant of what they hold.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
 use longhaul_engine::{
-    CommandDigest, Event, EventKind, Failure, Message, MessageBody, Outcome, Payload, Request, RunId, Slot,
+    CommandDigest, Event, EventKind, Failure, Message, MessageBody, Outcome, Payload, Pruned, RequestedBy, RunId, Slot,
+    Status, Summary,
 };
 
 const SLOT: Slot = Slot { command: 3, call: 1, calls: 2 };
 
-/// The whole of it.
-pub(super) fn history() -> (RunId, Vec<Event>) {
+/// A history of all of them.
+pub(crate) fn history() -> (RunId, Vec<Event>) {
     let kinds = beginnings().into_iter().chain(activities()).chain(commands()).chain(messages()).chain(ends());
     let event = |(position, kind)| Event { position, at: at(1_000_000 * position.cast_signed()), kind };
     (run("shop/login/1"), (0..).zip(kinds).map(event).collect())
 }
 
 /// The history of one event.
-pub(super) fn single(kind: EventKind) -> (RunId, Vec<Event>) {
+pub(crate) fn single(kind: EventKind) -> (RunId, Vec<Event>) {
     (run("r"), vec![Event { position: 0, at: at(0), kind }])
 }
 
-pub(super) fn json(text: &str) -> Payload {
+pub(crate) fn json(text: &str) -> Payload {
     Payload::from_bytes(text.as_bytes())
 }
 
-fn at(micros: i64) -> DateTime<Utc> {
+pub(crate) fn at(micros: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(1_767_225_600_000_000 + micros).unwrap()
 }
 
@@ -32,8 +33,8 @@ fn run(id: &str) -> RunId {
     RunId::new(id).unwrap()
 }
 
-fn request() -> Request {
-    Request { by: "ann".into(), why: "\"lunch\"\n– again".into() }
+fn request() -> RequestedBy {
+    RequestedBy { by: "ann".into(), why: "\"lunch\"\n– again".into() }
 }
 
 fn beginnings() -> Vec<EventKind> {
@@ -89,13 +90,14 @@ fn commands() -> Vec<EventKind> {
         EventKind::VersionMarked { command: 11, change: "gates".into(), version: 2 },
         EventKind::StatusPublished { command: 12, key: "plan".into(), value: json("null") },
         EventKind::RunPaused(request()),
-        EventKind::RunResumed(Request::default()),
+        EventKind::RunResumed(RequestedBy::default()),
     ]
 }
 
-fn messages() -> Vec<EventKind> {
+/// Messages of every kind.
+pub(crate) fn bodies() -> Vec<MessageBody> {
     let ended = |outcome| MessageBody::ChildEnded { run: run("p/f"), outcome };
-    let bodies = vec![
+    vec![
         MessageBody::Signal {
             name: "go".into(),
             payload: json(" {\n  \"a\": 1\n}\n"),
@@ -103,7 +105,7 @@ fn messages() -> Vec<EventKind> {
             request: None,
         },
         MessageBody::signal("go", json("1")),
-        MessageBody::Signal { name: "go".into(), payload: json("1"), from: None, request: Some(request()) },
+        MessageBody::signal_by("go", json("1"), request()),
         ended(Outcome::Completed(json("null"))),
         ended(Outcome::Failed(Failure::terminal("broken"))),
         ended(Outcome::Cancelled),
@@ -111,12 +113,40 @@ fn messages() -> Vec<EventKind> {
         MessageBody::Resume(request()),
         MessageBody::Cancel(request()),
         MessageBody::Terminate(request()),
-        MessageBody::Reconcile { landed: true, output: Some(json("null")), request: request() },
-        MessageBody::Reconcile { landed: false, output: None, request: request() },
-    ];
+        MessageBody::Reconcile { landed: true, output: json("5"), request: request() },
+        MessageBody::Reconcile { landed: false, output: json("null"), request: request() },
+    ]
+}
+
+fn messages() -> Vec<EventKind> {
     let received =
         |(seq, body)| EventKind::MessageReceived { command: 13, message: Some(Message { seq, at: at(4), body }) };
-    (1 << 32..).zip(bodies).map(received).collect()
+    (1 << 32..).zip(bodies()).map(received).collect()
+}
+
+/// Summaries with every status.
+pub(crate) fn summaries() -> Vec<Summary> {
+    let statuses = [
+        Status::Running,
+        Status::Waiting { until: Some(at(3)), machine: None },
+        Status::Waiting { until: None, machine: Some("disk full".into()) },
+        Status::Paused(request()),
+        Status::Parked("unknown".into()),
+        Status::Completed,
+        Status::Failed("broken".into()),
+        Status::Cancelled,
+    ];
+    let summary = |(origin, status)| Summary {
+        workflow: "project".into(),
+        parent: Some(run("p")),
+        labels: [("team".to_owned(), "a".to_owned())].into(),
+        status,
+        origin,
+        started_at: at(0),
+        ended_at: Some(at(1)),
+        pruned: (origin == 300).then_some(Pruned { events: 300, at: at(2) }),
+    };
+    (300..).zip(statuses).map(summary).collect()
 }
 
 fn ends() -> Vec<EventKind> {

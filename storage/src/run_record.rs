@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use longhaul_engine::{Event, Message, Payload, Position, RunId, Summary};
-
-/// The label of a run whose history was pruned: how many events are gone, and since when.
-pub const PRUNED_LABEL: &str = "longhaul.pruned";
+use chrono::{DateTime, Utc};
+use longhaul_engine::{Event, Message, Payload, Position, Pruned, RunId, Summary};
 
 /// A run with all that belongs to it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Carried {
+pub struct RunRecord {
     /// The run.
     pub run: RunId,
     /// Its events: the whole history, or, of a pruned run, what is left of it.
@@ -23,7 +20,7 @@ pub struct Carried {
     pub published: BTreeMap<String, Payload>,
 }
 
-impl Carried {
+impl RunRecord {
     /// A run of which nothing but its whole history is known; `None` if that does not begin with a start.
     pub fn of_history(run: RunId, events: Vec<Event>) -> Option<Self> {
         let summary = fold(&events)?;
@@ -82,13 +79,10 @@ pub(crate) fn published_by(events: &[Event]) -> BTreeMap<String, Payload> {
 
 /// The position of the first event that a pruned run still has.
 pub(crate) fn kept_from(summary: &Summary) -> Option<Position> {
-    summary.labels.get(PRUNED_LABEL)?.split(' ').next()?.parse().ok()
+    summary.pruned.map(|pruned| pruned.events)
 }
 
 /// The summary of a run that is over, after its events before `kept` are gone.
 pub(crate) fn pruned(summary: Summary, kept: Position, at: DateTime<Utc>) -> Summary {
-    let said = format!("{kept} events on {}", at.to_rfc3339_opts(SecondsFormat::Secs, true));
-    let mut labels = summary.labels;
-    labels.insert(PRUNED_LABEL.into(), said);
-    Summary { labels, origin: kept, ..summary }
+    Summary { pruned: Some(Pruned { events: kept, at }), origin: kept, ..summary }
 }

@@ -1,45 +1,18 @@
-//! Commits that are written together, and the one place where anything is written.
+//! The writing end of a log: the one place where anything is written.
 
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_engine::StoreError;
-use longhaul_engine::store::Committed;
-use tokio::sync::oneshot;
 
-use crate::committer::Committer;
+use crate::committer::{Committer, Group};
+use crate::directory::closed_record;
+use crate::error::{Poison, catch_sled_panic};
 use crate::key;
-use crate::open::closed_record;
-use crate::order::Write;
-use crate::poison::Poison;
-use crate::quiet::caught;
 use crate::salvage::end;
+use crate::shutdown_marker::{ShutdownMarker, State};
 use crate::statistics::{Counters, Statistics};
-use crate::witness::{State, Witness};
-
-/// Commits that were accepted and are to be written as one.
-#[derive(Debug, Default)]
-pub(crate) struct Group {
-    batch: sled::Batch,
-    writes: usize,
-    pub(crate) size: Statistics,
-    pub(crate) answers: Vec<Accepted>,
-}
-
-/// A commit that was accepted, and whom to tell.
-pub(crate) type Accepted = (oneshot::Sender<Result<Committed, StoreError>>, Committed);
-
-impl Group {
-    pub(crate) fn write(&mut self, (key, value): Write) {
-        self.writes += 1;
-        self.size.bytes += (key.len() + value.as_ref().map_or(0, |value| value.len())) as u64;
-        match value {
-            Some(value) => self.batch.insert(key, value),
-            None => self.batch.remove(key),
-        }
-    }
-}
 
 /// The writing end of a log: one thread, which writes one group at a time.
 pub(crate) struct Writer {
@@ -50,15 +23,15 @@ pub(crate) struct Writer {
     pub(crate) sync: bool,
     pub(crate) poison: Arc<Poison>,
     pub(crate) counters: Arc<Counters>,
-    /// Held while a group is written, so that a picture of the log is of whole groups that are durable.
-    pub(crate) still: Arc<Mutex<()>>,
+    /// Held while a group is written, so that a snapshot has whole groups that are durable.
+    pub(crate) write_lock: Arc<Mutex<()>>,
     /// The data directory, and the number of this ownership.
     pub(crate) directory: PathBuf,
     pub(crate) epoch: u64,
 }
 
 impl Writer {
-    /// Works until nothing more will come.
+    /// Writes groups until the committer is closed.
     pub(crate) fn run(self, committer: &Committer) {
         while let Some(group) = committer.next() {
             self.write(group);
@@ -66,18 +39,18 @@ impl Writer {
         self.close();
     }
 
-    /// Makes a group durable, then tells everybody.
+    /// Makes a group durable, then answers its commits.
     fn write(&self, group: Group) {
         let Group { batch, writes, size, answers } = group;
-        let written = self.poison.check().and_then(|()| if writes == 0 { Ok(()) } else { self.apply_guarded(batch) });
+        let written = self.poison.check().and_then(|()| if writes == 0 { Ok(()) } else { self.apply_or_poison(batch) });
         self.counters.add(Statistics { groups: u64::from(size.bytes > 0), commits: answers.len() as u64, ..size });
         for (reply, committed) in answers {
             let _ = reply.send(written.clone().map(|()| committed));
         }
     }
 
-    fn apply_guarded(&self, batch: sled::Batch) -> Result<(), StoreError> {
-        match caught(|| self.apply(batch)) {
+    fn apply_or_poison(&self, batch: sled::Batch) -> Result<(), StoreError> {
+        match catch_sled_panic(|| self.apply(batch)) {
             Ok(written) => written.map_err(|reason| self.poison.set(reason)),
             Err(panic) => Err(self.poison.set(format!("sled panicked: {panic}"))),
         }
@@ -85,7 +58,7 @@ impl Writer {
 
     /// Nothing is durable before the last line: sled's flush hands the bytes to the kernel and no further.
     fn apply(&self, batch: sled::Batch) -> Result<(), String> {
-        let _writing = self.still.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = self.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.tree.apply_batch(batch).map_err(|error| format!("writing the log: {error}"))?;
         self.tree.flush().map_err(|error| format!("flushing the log: {error}"))?;
         if self.sync {
@@ -94,9 +67,9 @@ impl Writer {
         Ok(())
     }
 
-    /// The last word of this owner, by which the next one knows that the log has its end.
+    /// Marks the log as closed, by which the next owner knows that its end is there.
     fn close(&self) {
-        let closed = caught(|| self.mark_closed());
+        let closed = catch_sled_panic(|| self.mark_closed());
         if let Err(reason) = closed.unwrap_or_else(Err) {
             tracing::warn!(reason, "the log is whole, and could not be marked as closed");
         }
@@ -112,7 +85,7 @@ impl Writer {
         batch.insert(key, value.unwrap_or_default());
         self.apply(batch)?;
         let end = end(&self.directory.join("log")).map_err(|error| error.to_string())?;
-        let witness = Witness { epoch: self.epoch, state: State::Closed, end };
-        witness.write(&self.directory).map_err(|error| error.to_string())
+        let marker = ShutdownMarker { epoch: self.epoch, state: State::Closed, end };
+        marker.write(&self.directory).map_err(|error| error.to_string())
     }
 }

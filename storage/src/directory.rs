@@ -1,0 +1,130 @@
+//! The parts of a data directory: its lock, its sled log, and the records about its owners.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use longhaul_engine::StoreError;
+
+use crate::error::{catch_sled_panic, io, page_of};
+use crate::record::Write;
+use crate::wire::v1;
+use crate::{key, record};
+
+/// The version of the keyspace.
+pub(crate) const KEYSPACE: u32 = 1;
+
+/// What sled may keep in memory.
+const CACHE: u64 = 64 * 1024 * 1024;
+
+/// How long to wait for the threads of a store that was just closed to release the file.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Takes the lock and writes our process id into it, for the error of the next process.
+pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
+    let path = directory.join("lock");
+    let mut file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(|error| io("opening", &path, &error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut owner = String::new();
+            let _ = file.read_to_string(&mut owner);
+            let owner = owner.trim().to_owned();
+            return Err(StoreError::Owned { directory: directory.display().to_string(), owner });
+        }
+        Err(TryLockError::Error(error)) => return Err(io("locking", &path, &error)),
+    }
+    let write = |file: &mut File| {
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        writeln!(file, "{}", std::process::id())
+    };
+    write(&mut file).map_err(|error| io("writing", &path, &error))?;
+    Ok(DirectoryLock(file))
+}
+
+/// The lock of a data directory.
+#[derive(Debug)]
+pub(crate) struct DirectoryLock(File);
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child process that is being started shares it until it runs its program.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Makes a log with what `fill` writes. The caller makes it durable.
+pub(crate) fn new_log(path: &Path, fill: impl FnOnce(&sled::Db) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    let db = open_sled(path)?;
+    let format = record::encode_small(key::FORMAT, &v1::Format { version: KEYSPACE })?;
+    fill(&db)?;
+    db.insert(key::FORMAT, format).and_then(|_| db.flush()).map_err(|error| unwritable(&error))?;
+    Ok(())
+}
+
+pub(crate) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
+    let config = sled::Config::new().path(path).flush_every_ms(None).mode(sled::Mode::LowSpace).cache_capacity(CACHE);
+    let damaged = |reason: String| StoreError::Unopenable {
+        log: path.join("db").display().to_string(),
+        reason: reason.lines().next().unwrap_or_default().to_owned(),
+    };
+    let begun = Instant::now();
+    loop {
+        let opened = catch_sled_panic(|| config.open());
+        match opened.map_err(|panic| damaged(format!("sled panicked: {panic}")))? {
+            Ok(db) => return Ok(db),
+            // We hold the lock, so this is a thread of a store that this process has just closed.
+            Err(sled::Error::Io(error)) if is_busy(&error) && begun.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            // An error without a number is sled's own, about what it has read.
+            Err(sled::Error::Io(error)) if error.raw_os_error().is_some() => {
+                return Err(io("opening the log", path, &error));
+            }
+            Err(sled::Error::Io(error)) => return Err(damaged(error.to_string())),
+            Err(error @ sled::Error::Corruption { .. }) => {
+                let reason = format!("{} is not what was written, or the file was cut", page_of(&error));
+                return Err(damaged(reason));
+            }
+            Err(error) => return Err(damaged(error.to_string())),
+        }
+    }
+}
+
+fn is_busy(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::WouldBlock || error.to_string().contains("could not acquire lock")
+}
+
+/// The record that says that this process owns the log in an epoch.
+pub(crate) fn owner_record(epoch: u64) -> Result<Write, StoreError> {
+    record_of_this(key::owner(epoch))
+}
+
+/// The record that says that this process closed the log.
+pub(crate) fn closed_record(epoch: u64) -> Result<Write, StoreError> {
+    record_of_this(key::closed(epoch))
+}
+
+/// The record that says that histories were removed: the next open rewrites the log without their space.
+pub(crate) fn pruned_record() -> Result<Write, StoreError> {
+    record_of_this(key::PRUNED.to_vec())
+}
+
+fn record_of_this(key: Vec<u8>) -> Result<Write, StoreError> {
+    let owner = v1::Owner { pid: std::process::id(), at: Utc::now().into() };
+    let value = record::encode_small(&key, &owner)?;
+    Ok((key.into(), Some(value.into())))
+}
+
+pub(crate) fn unwritable(error: &sled::Error) -> StoreError {
+    StoreError::Unusable(format!("the log cannot be written: {error}"))
+}

@@ -1,0 +1,105 @@
+//! Errors of files with histories or runs: what is wrong, where, and what to do.
+
+use serde::Deserialize;
+
+use crate::wire::json::{reason, shown};
+
+/// What the first line of a file says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Schema {
+    /// The kind of file.
+    pub family: &'static str,
+    /// The version that is written, and the newest that is read.
+    pub version: u32,
+}
+
+impl std::fmt::Display for Schema {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}/{}", self.family, self.version)
+    }
+}
+
+impl Schema {
+    /// Checks the first line of a file, as far as it is the same in every version.
+    pub(crate) fn check(self, line: &str) -> Result<(), FileError> {
+        #[derive(Deserialize)]
+        struct AnyVersion {
+            schema: String,
+        }
+        let other = |found| Err(FileError::OtherFile { expected: self, found });
+        let any: AnyVersion = match serde_json::from_str(line) {
+            Ok(any) => any,
+            Err(error) if line.starts_with(&format!("{{\"schema\":\"{}/", self.family)) => {
+                return Err(FileError::Line { line: 1, problem: format!("the header: {}", reason(&error)) });
+            }
+            Err(_) => return other(format!("it says {}", shown(line))),
+        };
+        let version = any.schema.strip_prefix(self.family).and_then(|version| version.strip_prefix('/')?.parse().ok());
+        match version {
+            Some(found) if found > self.version => Err(FileError::Newer { known: self, found }),
+            _ if any.schema == self.to_string() => Ok(()),
+            _ => other(format!("its schema is {}", shown(&any.schema))),
+        }
+    }
+}
+
+/// Why runs cannot be written to a file, or a file not be read. Lines are counted from one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file could not be read or written.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// A run cannot be written: a payload of it is not JSON, or its history is not whole.
+    #[error("{0}")]
+    Unwritable(String),
+    /// The first line is that of another kind of file.
+    #[error("line 1: not a `{}` file: {found}; such a file begins with {{\"schema\":\"{expected}\"}}", .expected.family)]
+    OtherFile {
+        /// The file that was expected.
+        expected: Schema,
+        /// What is there instead.
+        found: String,
+    },
+    /// What a repair took out of a damaged log.
+    #[error(
+        "line 1: these records were moved out of a damaged log by a repair; they are \
+         no whole history, so they cannot be imported or replayed; take the run from a backup"
+    )]
+    Quarantined,
+    /// The file is of a version that this program does not know.
+    #[error("line 1: the file is a `{}/{found}`, and this program reads up to `{known}`: read it with a newer longhaul", .known.family)]
+    Newer {
+        /// The newest version that is known.
+        known: Schema,
+        /// The version of the file.
+        found: u32,
+    },
+    /// The file ends before its last line.
+    #[error("line {line}: the file ends without its footer: it was cut off; get it again from its source")]
+    CutOff {
+        /// Where it ends.
+        line: usize,
+    },
+    /// The content is not what was written.
+    #[error(
+        "line {line}: the lines before hash to {computed}, and {recorded} was written: the file is damaged or was edited; \
+         get it again from its source"
+    )]
+    Checksum {
+        /// The last line.
+        line: usize,
+        /// The hash in the footer.
+        recorded: String,
+        /// The hash of what is there.
+        computed: String,
+    },
+    /// A line is not what it should be.
+    #[error("line {line}: {problem}")]
+    Line {
+        /// Which line.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+}

@@ -1,0 +1,149 @@
+//! Cache of run heads: where the history of each run ends, and whether the run is over.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use longhaul_engine::{Position, RunId, StoreError};
+
+use crate::blob::{BlobStore, Source};
+use crate::codec::Decoder;
+use crate::error::unreadable;
+use crate::key;
+use crate::record::Entry;
+
+/// How many runs are remembered that the tree knows as well.
+const REMEMBERED: usize = 65_536;
+
+/// The head of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RunHead {
+    /// The position of the next event; zero if there is no such run.
+    pub(crate) end: Position,
+    /// The run is over: messages to it are dropped.
+    pub(crate) terminal: bool,
+}
+
+impl RunHead {
+    pub(crate) fn exists(self) -> bool {
+        self.end > 0
+    }
+}
+
+/// A bounded cache over the tree, and ahead of it: later commits see earlier ones that are not written yet.
+#[derive(Debug)]
+pub(crate) struct HeadCache {
+    tree: sled::Tree,
+    blobs: Arc<BlobStore>,
+    known: HashMap<RunId, Known>,
+    /// The group that is being gathered; the one before it may be on its way into the tree.
+    group: u64,
+    /// Runs that were over when they were last used: they are rarely used again.
+    over: Vec<RunId>,
+}
+
+/// The head of a run, and the group that set it.
+#[derive(Debug)]
+struct Known {
+    head: RunHead,
+    group: u64,
+}
+
+impl HeadCache {
+    pub(crate) fn new(tree: sled::Tree, blobs: Arc<BlobStore>) -> Self {
+        Self { tree, blobs, known: HashMap::new(), group: 1, over: Vec::new() }
+    }
+
+    /// The head of a run.
+    pub(crate) fn of(&mut self, run: &RunId) -> Result<RunHead, StoreError> {
+        if let Some(known) = self.known.get(run) {
+            return Ok(known.head);
+        }
+        let head = look_up(&self.tree, run, &self.blobs)?;
+        self.known.insert(run.clone(), Known { head, group: 0 });
+        Ok(head)
+    }
+
+    /// The end of a history, also of one that cannot be read.
+    pub(crate) fn end_of(&self, run: &RunId) -> Result<Position, StoreError> {
+        if let Some(known) = self.known.get(run) {
+            return Ok(known.head.end);
+        }
+        let last = last(&self.tree, run)?;
+        Ok(last.map_or(0, |(key, _)| end_behind(&key)))
+    }
+
+    /// Sets the head of a run after an accepted commit.
+    pub(crate) fn set(&mut self, run: &RunId, head: RunHead) {
+        if head.terminal {
+            self.over.push(run.clone());
+        }
+        let known = Known { head, group: self.group };
+        match self.known.get_mut(run) {
+            Some(before) => *before = known,
+            None => drop(self.known.insert(run.clone(), known)),
+        }
+    }
+
+    /// The group is complete: what comes now belongs to the next one.
+    pub(crate) fn next_group(&mut self) {
+        self.group += 1;
+    }
+
+    /// All groups but the one being gathered are in the tree: their heads need not be cached.
+    pub(crate) fn caught_up(&mut self) {
+        let (known, group) = (&mut self.known, self.group);
+        self.over.retain(|run| {
+            let ahead = known.get(run).is_some_and(|known| known.group == group);
+            if !ahead {
+                known.remove(run);
+            }
+            ahead
+        });
+        if known.len() > REMEMBERED {
+            known.retain(|_, known| known.group == group);
+        }
+    }
+}
+
+fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<RunHead, StoreError> {
+    if is_unknown(tree, run).map_err(|error| unreadable(&error))? {
+        return Ok(RunHead { end: 0, terminal: false });
+    }
+    let Some((last_key, last_event)) = last(tree, run)? else {
+        return Ok(RunHead { end: 0, terminal: false });
+    };
+    let end = end_behind(&last_key);
+    let terminal = is_over(tree, run, blobs, (&last_key, &last_event))?;
+    Ok(RunHead { end, terminal })
+}
+
+/// Two quick questions, for a search is slow: most runs that are looked up are about to be created.
+fn is_unknown(tree: &sled::Tree, run: &RunId) -> sled::Result<bool> {
+    Ok(!tree.contains_key(key::summary(run))? && !tree.contains_key(key::event(run, 0))?)
+}
+
+fn last(tree: &sled::Tree, run: &RunId) -> Result<Option<Entry>, StoreError> {
+    let last = tree.range(key::event(run, 0)..=key::event(run, u64::MAX)).next_back();
+    last.transpose().map_err(|error| unreadable(&error))
+}
+
+/// The position behind the event of a key.
+pub(crate) fn end_behind(key: &[u8]) -> Position {
+    key::number_of(key).map_or(0, |position| position + 1)
+}
+
+/// By the summary; where that is missing or damaged, by the last event.
+fn is_over(tree: &sled::Tree, run: &RunId, blobs: &BlobStore, last: (&[u8], &[u8])) -> Result<bool, StoreError> {
+    let decoder = Decoder(Source::Store(blobs));
+    let summary_key = key::summary(run);
+    if let Some(value) = tree.get(&summary_key).map_err(|error| unreadable(&error))? {
+        match decoder.summary(&summary_key, &value) {
+            Ok(summary) => return Ok(summary.status.is_terminal()),
+            Err(error) => {
+                tracing::warn!(%run, ?error, "the summary is damaged; the last event decides");
+            }
+        }
+    }
+    let event = decoder.event(last.0, last.1).map_err(|error| error.in_record(|| key::describe(last.0)))?;
+    Ok(event.kind.outcome().is_some())
+}
