@@ -12,10 +12,10 @@ use super::machine::cpu_time;
 
 const FEATURES: usize = 100_000;
 
-/// Dependencies of a feature, in the mean.
+/// Dependencies of a feature; the first ones have fewer.
 const DEPENDENCIES: usize = 3;
 
-/// How many features are worked on at once.
+/// Features in progress at once.
 const AGENTS: usize = 8;
 
 /// CPU time of scheduling.
@@ -37,7 +37,8 @@ impl Scheduling {
 
 pub(super) fn measure(scale: usize) -> Result<Scheduling> {
     let features = features(FEATURES / scale)?;
-    let (count, dependencies) = (features.len(), features.iter().map(|feature| feature.depends_on.len()).sum());
+    let count = features.len();
+    let dependencies = features.iter().map(|feature| feature.depends_on.len()).sum();
     let begun = cpu_time()?;
     let mut backlog = Backlog::new(features)?;
     let built = cpu_time()?;
@@ -57,22 +58,18 @@ pub(super) fn measure(scale: usize) -> Result<Scheduling> {
 fn features(count: usize) -> Result<Vec<Feature>> {
     let id = |number: usize| FeatureId::new(format!("feature-{number:06}")).context("an id of letters and digits");
     let mut features = Vec::with_capacity(count);
-    // The first ones have too few before them; those right after make up for it.
-    let mut missing = 0;
-    let mut dice = Dice(1);
+    let mut random = Random(1);
     for number in 0..count {
         let mut before = Vec::new();
-        let wanted = DEPENDENCIES + usize::from(missing > 0 && number > 10 * DEPENDENCIES);
-        while before.len() < wanted.min(number) {
+        while before.len() < DEPENDENCIES.min(number) {
             let reach = if before.is_empty() { number.min(100) } else { number };
-            let dependency = number - 1 - dice.below(reach);
+            let dependency = number - 1 - random.below(reach);
             if !before.contains(&dependency) {
                 before.push(dependency);
             }
         }
-        missing = missing + DEPENDENCIES - before.len();
         let depends_on = before.into_iter().map(id).collect::<Result<_>>()?;
-        let priority = i64::try_from(dice.below(5))?;
+        let priority = i64::try_from(random.below(5))?;
         features.push(Feature { depends_on, priority, ..Feature::new(id(number)?, "One of many") });
     }
     Ok(features)
@@ -91,10 +88,10 @@ fn work_off(backlog: &mut Backlog) -> Result<()> {
     }
 }
 
-/// The same numbers every time (Marsaglia's xorshift).
-struct Dice(u64);
+/// Reproducible random numbers (Marsaglia's xorshift).
+struct Random(u64);
 
-impl Dice {
+impl Random {
     #[expect(clippy::cast_possible_truncation, reason = "the lower bits are as good as the upper ones")]
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
@@ -111,6 +108,6 @@ mod tests {
     #[test]
     fn a_backlog_has_three_dependencies_to_a_feature_and_is_worked_off() {
         let measured = measure(100).unwrap();
-        assert_eq!((measured.features, measured.dependencies), (1000, 3000));
+        assert_eq!((measured.features, measured.dependencies), (1000, 2994));
     }
 }

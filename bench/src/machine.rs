@@ -1,4 +1,4 @@
-//! What is measured on, and what the system says this process has used.
+//! The machine, and the resources that this process has used.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Machine {
     pub(super) os: String,
-    /// The name of its processor.
+    /// The processor.
     pub(super) model: String,
     pub(super) cores: usize,
     pub(super) memory_bytes: u64,
-    /// Where it was measured.
+    /// The directory of the measurement.
     pub(super) directory: String,
-    /// The kind of file system there.
+    /// Its file system.
     pub(super) file_system: String,
 }
 
@@ -54,13 +54,11 @@ fn file_system(directory: &Path, mounts: &str) -> Option<String> {
 /// Memory of this process, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Memory {
-    /// Now.
     pub(super) resident: u64,
-    /// The most there ever was.
     pub(super) peak: u64,
 }
 
-/// What this process holds; where the system has no `/proc`, its peak counts for both.
+/// The memory of this process; without `/proc`, its peak counts for both.
 pub(super) fn memory() -> Result<Memory> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if let (Some(resident), Some(peak)) = (kilobytes(&status, "VmRSS:"), kilobytes(&status, "VmHWM:")) {
@@ -83,7 +81,7 @@ pub(super) fn cpu_time() -> Result<Duration> {
     Ok(micros(usage.user_time()) + micros(usage.system_time()))
 }
 
-/// Asks the system to forget what it has cached of a file. Whether it could be asked.
+/// Drops the page cache of a file; false where the system cannot.
 #[cfg(target_os = "linux")]
 pub(super) fn forget_cached(path: &Path) -> Result<bool> {
     use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
@@ -92,7 +90,7 @@ pub(super) fn forget_cached(path: &Path) -> Result<bool> {
     Ok(posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED).is_ok())
 }
 
-/// Asks the system to forget what it has cached of a file. Whether it could be asked.
+/// Drops the page cache of a file; false where the system cannot.
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "the shape that it has on Linux")]
 pub(super) fn forget_cached(_path: &Path) -> Result<bool> {

@@ -1,4 +1,4 @@
-//! What the measured runs do: steps that cost nothing but their record.
+//! The activity of the measured runs, and the parts of an engine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use longhaul_engine::{
 };
 use longhaul_storage::SledStore;
 
-/// An activity that gives back what it is given.
+/// Returns its input.
 pub(super) struct Echo;
 
 impl Activity for Echo {
@@ -27,7 +27,7 @@ impl Handler<Echo> for Echo {
     }
 }
 
-/// A text that is 100 bytes of JSON, a different one for each number up to 9999.
+/// A string that is 100 bytes of JSON, a different one for each number up to 9999.
 pub(super) fn text(number: usize) -> String {
     const REST: &str = "of a step: what an activity is given and what it gives back, in about as many bytes as usual..";
     format!("{number:04}{REST}")
@@ -45,7 +45,7 @@ pub(super) async fn engine(store: &Arc<SledStore>, workflows: Workflows, options
     Ok(Engine::open(parts).await?)
 }
 
-/// Opens a log where it may block.
+/// Opens a log on a blocking thread.
 pub(super) async fn store(directory: &Path) -> Result<Arc<SledStore>> {
     let directory = directory.to_owned();
     Ok(Arc::new(tokio::task::spawn_blocking(move || SledStore::open(&directory)).await??))

@@ -10,13 +10,13 @@ use anyhow::{Context, Result, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How many features there are.
+/// Features of the project.
 const FEATURES: usize = 20;
 
-/// What a feature costs beside the work of its agent.
+/// The overhead of a feature beside the work of its agent.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Overhead {
-    /// Features, one after the other.
+    /// Features, worked on one after the other.
     pub(super) features: usize,
     /// The wall time of `longhaul run` for all of them.
     pub(super) longhaul_seconds: f64,

@@ -10,36 +10,35 @@ use longhaul_engine::{Context, Ending, Options, Payload, Stop, Workflow, Workflo
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::child::{Part, ask};
-use super::{machine, place, workload};
+use super::{Part, machine, workload};
 
 const WORKFLOW: &str = "bench.waiting";
 const RUNS: usize = 10_000;
 
-/// How long to wait for the runs to wait.
+/// How long to wait until all runs wait.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Waiting runs, with the usual limits and without.
+/// Waiting runs, with the default limits and without.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Waiting {
-    /// How many wait.
+    /// The number of runs.
     pub(super) runs: usize,
-    /// With the usual limits, under which most of them leave memory.
+    /// With the default limits, under which most of them leave memory.
     pub(super) usual: Held,
     /// With all of them in memory.
     pub(super) resident: Held,
 }
 
-/// What the process that holds the runs has seen.
+/// Figures of the process that holds the runs.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Held {
     /// Runs in memory.
     pub(super) lives: usize,
-    /// The memory of the process before they were begun.
+    /// Memory of the process before they were started.
     pub(super) before_bytes: u64,
     /// Its memory when all of them waited.
     pub(super) after_bytes: u64,
-    /// The most memory that it had.
+    /// Its peak memory.
     pub(super) peak_bytes: u64,
 }
 
@@ -56,17 +55,16 @@ impl Workflow for Wait {
 
 pub(super) async fn measure(directory: &Path, scale: usize) -> Result<Waiting> {
     let runs = RUNS / scale;
-    let mut held = Vec::new();
-    for resident in [false, true] {
+    let held = async |resident| {
         let directory = directory.join(format!("waiting-{resident}"));
-        held.push(ask(&Part::Waiting { directory: directory.clone(), runs, resident }).await?);
-        place::remove(&directory)?;
-    }
-    let (Some(resident), Some(usual)) = (held.pop(), held.pop()) else { bail!("two processes give two answers") };
-    Ok(Waiting { runs, usual, resident })
+        let held = Part::Waiting { directory: directory.clone(), runs, resident }.measure().await?;
+        std::fs::remove_dir_all(&directory)?;
+        anyhow::Ok(held)
+    };
+    Ok(Waiting { runs, usual: held(false).await?, resident: held(true).await? })
 }
 
-/// In the child: starts the runs, and looks when all of them wait durably.
+/// In the child: starts the runs and measures when all of them wait durably.
 pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Result<Held> {
     let store = workload::store(directory).await?;
     let options = if resident {
@@ -87,15 +85,16 @@ pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Resul
     });
     stream::iter(starts).buffer_unordered(256).try_collect::<()>().await?;
     let begun = Instant::now();
-    // Each has two events then: that it began, and that it waits.
+    // Each has two events then: RunStarted and MessageAwaited.
     let waiting = || store.statistics().events >= 2 * runs as u64 && engine.lives() <= limit;
     while !waiting() {
         if begun.elapsed() > PATIENCE {
-            bail!("the runs do not come to wait; stuck: {:?}", engine.stuck());
+            bail!("the runs do not reach their wait; stuck: {:?}", engine.stuck());
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let (lives, after) = (engine.lives(), machine::memory()?);
+    let lives = engine.lives();
+    let after = machine::memory()?;
     engine.stop().await;
     Ok(Held { lives, before_bytes: before.resident, after_bytes: after.resident, peak_bytes: after.peak })
 }
