@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::Result;
 use longhaul_activities::project;
 use longhaul_engine::RunId;
-use longhaul_workflows::backlog::{Backlog, BacklogError, Check, Feature, FeatureId, FeatureStatus};
+use longhaul_workflows::backlog::{Backlog, Check, Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::project::signal;
 use serde_json::{Value, json};
 
@@ -46,9 +46,9 @@ async fn add_feature(dir: &Path, arguments: &FeatureAdd) -> Result<Exit> {
     let project = Project::at(dir).await?;
     let mut file = ListFile::open(&project.root, None)?;
     let path = file.path.clone();
-    let wrong = |error: BacklogError| usage(format!("{}: {error}", path.display()));
-    file.list.add(&feature(arguments)?).map_err(wrong)?;
-    Backlog::new(file.list.features().to_vec()).map_err(wrong)?;
+    let wrong = |error: &dyn std::fmt::Display| usage(format!("{}: {error}", path.display()));
+    file.list.add(&feature(arguments)?).map_err(|error| wrong(&error))?;
+    Backlog::new(file.list.features().to_vec()).map_err(|error| wrong(&error))?;
     file.done(true)?;
     term::say(format!("added {} to {}; a Longhaul that runs takes it up at once", arguments.id, path.display()));
     Ok(Exit::Ok)

@@ -59,7 +59,7 @@ impl FeatureId {
     }
 
     /// The id of an entry that cannot have another; the index is counted from 0.
-    pub(super) fn of_place(index: usize) -> Self {
+    pub fn of_place(index: usize) -> Self {
         Self(format!("feature-{}", index + 1))
     }
 

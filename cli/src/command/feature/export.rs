@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use longhaul_activities::project;
-use longhaul_workflows::backlog::{FeatureList, export};
+use longhaul_backlog::{FeatureList, export};
 
 use super::list_file::{ListFile, is_same, write};
 use super::page::counted;

@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Result;
 use longhaul_activities::files::placed::{self, LONGEST, Links};
 use longhaul_activities::project;
-use longhaul_workflows::backlog::import::{self, ImportError, Imported, Merged, Options};
+use longhaul_backlog::import::{self, ImportError, Imported, Merged, Options};
 
 use super::list_file::ListFile;
 use crate::arguments::{FeatureImport, Output};

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use longhaul_activities::files::placed::{self, LONGEST, Links};
 use longhaul_activities::files::{ListTurn, list_turn};
 use longhaul_activities::project::{self, OTHER_LIST_FILE, TASKS_FILE};
-use longhaul_workflows::backlog::FeatureList;
+use longhaul_backlog::FeatureList;
 
 use crate::exit::usage;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use longhaul_backlog::import::{Imported, Item, Kept, Merged, NotMapped, Skipped};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::backlog::import::{Imported, Item, Kept, Merged, NotMapped, Skipped};
 
 /// How many entries are named one by one before the rest is counted.
 const NAMED_MAX: usize = 20;

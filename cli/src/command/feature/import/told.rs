@@ -1,6 +1,6 @@
 //! What `longhaul feature import` gives as JSON.
 
-use longhaul_workflows::backlog::import::{Item, Kept, Mapped, NotMapped, Place};
+use longhaul_backlog::import::{Item, Kept, Mapped, NotMapped, Place};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
