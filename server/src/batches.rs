@@ -15,7 +15,7 @@ use crate::settled::{self, Verdict, Watched, is_settled};
 use crate::status;
 
 use crate::open::AGENTS;
-use crate::request::{self, RequestError};
+use crate::request::{RequestError, request};
 use crate::served;
 use crate::service::Service;
 
@@ -69,24 +69,13 @@ pub struct BatchStatus {
     pub batch: String,
 }
 
-impl request::Request for SubmitBatch {
-    const NAME: &'static str = "submit_batch";
-    type Response = Submitted;
+request!(SubmitBatch, "submit_batch" -> Submitted, command: Some("batch"),
+    |self, service| service.submit(&self.batch, self.plan).await);
 
-    fn command(&self) -> Option<&'static str> {
-        Some("batch")
-    }
+request!(BatchStatus, "batch" -> BatchStanding, |self, service| self.run(&service).await);
 
-    async fn perform(self, service: Arc<Service>) -> Result<Submitted, RequestError> {
-        service.submit(&self.batch, self.plan).await
-    }
-}
-
-impl request::Request for BatchStatus {
-    const NAME: &'static str = "batch";
-    type Response = BatchStanding;
-
-    async fn perform(self, service: Arc<Service>) -> Result<BatchStanding, RequestError> {
+impl BatchStatus {
+    async fn run(self, service: &Service) -> Result<BatchStanding, RequestError> {
         let batch = &self.batch;
         let run = BatchWorkflow::run_id(batch)
             .map_err(|_| RequestError::refused(format!("`{batch}` cannot be the id of a batch")))?;
