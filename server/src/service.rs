@@ -21,6 +21,7 @@ use serde_json::Value;
 use tokio::sync::RwLock;
 
 use crate::pending::Pending;
+use crate::project;
 use crate::status::{self, StatusDocument};
 use crate::views;
 
@@ -100,6 +101,7 @@ impl ProjectStatus {
 }
 
 request!(Begin, "begin" -> (), command: Some("run"), |self, service| {
+    project::check(Path::new(&self.project.root)).await?;
     service.own(&self.project, self.take_over).await?;
     service.begin(self.project, &Terms::default()).await
 });

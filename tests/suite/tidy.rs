@@ -17,7 +17,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
     ("workflows", &["engine"]),
     ("backlog", &["workflows"]),
     ("activities", &["engine", "workflows", "backlog"]),
-    ("server", &["engine", "storage", "workflows", "activities"]),
+    ("server", &["engine", "storage", "workflows", "backlog", "activities"]),
     ("bench", &["engine", "storage", "workflows", "server"]),
     ("cli", &["engine", "storage", "workflows", "backlog", "activities", "server", "bench"]),
 ];

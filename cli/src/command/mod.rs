@@ -10,6 +10,7 @@ mod feature;
 mod init;
 mod look;
 mod named;
+mod owner;
 mod page;
 mod reconcile;
 mod run;
