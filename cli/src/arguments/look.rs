@@ -8,7 +8,6 @@ use clap::{Subcommand, ValueEnum};
 
 use super::shared::span;
 use super::{OneRun, Output, Within};
-use crate::command::schema;
 use longhaul_server::views::{KINDS, STATES};
 
 /// The commands that look and change nothing.
@@ -163,7 +162,6 @@ pub(crate) enum Form {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Schema {
     /// The document
-    #[arg(value_parser = PossibleValuesParser::new(schema::names()))]
     pub(crate) name: Option<String>,
 }
 

@@ -14,7 +14,7 @@ mod owner;
 mod page;
 mod reconcile;
 mod run;
-pub(crate) mod schema;
+mod schema;
 mod status;
 mod steer;
 

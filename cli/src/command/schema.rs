@@ -31,7 +31,7 @@ documents! {
 }
 
 /// The names of all documents.
-pub(crate) fn names() -> Vec<&'static str> {
+fn names() -> Vec<&'static str> {
     let mut names = [NAMES, longhaul_server::schema::NAMES, longhaul_bench::NAMES].concat();
     names.sort_unstable();
     names
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &look::Schema) -> Result<Exit> {
     let schema = of(name)
         .or_else(|| longhaul_server::schema::of(name))
         .or_else(|| longhaul_bench::of(name))
-        .ok_or_else(|| usage(format!("there is no document `{name}`")))?;
+        .ok_or_else(|| usage(format!("there is no document `{name}`; there are {}", names().join(", "))))?;
     term::print(serde_json::to_string_pretty(&schema)?);
     Ok(Exit::Ok)
 }

@@ -1,15 +1,13 @@
 //! Checking a claim: the tip of the target, where the gates of a feature that is said to pass are run.
 
-use std::time::Duration;
-
-use longhaul_engine::{Activity, Policy};
 use serde::{Deserialize, Serialize};
 
-use super::ProjectRef;
+use super::{ProjectRef, git_policy};
 
-/// Checks the tip out in an integration work tree. No commit is made, and nothing of a feature's own branch is used.
-#[derive(Debug)]
-pub struct CheckOutTip;
+activity! {
+    /// Checks the tip out in an integration work tree. No commit is made, and nothing of a feature's own branch is used.
+    CheckOutTip = "check_out_tip": TipInput => TipTree, git_policy()
+}
 
 /// Input of [`CheckOutTip`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -31,13 +29,4 @@ pub struct TipTree {
     pub commit: String,
     /// The integration work tree, at that commit.
     pub worktree: String,
-}
-
-impl Activity for CheckOutTip {
-    const NAME: &'static str = "check_out_tip";
-    type Input = TipInput;
-    type Output = TipTree;
-    fn policy() -> Policy {
-        Policy { start_to_close: Duration::from_mins(5), ..Policy::idempotent() }
-    }
 }
