@@ -1,30 +1,24 @@
 //! Backlogs of other tools: what shape a text has, what of it becomes a feature, what is kept beside, what is lost.
 //!
-//! Read in this order: `source` (text to JSON, XML or Markdown), `detect` (which shape it is), one file for each shape,
+//! Read in this order: `source` (text to JSON, XML or Markdown), `detect` (which shape it is), `lists`, `markdown` and one file for each other shape,
 //! `entry` and `intake` (what all shapes share), `merge` (into the list of a project). Nothing that is imported passes:
 //! a claim that it does is kept as one.
 
-mod ada;
-mod adk;
 mod beads;
-mod checklist;
 mod claim;
 mod detect;
 mod entry;
 mod error;
-mod generic;
 mod github;
 mod intake;
 mod junit;
+mod lists;
 mod markdown;
 mod merge;
 mod place;
-mod quickstart;
-mod ralph;
 mod shape;
 mod source;
 mod task_master;
-mod tasks;
 
 use serde::Serialize;
 use serde_json::{Map, Value};

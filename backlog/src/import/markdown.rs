@@ -1,15 +1,27 @@
-//! What the two shapes of Markdown share: the reading, and the headings above tasks.
+//! Markdown: `- [ ] Name: description` lines, or a `tasks.md` with `### Task 1: title` headings and fields in bold.
 
 use super::error::ImportError;
 use super::intake::{Intake, made_up};
 use super::place::Place;
-use super::shape::Shape;
-use super::source::Source;
-use crate::tasks_md;
+use super::shape::{Rule, Shape};
+use super::source::{Source, Syntax};
+use crate::tasks_md::{self, boxes, has_task_headings};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 
+pub(super) const CHECKLIST: Rule = Rule {
+    syntax: Syntax::Markdown,
+    fits: |source| matches!(source, Source::Markdown(text) if !has_task_headings(text) && boxes(text).next().is_some()),
+    read: |source, intake| read(source, intake, Shape::Checklist),
+};
+
+pub(super) const TASKS: Rule = Rule {
+    syntax: Syntax::Markdown,
+    fits: |source| matches!(source, Source::Markdown(text) if has_task_headings(text)),
+    read: |source, intake| read(source, intake, Shape::TasksMd),
+};
+
 /// Reads the tasks of a text.
-pub(super) fn read(source: &Source<'_>, intake: &mut Intake<'_>, shape: Shape) -> Result<(), ImportError> {
+fn read(source: &Source<'_>, intake: &mut Intake<'_>, shape: Shape) -> Result<(), ImportError> {
     let Source::Markdown(text) = source else {
         let reason = "it is no Markdown".to_owned();
         return Err(ImportError::OtherShape { shape, place: Place::document(), reason });

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::error::ImportError;
 use super::intake::Intake;
 use super::source::{Source, Syntax};
-use super::{ada, adk, beads, checklist, generic, github, junit, quickstart, ralph, task_master, tasks};
+use super::{beads, github, junit, lists, markdown, task_master};
 
 /// How a shape is told from the others, and how it is read.
 pub(super) struct Rule {
@@ -17,96 +17,69 @@ pub(super) struct Rule {
     pub(super) read: fn(&Source<'_>, &mut Intake<'_>) -> Result<(), ImportError>,
 }
 
-/// A shape in which backlogs are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Shape {
+/// Declares the shapes: each with its name on the command line and its rule.
+macro_rules! shapes {
+    ($($(#[$doc:meta])* $shape:ident $name:literal $rule:expr,)*) => {
+        /// A shape in which backlogs are found.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Shape {
+            $($(#[$doc])* $shape,)*
+        }
+
+        impl Shape {
+            /// All shapes; the last one takes what no other does.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$shape),*];
+
+            /// Its name on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$shape => $name,)*
+                }
+            }
+
+            pub(super) fn rule(self) -> Rule {
+                match self {
+                    $(Self::$shape => $rule,)*
+                }
+            }
+        }
+    };
+}
+
+shapes! {
     /// An array of descriptions with steps and `passes`.
-    Quickstart,
+    Quickstart "quickstart" lists::QUICKSTART,
     /// An array of names with `status`, `lastTested` and dependencies by name.
-    Adk,
+    Adk "adk" lists::ADK,
     /// The same under `items`, with a `meta` before it.
-    AdkMeta,
+    AdkMeta "adk-meta" lists::ADK_META,
     /// `tests` of one feature, with a summary.
-    AdkTests,
+    AdkTests "adk-tests" lists::ADK_TESTS,
     /// `features` with acceptance criteria and `depends_on`.
-    Ada,
+    Ada "ada" lists::ADA,
     /// `userStories`: a `prd.json`.
-    Ralph,
+    Ralph "ralph" lists::RALPH,
     /// One issue to a line.
-    Beads,
+    Beads "beads" beads::RULE,
     /// `tasks`, below tags or not.
-    TaskMaster,
+    TaskMaster "task-master" task_master::RULE,
     /// Markdown with `### Task 1: title` headings.
-    TasksMd,
+    TasksMd "tasks-md" markdown::TASKS,
     /// Markdown with `- [ ] Name: description` lines.
-    Checklist,
+    Checklist "checklist" markdown::CHECKLIST,
     /// The report of a test run: its failing tests.
-    Junit,
+    Junit "junit" junit::RULE,
     /// Issues as `gh issue list --json` writes them.
-    Github,
+    Github "github" github::RULE,
     /// Any other list of features in JSON.
-    List,
+    List "list" lists::LIST,
 }
 
 impl Shape {
-    /// All shapes; the one that takes what no other does is the last.
-    pub const ALL: [Self; 13] = [
-        Self::Quickstart,
-        Self::Adk,
-        Self::AdkMeta,
-        Self::AdkTests,
-        Self::Ada,
-        Self::Ralph,
-        Self::Beads,
-        Self::TaskMaster,
-        Self::TasksMd,
-        Self::Checklist,
-        Self::Junit,
-        Self::Github,
-        Self::List,
-    ];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Quickstart => "quickstart",
-            Self::Adk => "adk",
-            Self::AdkMeta => "adk-meta",
-            Self::AdkTests => "adk-tests",
-            Self::Ada => "ada",
-            Self::Ralph => "ralph",
-            Self::Beads => "beads",
-            Self::TaskMaster => "task-master",
-            Self::TasksMd => "tasks-md",
-            Self::Checklist => "checklist",
-            Self::Junit => "junit",
-            Self::Github => "github",
-            Self::List => "list",
-        }
-    }
-
-    /// The names, each with its comma.
+    /// The names, separated by commas.
     pub(super) fn names(shapes: impl IntoIterator<Item = Self>) -> String {
         shapes.into_iter().map(Self::name).collect::<Vec<_>>().join(", ")
-    }
-
-    pub(super) fn rule(self) -> Rule {
-        match self {
-            Self::Quickstart => quickstart::RULE,
-            Self::Adk => adk::ARRAY,
-            Self::AdkMeta => adk::META,
-            Self::AdkTests => adk::TESTS,
-            Self::Ada => ada::RULE,
-            Self::Ralph => ralph::RULE,
-            Self::Beads => beads::RULE,
-            Self::TaskMaster => task_master::RULE,
-            Self::TasksMd => tasks::RULE,
-            Self::Checklist => checklist::RULE,
-            Self::Junit => junit::RULE,
-            Self::Github => github::RULE,
-            Self::List => generic::RULE,
-        }
     }
 }
 

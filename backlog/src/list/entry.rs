@@ -1,5 +1,8 @@
 //! From one entry to the draft of a feature: what each key means, and what is odd about it.
 
+use std::num::NonZeroU64;
+
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::draft::Draft;
@@ -149,32 +152,37 @@ pub(crate) fn name_of_description(description: &str) -> String {
     shortened(description.trim().lines().next().unwrap_or_default(), NAME_LEN)
 }
 
+/// A check as lists write it.
+#[derive(Deserialize)]
+struct WrittenCheck {
+    name: Option<String>,
+    #[serde(alias = "command", alias = "cmd")]
+    run: String,
+    #[serde(alias = "timeout")]
+    timeout_seconds: Option<NonZeroU64>,
+    hidden: Option<bool>,
+    message: Option<String>,
+}
+
 /// A check, with the name that it gives itself.
 fn check_of(value: &Value) -> Option<(Option<String>, Check)> {
-    let check = |run: &str, timeout_seconds| Check { run: run.to_owned(), timeout_seconds, ..Check::default() };
-    if let Value::String(run) = value {
-        return (!run.trim().is_empty()).then(|| (None, check(run, None)));
-    }
-    let fields = value.as_object()?;
-    let run = ["run", "command", "cmd"].iter().find_map(|key| fields.get(*key))?.as_str()?;
-    let name = match fields.get("name") {
-        None | Some(Value::Null) => None,
-        Some(name) => Some(name.as_str()?.to_owned()),
+    let written = match value {
+        Value::String(run) => {
+            WrittenCheck { name: None, run: run.clone(), timeout_seconds: None, hidden: None, message: None }
+        }
+        Value::Object(_) => WrittenCheck::deserialize(value).ok()?,
+        _ => return None,
     };
-    let timeout = match fields.get("timeout_seconds").or_else(|| fields.get("timeout")) {
-        None | Some(Value::Null) => None,
-        Some(seconds) => Some(seconds.as_u64().filter(|seconds| *seconds > 0)?),
+    let WrittenCheck { name, run, timeout_seconds, hidden, message } = written;
+    let is_named = name.as_ref().is_none_or(|name| !name.trim().is_empty());
+    let check = Check {
+        name: String::new(),
+        timeout_seconds: timeout_seconds.map(NonZeroU64::get),
+        hidden: hidden.unwrap_or_default(),
+        message: message.map(|message| message.lines().next().unwrap_or_default().to_owned()),
+        run,
     };
-    let hidden = match fields.get("hidden") {
-        None | Some(Value::Null) => false,
-        Some(hidden) => hidden.as_bool()?,
-    };
-    let message = match fields.get("message") {
-        None | Some(Value::Null) => None,
-        Some(message) => Some(message.as_str()?.lines().next().unwrap_or_default().to_owned()),
-    };
-    let named = name.as_ref().is_none_or(|name| !name.trim().is_empty());
-    (named && !run.trim().is_empty()).then(|| (name, Check { hidden, message, ..check(run, timeout) }))
+    (is_named && !check.run.trim().is_empty()).then_some((name, check))
 }
 
 /// Whether a text begins like `2026-01-18`; the rest of it, a zone or none, is nobody's business here.
