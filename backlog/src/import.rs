@@ -20,6 +20,7 @@ mod shape;
 mod source;
 mod task_master;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -78,7 +79,7 @@ pub struct Item {
 }
 
 /// A key that was read into a field.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Mapped {
     /// The key.
     pub from: String,
@@ -89,13 +90,14 @@ pub struct Mapped {
 }
 
 /// A key of an entry that is kept beside the fields.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Kept {
     /// Where it stands.
     #[serde(flatten)]
     pub place: Place,
-    /// The feature that its entry became.
-    pub id: FeatureId,
+    /// The feature that its entry became; absent for a key of the list as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<FeatureId>,
     /// The key.
     pub key: String,
     /// The key in the project's list; the same one unless that means something else there.
@@ -105,7 +107,7 @@ pub struct Kept {
 }
 
 /// Something that does not reach the project's list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotMapped {
     /// Where it stands.
     #[serde(flatten)]

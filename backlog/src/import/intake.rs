@@ -135,7 +135,7 @@ fn item(mut feature: Feature, place: Place, leftovers: Vec<Leftover>) -> Item {
 fn kept(feature: &Feature, place: &Place, leftover: &Leftover) -> Kept {
     Kept {
         place: place.below(&leftover.key),
-        id: feature.id.clone(),
+        id: Some(feature.id.clone()),
         key: leftover.key.clone(),
         kept_as: leftover.kept_as.clone(),
         reason: leftover.reason.to_owned(),

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use super::error::ImportError;
-use super::place::Place;
-use super::{Imported, NotMapped};
+use super::{Imported, Kept, NotMapped};
 use crate::list::{Addition, FeatureList};
 use longhaul_workflows::backlog::{Backlog, BacklogError, Feature, FeatureId};
 
@@ -16,7 +15,7 @@ pub struct Merged {
     /// The items whose id was there already.
     pub skipped: Vec<Skipped>,
     /// The keys of the list as a whole that are in the project's list now, or were.
-    pub kept_keys: Vec<Place>,
+    pub kept_keys: Vec<Kept>,
     /// Those that could not be put there.
     pub not_mapped: Vec<NotMapped>,
 }
@@ -72,7 +71,13 @@ fn differing(known: &Feature, imported: &Feature) -> Vec<&'static str> {
 fn keep_keys(list: &mut FeatureList, imported: &Imported, merged: &mut Merged) {
     for (place, key, value) in &imported.list_keys {
         match list.keep_key(key, value) {
-            Ok(()) => merged.kept_keys.push(place.clone()),
+            Ok(()) => merged.kept_keys.push(Kept {
+                place: place.clone(),
+                id: None,
+                key: key.clone(),
+                kept_as: key.clone(),
+                reason: "a key of the list".to_owned(),
+            }),
             Err(reason) => merged.not_mapped.push(NotMapped {
                 place: place.clone(),
                 what: format!("`{key}` of the list"),
