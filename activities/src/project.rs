@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use longhaul_backlog::{FeatureList, tasks_md};
 use longhaul_engine::{Attempt, Failure, Handler};
-use longhaul_workflows::backlog::{FeatureList, tasks_md};
 use longhaul_workflows::contracts::{LoadBacklog, LoadInput, LoadedBacklog};
 use longhaul_workflows::settings::{EnvSource, Settings};
 

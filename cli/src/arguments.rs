@@ -16,7 +16,7 @@ pub(crate) use again::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, Shown};
 pub(crate) use carry::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
-pub(crate) use shared::{Asked, OneRun, Within};
+pub(crate) use shared::{Asked, AtOnce, OneRun, Within};
 pub(crate) use steer::{Answer, Signal, Steer, Tell, Text};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
@@ -129,12 +129,8 @@ pub(crate) struct Run {
     /// Make this data directory the owner of the repositories, in the place of one that is gone or was restored here
     #[arg(long)]
     pub(crate) take_over: bool,
-    /// How many agents may work at once, in all projects together
-    #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_agents: u32,
-    /// How many checks may run at once, in all projects together [default: the number of processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_checks: Option<u32>,
+    #[command(flatten)]
+    pub(crate) limits: AtOnce,
     /// How the summary is written
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -184,9 +180,9 @@ pub(crate) enum FeatureCommand {
     /// Show which features can be worked on now, the next one first
     Next(FeatureList),
     /// Keep a feature from being worked on
-    Block(FeatureBlock),
+    Block(FeatureChange),
     /// Try a blocked feature again
-    Unblock(FeatureUnblock),
+    Unblock(FeatureChange),
 }
 
 #[derive(Debug, clap::Args)]
@@ -232,15 +228,7 @@ pub(crate) struct FeatureName {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct FeatureBlock {
-    /// The id of the feature
-    pub(crate) id: String,
-    #[command(flatten)]
-    pub(crate) asked: Asked,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct FeatureUnblock {
+pub(crate) struct FeatureChange {
     /// The id of the feature
     pub(crate) id: String,
     #[command(flatten)]
@@ -250,11 +238,8 @@ pub(crate) struct FeatureUnblock {
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("outcome").required(true).args(["landed", "not_landed"]))]
 pub(crate) struct Reconcile {
-    /// The run that is parked: its id, or a part that only one has; or a feature of the project: its last run
-    #[arg(value_name = "RUN|FEATURE")]
-    pub(crate) run: String,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) one: OneRun,
     /// The effect happened
     #[arg(long)]
     pub(crate) landed: bool,

@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use longhaul_activities::git;
-use longhaul_engine::RunId;
-use longhaul_workflows::contracts::ProjectRef;
 
-use crate::exit::{failed, usage};
+use crate::exit::usage;
+
+pub(crate) use longhaul_server::Project;
 
 /// The data directory: the flag or `LONGHAUL_HOME`, else `longhaul` in the XDG data directory.
 pub(crate) fn data_dir(flag: Option<&Path>) -> Result<PathBuf> {
@@ -29,35 +28,5 @@ pub(crate) fn is_there(dir: &Path) -> Result<()> {
             Err(usage(format!("there is no directory {}", dir.display())))
         }
         _ => Ok(()),
-    }
-}
-
-/// A project named on the command line.
-#[derive(Debug, Clone)]
-pub(crate) struct Project {
-    /// Its id in the log.
-    pub(crate) id: RunId,
-    /// The top of the checkout.
-    pub(crate) root: PathBuf,
-}
-
-impl Project {
-    /// The project that a directory is in.
-    pub(crate) async fn at(dir: &Path) -> Result<Self> {
-        let root = git::Checkout::containing(dir).await.map_err(failed)?.top;
-        let id = git::project_id(&root).await.map_err(failed)?;
-        Ok(Self { id: RunId::new(id).map_err(usage)?, root })
-    }
-
-    /// The project that a directory is in, if it has an id already; changes nothing.
-    pub(crate) async fn known_at(dir: &Path) -> Option<Self> {
-        let root = git::Checkout::containing(dir).await.ok()?.top;
-        let id = git::known_project_id(&root).await.ok()??;
-        Some(Self { id: RunId::new(id).ok()?, root })
-    }
-
-    /// As workflows know it.
-    pub(crate) fn reference(&self) -> ProjectRef {
-        ProjectRef { id: self.id.to_string(), root: self.root.to_string_lossy().into_owned() }
     }
 }

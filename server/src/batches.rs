@@ -1,6 +1,7 @@
 //! Carrying batches on: what a batch has decided is done, and what becomes of it is told to the batch.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ use crate::settled::{self, Verdict, Watched, is_settled};
 use crate::status;
 
 use crate::open::AGENTS;
-use crate::request::{self, RequestError};
+use crate::project;
+use crate::request::{RequestError, request};
 use crate::served;
 use crate::service::Service;
 
@@ -69,29 +71,18 @@ pub struct BatchStatus {
     pub batch: String,
 }
 
-impl request::Request for SubmitBatch {
-    const NAME: &'static str = "submit_batch";
-    type Response = Submitted;
+request!(SubmitBatch, "submit_batch" -> Submitted, command: Some("batch"),
+    |self, service| service.submit(&self.batch, self.plan).await);
 
-    fn command(&self) -> Option<&'static str> {
-        Some("batch")
-    }
+request!(BatchStatus, "batch" -> BatchStanding, |self, service| self.run(&service).await);
 
-    async fn perform(self, service: Arc<Service>) -> Result<Submitted, RequestError> {
-        service.submit(&self.batch, self.plan).await
-    }
-}
-
-impl request::Request for BatchStatus {
-    const NAME: &'static str = "batch";
-    type Response = BatchStanding;
-
-    async fn perform(self, service: Arc<Service>) -> Result<BatchStanding, RequestError> {
+impl BatchStatus {
+    async fn run(self, service: &Service) -> Result<BatchStanding, RequestError> {
         let batch = &self.batch;
         let run = BatchWorkflow::run_id(batch)
             .map_err(|_| RequestError::refused(format!("`{batch}` cannot be the id of a batch")))?;
         let is_open = service.batches.count(&run) > 0;
-        match standing(&service, &run).await? {
+        match standing(service, &run).await? {
             Some(standing) => Ok(BatchStanding { is_open, ..standing }),
             None if is_open => Ok(BatchStanding { is_open, ..BatchStanding::default() }),
             None => Err(RequestError::UnknownRun { run }),
@@ -138,6 +129,10 @@ impl Service {
         let engine = self.running()?;
         let run = BatchWorkflow::run_id(batch).map_err(RequestError::refused)?;
         plan.projects.iter().try_for_each(|entry| entry.overrides.check()).map_err(RequestError::refused)?;
+        for entry in &plan.projects {
+            let wrong = |error| RequestError::refused(format!("project `{}`: {error}", entry.name));
+            project::check(Path::new(&entry.project.root)).await.map_err(wrong)?;
+        }
         let before = standing(self, &run).await?;
         if let Some(before) = &before
             && let Err(error) = before.view.plan.with_additions(&plan)

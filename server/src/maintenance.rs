@@ -5,7 +5,6 @@ mod import;
 mod prune;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
@@ -17,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::overlay;
 
-use crate::request::{self, RequestError};
+use crate::request::{RequestError, request};
 use crate::service::Service;
 
 /// Writes runs to a file, as a backup or as an export.
@@ -146,41 +145,17 @@ pub struct PrunedRun {
     pub events: Option<u64>,
 }
 
-impl request::Request for Export {
-    const NAME: &'static str = "export";
-    type Response = Exported;
+request!(Export, "export" -> Exported, command: Some(if self.backup { "backup" } else { "export" }),
+    |self, service| Ok(export::run(&service, self).await?));
 
-    fn command(&self) -> Option<&'static str> {
-        Some(if self.backup { "backup" } else { "export" })
-    }
+request!(Import, "import" -> Imported, command: Some("import"),
+    |self, service| Ok(import::run(&service, self.file, self.dry_run).await?));
 
-    async fn perform(self, service: Arc<Service>) -> Result<Exported, RequestError> {
-        Ok(export::run(&service, self).await?)
-    }
-}
+request!(Check, "check" -> CheckReport, command: self.repair.then_some("check --repair"),
+    |self, service| self.run(&service).await);
 
-impl request::Request for Import {
-    const NAME: &'static str = "import";
-    type Response = Imported;
-
-    fn command(&self) -> Option<&'static str> {
-        Some("import")
-    }
-
-    async fn perform(self, service: Arc<Service>) -> Result<Imported, RequestError> {
-        Ok(import::run(&service, self.file, self.dry_run).await?)
-    }
-}
-
-impl request::Request for Check {
-    const NAME: &'static str = "check";
-    type Response = CheckReport;
-
-    fn command(&self) -> Option<&'static str> {
-        self.repair.then_some("check --repair")
-    }
-
-    async fn perform(self, service: Arc<Service>) -> Result<CheckReport, RequestError> {
+impl Check {
+    async fn run(self, service: &Service) -> Result<CheckReport, RequestError> {
         if !self.repair || service.engine.is_none() {
             return Ok(service.log.check(self.repair).await?);
         }
@@ -191,28 +166,13 @@ impl request::Request for Check {
     }
 }
 
-impl request::Request for Prune {
-    const NAME: &'static str = "prune";
-    type Response = Pruned;
+request!(Prune, "prune" -> Pruned, command: Some("prune"), |self, service| Ok(prune::run(&service, self).await?));
 
-    fn command(&self) -> Option<&'static str> {
-        Some("prune")
-    }
+request!(InspectPages, "inspect_pages" -> Pages, command: self.sweep.then_some("doctor --fix"),
+    |self, service| self.run(&service).await);
 
-    async fn perform(self, service: Arc<Service>) -> Result<Pruned, RequestError> {
-        Ok(prune::run(&service, self).await?)
-    }
-}
-
-impl request::Request for InspectPages {
-    const NAME: &'static str = "inspect_pages";
-    type Response = Pages;
-
-    fn command(&self) -> Option<&'static str> {
-        self.sweep.then_some("doctor --fix")
-    }
-
-    async fn perform(self, service: Arc<Service>) -> Result<Pages, RequestError> {
+impl InspectPages {
+    async fn run(self, service: &Service) -> Result<Pages, RequestError> {
         let unreadable = service.log.snapshot(Scope::All).await?.unreadable();
         let unused = if self.sweep { service.log.sweep().await } else { service.log.unused().await };
         // Of a damaged log it is not known what its records name.
@@ -221,11 +181,10 @@ impl request::Request for InspectPages {
     }
 }
 
-impl request::Request for Unfinished {
-    const NAME: &'static str = "unfinished";
-    type Response = UnfinishedRuns;
+request!(Unfinished, "unfinished" -> UnfinishedRuns, |self, service| self.run(&service).await);
 
-    async fn perform(self, service: Arc<Service>) -> Result<UnfinishedRuns, RequestError> {
+impl Unfinished {
+    async fn run(self, service: &Service) -> Result<UnfinishedRuns, RequestError> {
         let mut going = service.store.runs("").await?;
         going.retain(|(_, summary)| !summary.status.is_terminal());
         let mut blocked = Vec::new();

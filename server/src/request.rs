@@ -160,6 +160,29 @@ impl<R: Request> AnyRequest for R {
     }
 }
 
+/// Implements [`Request`] for a type: its name on the wire, its response, the command of one that changes something, and
+/// how it is performed.
+macro_rules! request {
+    ($request:ty, $name:literal -> $response:ty $(, command: $command:expr)?, |$self:ident, $service:ident| $perform:expr) => {
+        impl $crate::request::Request for $request {
+            const NAME: &'static str = $name;
+            type Response = $response;
+
+            $(fn command(&$self) -> Option<&'static str> {
+                $command
+            })?
+
+            async fn perform(
+                $self,
+                $service: std::sync::Arc<$crate::service::Service>,
+            ) -> Result<$response, $crate::request::RequestError> {
+                $perform
+            }
+        }
+    };
+}
+pub(crate) use request;
+
 /// Lists the requests that the socket takes.
 macro_rules! requests {
     ($($request:ty,)*) => {

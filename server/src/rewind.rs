@@ -6,14 +6,12 @@ mod fork;
 mod resume;
 mod rollback;
 
-use std::sync::Arc;
-
 use longhaul_engine::{RequestedBy, RunId, StoreError};
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::Checkpoint;
 use serde::{Deserialize, Serialize};
 
-use crate::request::{self, RequestError};
+use crate::request::{RequestError, request};
 use crate::service::Service;
 
 /// Makes a new run of a feature that goes on from a step of another one.
@@ -145,57 +143,25 @@ pub struct Row {
     pub checkpoint: Checkpoint,
 }
 
-impl request::Request for Fork {
-    const NAME: &'static str = "fork";
-    type Response = Forked;
+request!(Fork, "fork" -> Forked, command: Some("fork"), |self, service| {
+    service.prepare(&self.run).await?;
+    service.fork(self).await
+});
 
-    fn command(&self) -> Option<&'static str> {
-        Some("fork")
-    }
+request!(RollBack, "roll_back" -> RolledBack, command: Some("rollback"), |self, service| {
+    service.prepare(&self.project).await?;
+    service.rollback(self).await
+});
 
-    async fn perform(self, service: Arc<Service>) -> Result<Forked, RequestError> {
-        service.prepare(&self.run).await?;
-        service.fork(self).await
-    }
-}
+request!(TakeCheckpoint, "take_checkpoint" -> Taken, command: Some("checkpoint"), |self, service| {
+    service.prepare(&self.run).await?;
+    service.checkpoint(self).await
+});
 
-impl request::Request for RollBack {
-    const NAME: &'static str = "roll_back";
-    type Response = RolledBack;
-
-    fn command(&self) -> Option<&'static str> {
-        Some("rollback")
-    }
-
-    async fn perform(self, service: Arc<Service>) -> Result<RolledBack, RequestError> {
-        service.prepare(&self.project).await?;
-        service.rollback(self).await
-    }
-}
-
-impl request::Request for TakeCheckpoint {
-    const NAME: &'static str = "take_checkpoint";
-    type Response = Taken;
-
-    fn command(&self) -> Option<&'static str> {
-        Some("checkpoint")
-    }
-
-    async fn perform(self, service: Arc<Service>) -> Result<Taken, RequestError> {
-        service.prepare(&self.run).await?;
-        service.checkpoint(self).await
-    }
-}
-
-impl request::Request for ListCheckpoints {
-    const NAME: &'static str = "checkpoints";
-    type Response = Vec<Row>;
-
-    async fn perform(self, service: Arc<Service>) -> Result<Vec<Row>, RequestError> {
-        service.locate(&self.target).await?;
-        service.checkpoints(&self.target).await
-    }
-}
+request!(ListCheckpoints, "checkpoints" -> Vec<Row>, |self, service| {
+    service.locate(&self.target).await?;
+    service.checkpoints(&self.target).await
+});
 
 impl Service {
     /// What a change of a run needs: its repository, which has to belong to this data directory.

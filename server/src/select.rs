@@ -1,7 +1,6 @@
 //! Finding runs by what they are, for orders that are given to many.
 
 use std::str::FromStr;
-use std::sync::Arc;
 
 use longhaul_engine::{RunId, Summary};
 use longhaul_workflows::feature::FeatureWorkflow;
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::status;
 use crate::views::{KINDS, Outcomes, STATES};
 
-use crate::request::{self, RequestError};
+use crate::request::{RequestError, request};
 use crate::service::Service;
 
 /// One condition on runs: `project=shop`.
@@ -96,11 +95,10 @@ pub struct SelectRuns {
     pub filters: Vec<Filter>,
 }
 
-impl request::Request for SelectRuns {
-    const NAME: &'static str = "select_runs";
-    type Response = Vec<Selected>;
+request!(SelectRuns, "select_runs" -> Vec<Selected>, |self, service| self.run(&service).await);
 
-    async fn perform(self, service: Arc<Service>) -> Result<Vec<Selected>, RequestError> {
+impl SelectRuns {
+    async fn run(self, service: &Service) -> Result<Vec<Selected>, RequestError> {
         let filters = self.filters;
         let any_status = filters.iter().any(|filter| filter.key == Key::Status);
         let (mut selected, mut outcomes) = (Vec::new(), Outcomes::default());

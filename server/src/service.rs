@@ -21,12 +21,13 @@ use serde_json::Value;
 use tokio::sync::RwLock;
 
 use crate::pending::Pending;
+use crate::project;
 use crate::status::{self, StatusDocument};
 use crate::views;
 
 use crate::batches::{OpenBatches, Terms};
 use crate::refused::{Recorded, refusal};
-use crate::request::{self, AnyRequest, RequestError, Response};
+use crate::request::{self, AnyRequest, RequestError, Response, request};
 use crate::served::{self, Engaged};
 
 /// The status of a project; `None` if the log does not know it.
@@ -82,11 +83,10 @@ pub struct Delivered {
     pub waits: bool,
 }
 
-impl request::Request for ProjectStatus {
-    const NAME: &'static str = "status";
-    type Response = Option<StatusDocument>;
+request!(ProjectStatus, "status" -> Option<StatusDocument>, |self, service| self.run(&service).await);
 
-    async fn perform(self, service: Arc<Service>) -> Result<Option<StatusDocument>, RequestError> {
+impl ProjectStatus {
+    async fn run(self, service: &Service) -> Result<Option<StatusDocument>, RequestError> {
         let stuck = service.stuck_in_engine();
         let known = status::of_project(&*service.store, &self.project, &stuck, service.engine.is_some()).await;
         let mut status = match known {
@@ -100,29 +100,16 @@ impl request::Request for ProjectStatus {
     }
 }
 
-impl request::Request for Begin {
-    const NAME: &'static str = "begin";
-    type Response = ();
+request!(Begin, "begin" -> (), command: Some("run"), |self, service| {
+    project::check(Path::new(&self.project.root)).await?;
+    service.own(&self.project, self.take_over).await?;
+    service.begin(self.project, &Terms::default()).await
+});
 
-    fn command(&self) -> Option<&'static str> {
-        Some("run")
-    }
+request!(SendSignal, "signal" -> Delivered, command: Some("signal"), |self, service| self.run(&service).await);
 
-    async fn perform(self, service: Arc<Service>) -> Result<(), RequestError> {
-        service.own(&self.project, self.take_over).await?;
-        service.begin(self.project, &Terms::default()).await
-    }
-}
-
-impl request::Request for SendSignal {
-    const NAME: &'static str = "signal";
-    type Response = Delivered;
-
-    fn command(&self) -> Option<&'static str> {
-        Some("signal")
-    }
-
-    async fn perform(self, service: Arc<Service>) -> Result<Delivered, RequestError> {
+impl SendSignal {
+    async fn run(self, service: &Service) -> Result<Delivered, RequestError> {
         let Self { run, name, payload, request } = self;
         let summary = service.known(&run).await?;
         let payload = Payload::of(&payload);
@@ -131,15 +118,10 @@ impl request::Request for SendSignal {
     }
 }
 
-impl request::Request for Reconcile {
-    const NAME: &'static str = "reconcile";
-    type Response = Delivered;
+request!(Reconcile, "reconcile" -> Delivered, command: Some("reconcile"), |self, service| self.run(&service).await);
 
-    fn command(&self) -> Option<&'static str> {
-        Some("reconcile")
-    }
-
-    async fn perform(self, service: Arc<Service>) -> Result<Delivered, RequestError> {
+impl Reconcile {
+    async fn run(self, service: &Service) -> Result<Delivered, RequestError> {
         let Self { run, landed, output, request } = self;
         let summary = service.known(&run).await?;
         if !matches!(summary.status, longhaul_engine::Status::Parked(_)) {

@@ -1,7 +1,5 @@
 //! Telling runs something: where they are, whether it can be told them, and the message.
 
-use std::sync::Arc;
-
 use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, Status, StoreError, Summary};
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
@@ -11,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::views::Outcomes;
 
 use crate::order::Order;
-use crate::request::{self, RequestError};
+use crate::request::{RequestError, request};
 use crate::service::{Delivered, Service};
 
 /// Gives an order to a run, or to a project and what is below it.
@@ -27,18 +25,8 @@ pub struct Steer {
     pub dry_run: bool,
 }
 
-impl request::Request for Steer {
-    const NAME: &'static str = "steer";
-    type Response = Delivered;
-
-    fn command(&self) -> Option<&'static str> {
-        (!self.dry_run).then(|| self.order.verb())
-    }
-
-    async fn perform(self, service: Arc<Service>) -> Result<Delivered, RequestError> {
-        service.steer(&self).await
-    }
-}
+request!(Steer, "steer" -> Delivered, command: (!self.dry_run).then(|| self.order.verb()),
+    |self, service| service.steer(&self).await);
 
 impl Service {
     /// Tells a run, or a project and what is below it, or only says whom it would tell.

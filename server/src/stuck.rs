@@ -1,14 +1,12 @@
 //! The runs of a log that cannot go on, whether a process runs it or not.
 
-use std::sync::Arc;
-
 use longhaul_engine::{RunId, RunReader, Stop, StoreError, Summary, verify};
 
 use serde::{Deserialize, Serialize};
 
 use crate::status::StuckRun;
 
-use crate::request::{self, RequestError};
+use crate::request::{RequestError, request};
 use crate::service::Service;
 
 /// The runs that cannot go on: those that the engine has found, and those whose recorded decisions this program makes
@@ -16,11 +14,10 @@ use crate::service::Service;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StuckRuns {}
 
-impl request::Request for StuckRuns {
-    const NAME: &'static str = "stuck_runs";
-    type Response = Vec<StuckRun>;
+request!(StuckRuns, "stuck_runs" -> Vec<StuckRun>, |self, service| self.run(&service).await);
 
-    async fn perform(self, service: Arc<Service>) -> Result<Vec<StuckRun>, RequestError> {
+impl StuckRuns {
+    async fn run(self, service: &Service) -> Result<Vec<StuckRun>, RequestError> {
         let mut known = service.stuck_in_engine();
         for (run, summary) in service.store.runs("").await? {
             if !summary.status.is_terminal()

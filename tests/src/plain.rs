@@ -50,7 +50,7 @@ fn without_finding(text: &str, is_warning: bool) -> String {
                 lines[state] = lines[state].replace("warning", "ok");
                 format!("{}\"what\": \"<level>\",", &line[..line.len() - line.trim_start().len()])
             }
-            ["ok" | "warning", "sandbox", ..] => "ok  sandbox  <level>".into(),
+            ["sandbox", "ok" | "warning", ..] => "sandbox  ok  <level>".into(),
             [problems, "problem," | "problems,", warnings, "warning" | "warnings"] if is_warning => {
                 let warnings = warnings.parse::<usize>().unwrap_or_default().saturating_sub(1);
                 let [some, rest] = [words[1], if warnings == 1 { "warning" } else { "warnings" }];
@@ -243,10 +243,10 @@ mod tests {
 
     #[test]
     fn what_is_said_of_the_sandbox_is_the_same_on_each_machine() {
-        let with = "ok       git      version 2\nok       sandbox  bubblewrap\n0 problems, 1 warning";
-        let without = "ok       git      version 2\nwarning  sandbox  none: no\n                  to do: install bubblewrap, and \
+        let with = "git      ok       version 2\nsandbox  ok       bubblewrap\n0 problems, 1 warning";
+        let without = "git      ok       version 2\nsandbox  warning  none: no\n                  to do: install bubblewrap, and \
                        allow unprivileged user namespaces\n0 problems, 2 warnings";
-        let expected = "ok       git      version 2\nok  sandbox  <level>\n0 problems, 1 warning";
+        let expected = "git      ok       version 2\nsandbox  ok  <level>\n0 problems, 1 warning";
         assert_eq!(without_finding(with, false), expected);
         assert_eq!(without_finding(without, true), expected);
         let json = |state: &str, what: &str, advice: &str| {

@@ -8,32 +8,32 @@ use longhaul_tests::project::{Plan, Project, plain};
 use longhaul_tests::wait::until;
 use serde_json::{Value, json};
 
-const ADA: &str = include_str!("../../workflows/tests/backlogs/ada.json");
-const BEADS: &str = include_str!("../../workflows/tests/backlogs/beads.jsonl");
+const ADA: &str = include_str!("../../backlog/tests/backlogs/ada.json");
+const BEADS: &str = include_str!("../../backlog/tests/backlogs/beads.jsonl");
 
 /// The shapes, a file of each, and the features in it.
 const FILES: [(&str, &str, &[&str]); 13] = [
     (
         "quickstart",
-        include_str!("../../workflows/tests/backlogs/quickstart.json"),
+        include_str!("../../backlog/tests/backlogs/quickstart.json"),
         &["a-visitor-can-put-a-book-into-the-basket", "buttons-have-a-visible-focus-ring"],
     ),
-    ("adk", include_str!("../../workflows/tests/backlogs/adk.json"), &["schema", "sign-up"]),
-    ("adk-meta", include_str!("../../workflows/tests/backlogs/adk-meta.json"), &["export-csv", "import-csv"]),
-    ("adk-tests", include_str!("../../workflows/tests/backlogs/adk-tests.json"), &["T1"]),
+    ("adk", include_str!("../../backlog/tests/backlogs/adk.json"), &["schema", "sign-up"]),
+    ("adk-meta", include_str!("../../backlog/tests/backlogs/adk-meta.json"), &["export-csv", "import-csv"]),
+    ("adk-tests", include_str!("../../backlog/tests/backlogs/adk-tests.json"), &["T1"]),
     ("ada", ADA, &["tables", "search"]),
-    ("ralph", include_str!("../../workflows/tests/backlogs/ralph.json"), &["US-001", "US-002"]),
+    ("ralph", include_str!("../../backlog/tests/backlogs/ralph.json"), &["US-001", "US-002"]),
     ("beads", BEADS, &["bd-1", "bd-a3f8.1"]),
-    ("task-master", include_str!("../../workflows/tests/backlogs/task-master.json"), &["1", "2"]),
-    ("tasks-md", include_str!("../../workflows/tests/backlogs/tasks-md.md"), &["task-1", "task-2"]),
-    ("checklist", include_str!("../../workflows/tests/backlogs/checklist.md"), &["login", "logo"]),
+    ("task-master", include_str!("../../backlog/tests/backlogs/task-master.json"), &["1", "2"]),
+    ("tasks-md", include_str!("../../backlog/tests/backlogs/tasks-md.md"), &["task-1", "task-2"]),
+    ("checklist", include_str!("../../backlog/tests/backlogs/checklist.md"), &["login", "logo"]),
     (
         "junit",
-        include_str!("../../workflows/tests/backlogs/junit.xml"),
+        include_str!("../../backlog/tests/backlogs/junit.xml"),
         &["fix-calc-parsertest-reads-nested-brackets", "fix-calc-evaltest-divides"],
     ),
-    ("github", include_str!("../../workflows/tests/backlogs/github.json"), &["issue-12", "issue-7"]),
-    ("list", include_str!("../../workflows/tests/backlogs/list.json"), &["1", "2"]),
+    ("github", include_str!("../../backlog/tests/backlogs/github.json"), &["issue-12", "issue-7"]),
+    ("list", include_str!("../../backlog/tests/backlogs/list.json"), &["1", "2"]),
 ];
 
 /// A project and the command.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::backlog::Check;
-use crate::contracts::MergeStyle;
 
 mod env;
 mod sandbox;
@@ -160,6 +159,17 @@ impl Default for Limits {
     fn default() -> Self {
         Self { sessions: 20, failed_sessions: 3, failed_gates: 5, conflicts: 5 }
     }
+}
+
+/// How finished work enters the target branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MergeStyle {
+    /// One commit a feature; the agent's own commits are kept under `refs/longhaul/features/<run>`.
+    #[default]
+    Squash,
+    /// A merge commit, with the agent's commits as its second parent.
+    Merge,
 }
 
 /// `[merge]`.

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use longhaul_backlog::EntryState;
 use longhaul_engine::{Event, Position, RunId};
-use longhaul_workflows::backlog::{EntryState, FeatureId, FeatureStatus};
+use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 use longhaul_workflows::project::FeatureView;
 
 use super::happening::{Happening, Kind, Timeline};

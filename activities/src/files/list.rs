@@ -5,7 +5,8 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use longhaul_workflows::backlog::{EntryState, Feature, FeatureId, FeatureList};
+use longhaul_backlog::{EntryState, FeatureList};
+use longhaul_workflows::backlog::{Feature, FeatureId};
 
 use super::error::FilesError;
 use super::place::{Durable, Place, is_missing, replace_if};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use longhaul_backlog::{EntryState, FeatureList};
 use longhaul_engine::Failure;
-use longhaul_workflows::backlog::{EntryState, FeatureId, FeatureList, FeatureStatus};
+use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 
 /// The list with one feature marked as passing; `None` if it is no list or has no such entry.
 pub(super) fn with_passed(text: &[u8], feature: &FeatureId, at: &str) -> Option<String> {

@@ -1,57 +1,52 @@
-//! Who holds a file that a program left, or may have left.
+//! The process that holds a file which a program left.
 
 use std::path::Path;
 
-/// Who holds a file.
+/// The holder of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    /// No process that can be seen.
+    /// No visible process.
     Nobody,
     /// This process.
     Process(u32),
-    /// The system does not tell.
+    /// This system does not tell.
     Unknown,
 }
 
-/// Who has a file open, or is a git that works within a place: git closes a lock long before it lets go of it, while an
-/// editor is open, say. Our own children do not count: what they hold, we know of.
+/// The process that has a file open, or a git that works within a place: git closes a lock long before it removes it, for
+/// example while an editor is open. Our own children do not count.
 pub fn holder_of(file: &Path, place: Option<&Path>) -> Holder {
-    look(file, place)
+    find(file, place)
 }
 
 #[cfg(target_os = "linux")]
-fn look(file: &Path, place: Option<&Path>) -> Holder {
-    use std::fs;
+fn find(file: &Path, place: Option<&Path>) -> Holder {
+    use procfs::process::{FDTarget, Process, all_processes};
 
-    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let place = place.map(|place| fs::canonicalize(place).unwrap_or_else(|_| place.to_owned()));
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let holds = |pid: &u32| {
-        let at = Path::new("/proc").join(pid.to_string());
-        let has_open = || {
-            let open = fs::read_dir(at.join("fd")).into_iter().flatten().flatten();
-            open.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|path| path == file)
-        };
-        let is_at_work = || {
-            let name = fs::read_to_string(at.join("comm")).unwrap_or_default();
-            let is_git = name.trim_end() == "git" || name.starts_with("git-");
-            let there = || fs::read_link(at.join("cwd")).ok();
-            is_git && place.as_ref().is_some_and(|place| there().is_some_and(|dir| dir.starts_with(place)))
-        };
-        (has_open() || is_at_work()) && !is_ours(*pid)
+    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let file = canonical(file);
+    let place = place.map(canonical);
+    let has_open = |process: &Process| {
+        let mut open = process.fd().into_iter().flatten().flatten();
+        open.any(|open| matches!(open.target, FDTarget::Path(path) if path == file))
     };
-    pids.into_iter().find(holds).map_or(Holder::Nobody, Holder::Process)
+    let is_git_within = |process: &Process| {
+        let is_git = process.stat().is_ok_and(|stat| stat.comm == "git" || stat.comm.starts_with("git-"));
+        is_git && place.as_ref().is_some_and(|place| process.cwd().is_ok_and(|dir| dir.starts_with(place)))
+    };
+    let mut processes = all_processes().into_iter().flatten().flatten();
+    let holder = processes.find(|process| (has_open(process) || is_git_within(process)) && !is_ours(process.pid));
+    holder.map_or(Holder::Nobody, |process| Holder::Process(process.pid.cast_unsigned()))
 }
 
 #[cfg(target_os = "linux")]
-fn is_ours(pid: u32) -> bool {
-    let line = super::tree::ancestors(pid.cast_signed());
+fn is_ours(pid: i32) -> bool {
+    let line = super::tree::ancestors(pid);
     line.get(1).is_some_and(|parent| parent.cast_unsigned() == std::process::id())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn look(_file: &Path, _place: Option<&Path>) -> Holder {
+fn find(_file: &Path, _place: Option<&Path>) -> Holder {
     Holder::Unknown
 }
 

@@ -19,61 +19,52 @@ mod linux {
     use std::collections::HashMap;
     use std::fs;
 
+    use procfs::process::{self, Stat};
+
     use super::Process;
 
-    struct Stat {
-        parent: i32,
-        ended: bool,
-    }
-
     fn stat(pid: i32) -> Option<Stat> {
-        read_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        process::Process::new(pid).ok()?.stat().ok()
     }
 
-    /// See proc_pid_stat(5). The name of the program is in brackets and can hold anything, brackets too.
-    fn read_stat(text: &str) -> Option<Stat> {
-        let fields: Vec<_> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-        let parent = fields.get(1)?.parse().ok()?;
-        // A process whose first thread has ended goes on with the others.
-        let threads: u32 = fields.get(17)?.parse().ok()?;
-        let ended = matches!(*fields.first()?, "Z" | "X") && threads <= 1;
-        Some(Stat { parent, ended })
+    /// A process whose first thread has ended continues with the others.
+    fn has_ended(stat: &Stat) -> bool {
+        matches!(stat.state, 'Z' | 'X') && stat.num_threads <= 1
     }
 
-    fn pids() -> Vec<i32> {
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-    }
-
-    /// The living descendants of a process. `_group` is for systems that cannot tell.
-    pub(in super::super) fn descendants(of: i32, _group: i32) -> Vec<i32> {
-        let mut children: HashMap<i32, Vec<(i32, bool)>> = HashMap::new();
-        for pid in pids() {
-            if let Some(stat) = stat(pid) {
-                children.entry(stat.parent).or_default().push((pid, stat.ended));
+    fn below(of: i32) -> Vec<Stat> {
+        let mut children: HashMap<i32, Vec<Stat>> = HashMap::new();
+        for process in process::all_processes().into_iter().flatten() {
+            if let Ok(stat) = process.and_then(|process| process.stat()) {
+                children.entry(stat.ppid).or_default().push(stat);
             }
         }
         let mut living = Vec::new();
         let mut parents = vec![of];
         while let Some(parent) = parents.pop() {
-            for (pid, ended) in children.remove(&parent).unwrap_or_default() {
-                parents.push(pid);
-                if !ended {
-                    living.push(pid);
+            for stat in children.remove(&parent).unwrap_or_default() {
+                parents.push(stat.pid);
+                if !has_ended(&stat) {
+                    living.push(stat);
                 }
             }
         }
         living
     }
 
-    /// A process and those that it comes from.
+    /// The living descendants of a process. `_group` is for systems that do not tell the parent.
+    pub(in super::super) fn descendants(of: i32, _group: i32) -> Vec<i32> {
+        below(of).into_iter().map(|stat| stat.pid).collect()
+    }
+
+    /// A process and its ancestors.
     pub(in super::super) fn ancestors(of: i32) -> Vec<i32> {
         let mut line = vec![of];
         while let Some(stat) = line.last().and_then(|pid| stat(*pid)) {
-            if stat.parent == 0 || line.contains(&stat.parent) {
+            if stat.ppid == 0 || line.contains(&stat.ppid) {
                 break;
             }
-            line.push(stat.parent);
+            line.push(stat.ppid);
         }
         line
     }
@@ -83,46 +74,25 @@ mod linux {
         parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect()
     }
 
-    /// The variables that a process was started with; `None` where they may not be seen.
+    /// The variables that a process was started with; `None` where they may not be read.
     pub(in super::super) fn variables(pid: i32) -> Option<Vec<String>> {
+        // Raw: a map, as `procfs` returns it, keeps only one of two variables with the same name.
         Some(texts(&fs::read(format!("/proc/{pid}/environ")).ok()?))
     }
 
-    /// The time that a process and its descendants have used of processors, in ticks. Of those that have ended, what their
-    /// parents took leave of counts.
+    /// The processor time of the living descendants of a process and of their reaped children, in ticks.
     pub(in super::super) fn cpu_time(of: i32) -> u64 {
-        let used = |pid: i32| {
-            let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            let fields: Vec<_> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-            Some(fields.get(11..15)?.iter().filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>())
-        };
-        descendants(of, 0).into_iter().filter_map(used).sum()
+        let used = |stat: Stat| stat.utime + stat.stime + (stat.cutime + stat.cstime).unsigned_abs();
+        below(of).into_iter().map(used).sum()
     }
 
-    /// All processes whose variables we may see.
+    /// All processes whose variables may be read.
     pub(in super::super) fn environments() -> Vec<Process> {
-        let process = |pid| {
-            let variables = variables(pid)?;
-            let command = texts(&fs::read(format!("/proc/{pid}/cmdline")).ok()?).join(" ");
-            Some(Process { pid, command, variables })
+        let process = |process: process::Process| {
+            let variables = variables(process.pid)?;
+            Some(Process { pid: process.pid, command: process.cmdline().ok()?.join(" "), variables })
         };
-        pids().into_iter().filter_map(process).collect()
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-
-        #[test]
-        fn a_stat_line_is_read_whatever_the_program_is_called() {
-            let line =
-                |state, threads| format!("7 (a) b) {state} 4 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 99 0 0");
-            let read = |state, threads| read_stat(&line(state, threads)).map(|stat| (stat.parent, stat.ended));
-            assert_eq!(read("S", 1), Some((4, false)));
-            assert_eq!(read("Z", 1), Some((4, true)));
-            assert_eq!(read("Z", 2), Some((4, false)));
-            assert!(read_stat("7 (a").is_none());
-        }
+        process::all_processes().into_iter().flatten().flatten().filter_map(process).collect()
     }
 }
 
@@ -145,7 +115,7 @@ mod other {
         members
     }
 
-    /// A process and those that it comes from.
+    /// A process and its ancestors.
     pub(in super::super) fn ancestors(of: i32) -> Vec<i32> {
         tables::ancestors(&ps(&["-ax", "-o", "pid=", "-o", "ppid="]), of)
     }
@@ -182,7 +152,7 @@ mod tables {
         text.lines().filter_map(member).collect()
     }
 
-    /// Of lines with a process and its parent: a process and those that it comes from.
+    /// Of lines with a process and its parent: a process and its ancestors.
     pub(super) fn ancestors(text: &str, of: i32) -> Vec<i32> {
         let pair = |line: &str| {
             let (pid, parent) = line.trim().split_once(char::is_whitespace)?;

@@ -4,15 +4,12 @@ use std::path::PathBuf;
 
 use longhaul_server::From;
 
-use super::{Asked, Output, Within};
+use super::{Asked, OneRun, Output, Within};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fork {
-    /// A run of a feature that is over: its id, or a part that only one has; or a feature of the project: its last run
-    #[arg(value_name = "RUN|FEATURE")]
-    pub(crate) run: String,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) one: OneRun,
     /// The step: `start`, `session:N`, `checkpoint:N`, or a position in the history; `longhaul checkpoints RUN` lists them
     #[arg(long, value_name = "STEP", visible_alias = "event-id")]
     pub(crate) from: From,
@@ -31,11 +28,8 @@ pub(crate) struct Fork {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Restart {
-    /// A run of a feature that is over: its id, or a part that only one has; or a feature of the project: its last run
-    #[arg(value_name = "RUN|FEATURE")]
-    pub(crate) run: String,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) one: OneRun,
     #[command(flatten)]
     pub(crate) asked: Asked,
     /// How it is written
@@ -59,11 +53,8 @@ pub(crate) struct Rollback {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Checkpoint {
-    /// A run of a feature: its id, or a part that only one has; or a feature of the project: its last run
-    #[arg(value_name = "RUN|FEATURE")]
-    pub(crate) run: String,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) one: OneRun,
     /// What it is, for the list
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(crate) note: String,

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use longhaul_workflows::backlog::export::Target;
-use longhaul_workflows::backlog::import::Shape;
+use longhaul_backlog::export::Target;
+use longhaul_backlog::import::Shape;
 
 use super::Output;
 

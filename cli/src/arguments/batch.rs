@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::Output;
+use super::{AtOnce, Output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Batch {
@@ -16,12 +16,8 @@ pub(crate) struct Batch {
     /// Hand it over to the process that runs this log, or to a new one in the background, and return at once
     #[arg(long)]
     pub(crate) detach: bool,
-    /// How many agents may work at once, in all projects together
-    #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_agents: u32,
-    /// How many checks may run at once, in all projects together [default: the number of processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_checks: Option<u32>,
+    #[command(flatten)]
+    pub(crate) limits: AtOnce,
     /// How what happens is shown
     #[arg(long, value_enum, default_value_t)]
     pub(crate) progress: Shown,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use chrono::TimeDelta;
 use clap::ValueEnum;
 
+use super::shared::span;
 use super::{Output, Within};
 
 /// Which runs of the log.
@@ -156,21 +157,8 @@ pub(crate) struct Doctor {
     pub(crate) output: Output,
 }
 
-/// A time span like `30d`.
 fn age(text: &str) -> Result<TimeDelta, String> {
-    let wrong = || format!("`{text}` is no age: write a number with s, m, h, d or w, like 30d");
-    let unit = text.chars().next_back().ok_or_else(wrong)?;
-    let number: i64 =
-        text[..text.len() - unit.len_utf8()].parse().ok().filter(|number| *number >= 0).ok_or_else(wrong)?;
-    let span = match unit {
-        's' => TimeDelta::try_seconds(number),
-        'm' => TimeDelta::try_minutes(number),
-        'h' => TimeDelta::try_hours(number),
-        'd' => TimeDelta::try_days(number),
-        'w' => TimeDelta::try_weeks(number),
-        _ => None,
-    };
-    span.ok_or_else(wrong)
+    span(text).ok_or_else(|| format!("`{text}` is no age: write a number with s, m, h, d or w, like 30d"))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use clap::builder::PossibleValuesParser;
 use clap::{Subcommand, ValueEnum};
 
+use super::shared::span;
 use super::{OneRun, Output, Within};
-use crate::command::schema;
 use longhaul_server::views::{KINDS, STATES};
 
 /// The commands that look and change nothing.
@@ -162,7 +162,6 @@ pub(crate) enum Form {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Schema {
     /// The document
-    #[arg(value_parser = PossibleValuesParser::new(schema::names()))]
     pub(crate) name: Option<String>,
 }
 
@@ -172,17 +171,7 @@ fn moment(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Ok(time.to_utc());
     }
-    let unit = text.chars().next_back().ok_or_else(unfit)?;
-    let count: i64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| unfit())?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3600,
-        'd' => 86400,
-        _ => return Err(unfit()),
-    };
-    let ago = count.checked_mul(seconds).filter(|ago| *ago >= 0).and_then(chrono::TimeDelta::try_seconds);
-    ago.and_then(|ago| Utc::now().checked_sub_signed(ago)).ok_or_else(unfit)
+    span(text).and_then(|ago| Utc::now().checked_sub_signed(ago)).ok_or_else(unfit)
 }
 
 fn label(text: &str) -> Result<(String, String), String> {

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use chrono::TimeDelta;
 use longhaul_engine::RequestedBy;
+use longhaul_server::Limits;
 
 /// Who asks for something, and why.
 #[derive(Debug, clap::Args)]
@@ -40,4 +42,37 @@ pub(crate) struct OneRun {
     pub(crate) run: String,
     #[command(flatten)]
     pub(crate) within: Within,
+}
+
+/// How much may run at once, in all projects together.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AtOnce {
+    /// How many agents may work at once, in all projects together
+    #[arg(long = "max-agents", default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) agents: u32,
+    /// How many checks may run at once, in all projects together [default: the number of processors]
+    #[arg(long = "max-checks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) checks: Option<u32>,
+}
+
+impl AtOnce {
+    /// The limits of the service.
+    pub(crate) fn limits(&self) -> Limits {
+        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        Limits { agents: self.agents as usize, checks: self.checks.map_or(processors, |checks| checks as usize) }
+    }
+}
+
+/// A time span such as `30d`; none if it is not written so.
+pub(super) fn span(text: &str) -> Option<TimeDelta> {
+    let unit = text.chars().next_back()?;
+    let number: i64 = text[..text.len() - unit.len_utf8()].parse().ok().filter(|number| *number >= 0)?;
+    match unit {
+        's' => TimeDelta::try_seconds(number),
+        'm' => TimeDelta::try_minutes(number),
+        'h' => TimeDelta::try_hours(number),
+        'd' => TimeDelta::try_days(number),
+        'w' => TimeDelta::try_weeks(number),
+        _ => None,
+    }
 }

@@ -3,27 +3,26 @@
 mod documents;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Result;
 use longhaul_engine::RequestedBy;
 
-use super::named;
 use super::page::{self, Page};
+use super::{named, owner};
 use crate::arguments::{self, Checkpoint, Checkpoints, Output, Restart, Rollback};
 use crate::document;
-use crate::exit::Exit;
+use crate::exit::{Exit, operational};
 use crate::place::Project;
 use crate::term;
 use longhaul_server::{
-    Client, Fork, Forked, From, Limits, ListCheckpoints, Listener, RollBack, RolledBack, Row, TakeCheckpoint, Taken,
+    Error, Fork, Forked, From, Gone, Limits, ListCheckpoints, RollBack, RolledBack, Row, TakeCheckpoint, Taken,
 };
 
 pub(super) use documents::{CheckpointDocument, CheckpointsDocument, ForkDocument, RollbackDocument};
 
 pub(super) async fn fork(data_dir: &Path, arguments: arguments::Fork) -> Result<Exit> {
     let client = super::reach(data_dir).await?;
-    let run = named::run(&client, &arguments.run, &arguments.within.dir).await?;
+    let run = named::run(&client, &arguments.one.run, &arguments.one.within.dir).await?;
     let request = arguments.asked.request();
     let arguments::Fork { from, note, set, output, .. } = arguments;
     show_fork(super::call(&client, Fork { run, from, note, set, request: request.clone() }).await?, &request, output)
@@ -31,7 +30,7 @@ pub(super) async fn fork(data_dir: &Path, arguments: arguments::Fork) -> Result<
 
 pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit> {
     let client = super::reach(data_dir).await?;
-    let run = named::run(&client, &arguments.run, &arguments.within.dir).await?;
+    let run = named::run(&client, &arguments.one.run, &arguments.one.within.dir).await?;
     let request = arguments.asked.request();
     let fork = Fork { run, from: From::Start, note: None, set: Vec::new(), request: request.clone() };
     show_fork(super::call(&client, fork).await?, &request, arguments.output)
@@ -41,29 +40,23 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
     let project = Project::at(&arguments.dir).await?.id;
     let request = arguments.asked.request();
     let roll_back = RollBack { project, to: arguments.to, request: request.clone() };
-    let service = loop {
-        if let client @ Client::Remote(_) = super::reach(data_dir).await? {
-            return show_rollback(super::call(&client, roll_back).await?, &request, arguments.output);
-        }
-        // No process runs the log: this one does, for as long as its project needs to go back. It is halted, so no agent
-        // is started.
-        match longhaul_server::open(data_dir, Limits { agents: 1, checks: 1 }).await {
-            Ok(service) => break service,
-            // Another process was faster, and gets the request.
-            Err(error) if error.is_owned() => {}
-            Err(error) => return Err(error.into()),
-        }
-    };
-    let _listener = Listener::start(data_dir, Arc::clone(&service))?;
-    let rolled_back = super::call(&Client::Local(Arc::clone(&service)), roll_back).await;
-    let exit = rolled_back.and_then(|rolled_back| show_rollback(rolled_back, &request, arguments.output));
-    service.stop().await;
-    exit
+    // Fails where there is no log yet: owning it would create one.
+    drop(super::reach(data_dir).await?);
+    // The project is halted, so a process that owns the log for this starts no agent.
+    let limits = Limits { agents: 1, checks: 1 };
+    let rolled_back = owner::join_or_own(data_dir, limits, async |client, _| {
+        super::call(client, roll_back.clone()).await.map_err(|error| match error.downcast_ref() {
+            Some(Error::Gone(gone)) if !matches!(gone, Gone::Before) => operational(gone),
+            _ => error,
+        })
+    });
+    let Some(rolled_back) = rolled_back.await? else { return Ok(Exit::Suspended) };
+    show_rollback(rolled_back, &request, arguments.output)
 }
 
 pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result<Exit> {
     let client = super::reach(data_dir).await?;
-    let run = named::run(&client, &arguments.run, &arguments.within.dir).await?;
+    let run = named::run(&client, &arguments.one.run, &arguments.one.within.dir).await?;
     let request = arguments.asked.request();
     let take = TakeCheckpoint { run, note: arguments.note, request: request.clone() };
     let Taken { run, number, commit } = super::call(&client, take).await?;

@@ -36,7 +36,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
         return detach::run(data_dir, arguments, &asked).await;
     }
     let mut changes = Changes::new(arguments.progress);
-    let limits = super::run::limits(arguments.max_agents, arguments.max_checks);
+    let limits = arguments.limits.limits();
     let Some(standing) = wait::until_done(data_dir, limits, &asked, &mut changes).await? else {
         term::say("stopped; nothing is lost: the same command goes on where this one was");
         return Ok(Exit::Suspended);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::arguments::{Demo, Output, Run};
+use crate::arguments::{AtOnce, Demo, Output, Run};
 use crate::exit::Exit;
 use crate::{demo, term};
 
@@ -15,8 +15,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Demo) -> Result<Exit> {
     let run = Run {
         dirs: vec![arguments.dir.clone()],
         take_over: false,
-        max_agents: 8,
-        max_checks: None,
+        limits: AtOnce { agents: 8, checks: None },
         output: Output::Table,
     };
     super::run::run(data_dir, &run).await

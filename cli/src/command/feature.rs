@@ -3,18 +3,17 @@
 mod documents;
 mod export;
 mod import;
-mod list_file;
 
 use std::path::Path;
 
 use anyhow::Result;
 use longhaul_activities::project;
 use longhaul_engine::RunId;
-use longhaul_workflows::backlog::{Backlog, BacklogError, Check, Feature, FeatureId, FeatureStatus};
+use longhaul_workflows::backlog::{Backlog, Check, Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::project::signal;
 use serde_json::{Value, json};
 
-use crate::arguments::{self, Asked, FeatureAdd, FeatureBlock, FeatureCommand, FeatureName, FeatureUnblock, Output};
+use crate::arguments::{self, Asked, FeatureAdd, FeatureChange, FeatureCommand, FeatureName, Output};
 use crate::document;
 use crate::exit::{Exit, failed, usage};
 use crate::place::Project;
@@ -26,7 +25,6 @@ use super::page::{self, safe};
 use super::status;
 pub(super) use documents::{FeatureDocument, FeaturesDocument, NextDocument};
 pub(super) use import::ImportDocument;
-use list_file::ListFile;
 
 pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Result<Exit> {
     let dir = &arguments.dir;
@@ -44,12 +42,7 @@ pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Resul
 
 async fn add_feature(dir: &Path, arguments: &FeatureAdd) -> Result<Exit> {
     let project = Project::at(dir).await?;
-    let mut file = ListFile::open(&project.root, None)?;
-    let path = file.path.clone();
-    let wrong = |error: BacklogError| usage(format!("{}: {error}", path.display()));
-    file.list.add(&feature(arguments)?).map_err(wrong)?;
-    Backlog::new(file.list.features().to_vec()).map_err(wrong)?;
-    file.done(true)?;
+    let path = longhaul_server::add_feature(&project.root, &feature(arguments)?)?;
     term::say(format!("added {} to {}; a Longhaul that runs takes it up at once", arguments.id, path.display()));
     Ok(Exit::Ok)
 }
@@ -179,7 +172,7 @@ fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog>
     Ok(backlog)
 }
 
-async fn block_feature(data_dir: &Path, dir: &Path, arguments: &FeatureBlock) -> Result<Exit> {
+async fn block_feature(data_dir: &Path, dir: &Path, arguments: &FeatureChange) -> Result<Exit> {
     let (project, id) = in_list(dir, &arguments.id).await?;
     let asked = &arguments.asked;
     let reason = if asked.why.is_empty() { "blocked by a person" } else { &asked.why };
@@ -188,7 +181,7 @@ async fn block_feature(data_dir: &Path, dir: &Path, arguments: &FeatureBlock) ->
     Ok(Exit::Ok)
 }
 
-async fn unblock_feature(data_dir: &Path, dir: &Path, arguments: &FeatureUnblock) -> Result<Exit> {
+async fn unblock_feature(data_dir: &Path, dir: &Path, arguments: &FeatureChange) -> Result<Exit> {
     let (project, id) = in_list(dir, &arguments.id).await?;
     let known = status::document(data_dir, &project).await?;
     let line = known.features.iter().find(|line| line.id == id.as_str());

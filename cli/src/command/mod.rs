@@ -10,10 +10,11 @@ mod feature;
 mod init;
 mod look;
 mod named;
+mod owner;
 mod page;
 mod reconcile;
 mod run;
-pub(crate) mod schema;
+mod schema;
 mod status;
 mod steer;
 

@@ -1,11 +1,10 @@
-//! How things look on a page: its width, colours, durations, and tables that stay readable when it is narrow.
-
-mod table;
+//! Standard output as a page: its width, colours, durations, and tables that stay readable when it is narrow.
 
 use std::io::IsTerminal;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use comfy_table::Table;
+use comfy_table::{ColumnConstraint, Table, Width, presets};
+use textwrap::WordSplitter;
 
 use crate::term;
 
@@ -14,13 +13,17 @@ pub(super) fn print(text: impl AsRef<str>) {
     term::print(Page::here().fitted(text.as_ref()));
 }
 
-/// Narrower than this, and a table is written as blocks of lines.
+/// On a narrower page, each row of a table is a block of lines.
 const NARROW: usize = 60;
+/// Columns between two columns of a table.
+const GAP: u16 = 2;
+/// The last column of a table is not wrapped to less than this: each row becomes a block instead.
+const LAST_COLUMN: u16 = 20;
 
 /// The page: standard output.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Page {
-    /// In letters; `None`: as wide as it takes.
+    /// In columns; `None`: unlimited.
     pub(super) width: Option<usize>,
     /// Whether it shows colours.
     pub(super) is_coloured: bool,
@@ -37,7 +40,7 @@ pub(super) enum Colour {
 }
 
 impl Page {
-    /// The page of this process. `COLUMNS` is obeyed in a pipe too; colours are for terminals alone.
+    /// The page of this process. `COLUMNS` applies to pipes too; colours are for terminals only.
     pub(super) fn here() -> Self {
         let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|width| *width > 0);
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
@@ -69,17 +72,49 @@ impl Page {
         self.paint(colour(state), state)
     }
 
-    /// A text as it is; on a narrow page with its lines broken to the width.
+    /// A text as it is; on a narrow page wrapped.
     pub(super) fn fitted(self, text: &str) -> String {
         if self.is_narrow() { self.indented(0, text) } else { text.to_owned() }
     }
 
-    /// A text with its lines broken to the width and moved to the right.
+    /// A text wrapped to the width and indented.
     pub(super) fn indented(self, by: usize, text: &str) -> String {
         let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(by).max(16));
-        let indent = " ".repeat(by);
-        let lines = text.lines().flat_map(|line| broken(line, room));
-        lines.map(|line| format!("{indent}{line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+        let options = textwrap::Options::new(room).word_splitter(WordSplitter::NoHyphenation);
+        let wrapped = text.lines().flat_map(|line| textwrap::wrap(line, &options)).collect::<Vec<_>>().join("\n");
+        textwrap::indent(&wrapped, &" ".repeat(by))
+    }
+
+    /// A table. Only the last column is wrapped; where that is not enough, each row is a block below its first cell.
+    pub(super) fn table(self, header: &[&str], rows: &[Vec<String>]) -> String {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
+        let mut widths = table.column_max_content_widths();
+        let last = widths.pop().unwrap_or_default();
+        let others: usize = widths.iter().map(|width| usize::from(width + GAP)).sum();
+        let room = self
+            .width
+            .map_or(last, |width| u16::try_from(width.saturating_sub(others)).map_or(last, |room| room.min(last)));
+        if self.is_narrow() || room < last.min(LAST_COLUMN) {
+            let blocks: Vec<String> = rows.iter().map(|row| self.block(header, row)).collect();
+            return blocks.join("\n");
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, GAP));
+        }
+        if let Some(column) = table.column_mut(widths.len()) {
+            column.set_padding((0, 0)).set_constraint(ColumnConstraint::Absolute(Width::Fixed(room)));
+        }
+        table.trim_fmt()
+    }
+
+    fn block(self, header: &[&str], row: &[String]) -> String {
+        let cells = header.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty());
+        let lines = cells.map(|(name, cell)| match *name {
+            "" => self.indented(2, cell),
+            name => self.indented(2, &format!("{}: {cell}", name.to_lowercase())),
+        });
+        row.first().cloned().into_iter().chain(lines).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -94,37 +129,12 @@ pub(super) fn colour(state: &str) -> Colour {
     }
 }
 
-/// A line broken between words; a word that is longer than a line is cut.
-fn broken(line: &str, room: usize) -> Vec<String> {
-    let start: String = line.chars().take_while(|letter| *letter == ' ').collect();
-    let mut lines = vec![start];
-    for word in line.split_whitespace() {
-        let mut word: Vec<char> = word.chars().collect();
-        loop {
-            let last = lines.last_mut().expect("there is always a line");
-            let length = last.chars().count();
-            let gap = usize::from(!last.trim().is_empty());
-            if length + gap + word.len() <= room {
-                last.extend(std::iter::repeat_n(' ', gap).chain(word));
-                break;
-            }
-            if last.trim().is_empty() {
-                let rest = word.split_off(room.saturating_sub(length).clamp(1, word.len()));
-                last.extend(word);
-                word = rest;
-            }
-            lines.push(String::new());
-        }
-    }
-    lines
-}
-
-/// A text of one line that cannot do anything to a terminal.
+/// A text on one line, without control characters.
 pub(super) fn safe(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// The beginning of a text, at most so many letters.
+/// The beginning of a text, at most `room` characters.
 pub(super) fn short(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
@@ -185,5 +195,41 @@ mod tests {
     fn control_characters_do_nothing() {
         assert_eq!(safe("a\x1b[31mb\nc"), "a [31mb c");
         assert_eq!(short("abcdef", 4), "abc…");
+    }
+
+    fn row(cells: [&str; 3]) -> Vec<String> {
+        cells.map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn a_narrow_table_is_made_of_blocks() {
+        let rows = [row(["shop/login/1", "running", ""])];
+        let header = ["RUN", "STATUS", "REASON"];
+        let narrow = Page { width: Some(40), ..PLAIN };
+        assert_eq!(narrow.table(&header, &rows), "shop/login/1\n  status: running");
+        assert_eq!(narrow.table(&["RUN", "", "REASON"], &rows), "shop/login/1\n  running");
+        assert_eq!(PLAIN.table(&header, &rows).lines().count(), 2);
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        let page = Page { is_coloured: true, ..PLAIN };
+        let table = page.table(&["RUN", "STATUS", "AGE"], &[row(["a", &page.state("passes"), "3s"])]);
+        assert_eq!(table, "RUN  STATUS  AGE\na    \x1b[32mpasses\x1b[0m  3s");
+    }
+
+    #[test]
+    fn no_cell_but_the_last_is_ever_broken() {
+        let rows = [row(["shop/login/1", "4a7931dee0", "the check of the parser exits with 1"])];
+        let header = ["RUN", "COMMIT", "REASON"];
+        let at = |width| Page { width: Some(width), ..PLAIN }.table(&header, &rows);
+        let last: Vec<String> = at(60).lines().skip(1).map(|line| line[26..].to_owned()).collect();
+        assert_eq!(last, ["the check of the parser exits with", "1"]);
+        let blocks = "shop/login/1-of-many\n  commit: 4a7931dee0\n  reason: the check of the parser exits with 1";
+        let rows = [row(["shop/login/1-of-many", &"x".repeat(20), rows[0][2].as_str()])];
+        assert_eq!(
+            Page { width: Some(60), ..PLAIN }.table(&header, &rows),
+            blocks.replace("4a7931dee0", &"x".repeat(20))
+        );
     }
 }

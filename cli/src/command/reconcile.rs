@@ -14,7 +14,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Reconcile) -> Result<Exit> 
     let result = arguments.result.as_deref().map(serde_json::from_str).transpose();
     let output = result.context("--result is not JSON").map_err(|error| usage(format!("{error:#}")))?;
     let access = super::reach(data_dir).await?;
-    let run = super::named::run(&access, &arguments.run, &arguments.within.dir).await?;
+    let run = super::named::run(&access, &arguments.one.run, &arguments.one.within.dir).await?;
     let request = arguments.asked.request();
     let landed = arguments.landed;
     let reconcile = longhaul_server::Reconcile { run: run.clone(), landed, output, request: request.clone() };

@@ -9,7 +9,6 @@ use crate::term;
 
 documents! {
     "batch" 1 super::batch::Report,
-    "bench" 1 super::bench::Document,
     "check" 1 super::carry::CheckDocument,
     "checkpoint" 1 super::again::CheckpointDocument<'_>,
     "checkpoints" 1 super::again::CheckpointsDocument,
@@ -32,8 +31,8 @@ documents! {
 }
 
 /// The names of all documents.
-pub(crate) fn names() -> Vec<&'static str> {
-    let mut names: Vec<&str> = NAMES.iter().chain(longhaul_server::schema::NAMES).copied().collect();
+fn names() -> Vec<&'static str> {
+    let mut names = [NAMES, longhaul_server::schema::NAMES, longhaul_bench::NAMES].concat();
     names.sort_unstable();
     names
 }
@@ -45,7 +44,8 @@ pub(super) fn run(arguments: &look::Schema) -> Result<Exit> {
     };
     let schema = of(name)
         .or_else(|| longhaul_server::schema::of(name))
-        .ok_or_else(|| usage(format!("there is no document `{name}`")))?;
+        .or_else(|| longhaul_bench::of(name))
+        .ok_or_else(|| usage(format!("there is no document `{name}`; there are {}", names().join(", "))))?;
     term::print(serde_json::to_string_pretty(&schema)?);
     Ok(Exit::Ok)
 }

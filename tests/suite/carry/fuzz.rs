@@ -6,10 +6,11 @@
 
 use std::time::{Duration, Instant};
 
+use longhaul_backlog::{FeatureList, import, read_tasks};
 use longhaul_storage::bundle::{Reader, Writer};
 use longhaul_storage::{RunRecord, history_file};
 use longhaul_tests::dice::Dice;
-use longhaul_workflows::backlog::{Backlog, FeatureList, import, read_tasks};
+use longhaul_workflows::backlog::Backlog;
 
 /// Things that matter to the formats.
 const WORDS: [&str; 24] = [

@@ -69,7 +69,7 @@ fn features(world: &World) {
         "feature/export",
         &["feature export --to ada", "feature export --to ada -O <place>/ada.json", "feature export --to junit"],
     );
-    let beads = include_str!("../../../workflows/tests/backlogs/beads.jsonl");
+    let beads = include_str!("../../../backlog/tests/backlogs/beads.jsonl");
     std::fs::write(world.project.place().join("beads.jsonl"), beads).unwrap();
     world.transcript(
         "feature/import",

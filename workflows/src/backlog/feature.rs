@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The name of a feature in every place: the list, the log, branches, worktrees and runs.
 ///
 /// At most [`FeatureId::MAX_LEN`] bytes of ASCII letters, digits and `. _ -`. Because it becomes part of branch names
 /// and of paths it must not begin with `.` or `-`, end with `.` or `.lock`, or contain `..`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct FeatureId(String);
 
@@ -59,7 +60,7 @@ impl FeatureId {
     }
 
     /// The id of an entry that cannot have another; the index is counted from 0.
-    pub(super) fn of_place(index: usize) -> Self {
+    pub fn of_place(index: usize) -> Self {
         Self(format!("feature-{}", index + 1))
     }
 
@@ -89,7 +90,7 @@ impl fmt::Display for FeatureId {
 }
 
 /// How far a feature is, in the four words of the list. What a list says is a claim; the log knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureStatus {
     /// Not begun, or given back.
@@ -122,7 +123,7 @@ impl fmt::Display for FeatureStatus {
 }
 
 /// An acceptance check: a command that must exit with 0.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default, JsonSchema)]
 pub struct Check {
     /// What evidence is filed under; unique within its feature.
     pub name: String,
@@ -148,7 +149,7 @@ impl Check {
 }
 
 /// One entry of the backlog.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Feature {
     /// Its name in every place.
     pub id: FeatureId,

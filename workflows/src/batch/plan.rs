@@ -94,7 +94,7 @@ impl Plan {
             BacklogError::Cycle(path) => PlanError::Circle(path),
             BacklogError::UnknownDependency { feature, dependency, .. } => PlanError::Unknown(feature, dependency),
             BacklogError::Duplicate { second, .. } => PlanError::Twice(second),
-            other => PlanError::Changed(vec![other.to_string()]),
+            other @ BacklogError::UnknownFeature { .. } => PlanError::Changed(vec![other.to_string()]),
         })
     }
 

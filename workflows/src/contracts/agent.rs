@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_engine::{Activity, Delays, Policy};
+use longhaul_engine::{Delays, Policy};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, Feature};
@@ -10,14 +10,21 @@ use crate::settings::AgentSettings;
 
 use super::{Feedback, ProjectRef};
 
-/// Runs the configured command as an agent in a work tree, until it ends. What the agent does wrong is a report, not a
-/// failure of the activity; so is a program that cannot be started.
-///
-/// Guarded: a session is paid work. The handler leaves its report in a file before it returns, and the probe looks for it.
-/// Where a session was cut, what it committed stays; what it did not commit is kept under
-/// `refs/longhaul/rescue/<run>/<call>`, which the prompt of the next attempt names.
-#[derive(Debug)]
-pub struct RunSession;
+activity! {
+    /// Runs the configured command as an agent in a work tree, until it ends. What the agent does wrong is a report, not a
+    /// failure of the activity; so is a program that cannot be started.
+    ///
+    /// Guarded: a session is paid work. The handler leaves its report in a file before it returns, and the probe looks for it.
+    /// Where a session was cut, what it committed stays; what it did not commit is kept under
+    /// `refs/longhaul/rescue/<run>/<call>`, which the prompt of the next attempt names.
+    RunSession = "run_session": SessionInput => SessionReport, Policy {
+        // The session has a time limit of its own; this one is only the last resort.
+        start_to_close: Duration::from_hours(24 * 7),
+        retry: Delays::List(vec![Duration::from_secs(5), Duration::from_secs(30)]),
+        pool: Some("agents".into()),
+        ..Policy::guarded()
+    }
+}
 
 /// Why a session is started: what the prompt is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,19 +139,4 @@ pub struct SessionReport {
     /// The sandbox that it ran in: `bubblewrap`, `landlock` or `none`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sandbox: String,
-}
-
-impl Activity for RunSession {
-    const NAME: &'static str = "run_session";
-    type Input = SessionInput;
-    type Output = SessionReport;
-    fn policy(_: &Self::Input) -> Policy {
-        Policy {
-            // The session has a time limit of its own; this one is only the last resort.
-            start_to_close: Duration::from_hours(24 * 7),
-            retry: Delays::List(vec![Duration::from_secs(5), Duration::from_secs(30)]),
-            pool: Some("agents".into()),
-            ..Policy::guarded()
-        }
-    }
 }

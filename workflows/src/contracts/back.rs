@@ -1,20 +1,20 @@
 //! Taking a whole project back.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use longhaul_engine::{Activity, Policy, RunId};
+use longhaul_engine::RunId;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
 
-use super::ProjectRef;
+use super::{ProjectRef, git_policy};
 
-/// Moves the target branch back to an earlier commit of its own, as a person asked. The old tip stays under
-/// `refs/longhaul/rolled-back/<at>`, what waits on `longhaul/next` under `<at>-next`; work trees that stand on what is
-/// undone are closed, and their commits kept as those of their runs. Terminal if the checkout has changes.
-#[derive(Debug)]
-pub struct RollBack;
+activity! {
+    /// Moves the target branch back to an earlier commit of its own, as a person asked. The old tip stays under
+    /// `refs/longhaul/rolled-back/<at>`, what waits on `longhaul/next` under `<at>-next`; work trees that stand on what is
+    /// undone are closed, and their commits kept as those of their runs. Terminal if the checkout has changes.
+    RollBack = "roll_back": RollBackInput => WentBack, git_policy()
+}
 
 /// Input of [`RollBack`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,13 +44,4 @@ pub struct WentBack {
     pub kept: String,
     /// The features whose commits are undone.
     pub undone: Vec<FeatureId>,
-}
-
-impl Activity for RollBack {
-    const NAME: &'static str = "roll_back";
-    type Input = RollBackInput;
-    type Output = WentBack;
-    fn policy(_: &Self::Input) -> Policy {
-        Policy { start_to_close: Duration::from_mins(5), ..Policy::idempotent() }
-    }
 }

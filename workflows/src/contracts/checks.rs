@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_engine::{Activity, Delays, Policy};
+use longhaul_engine::{Delays, Policy};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId};
@@ -10,10 +10,11 @@ use crate::settings::Confinement;
 
 use super::ProjectRef;
 
-/// Runs the project's set-up script in a work tree: a new one, or that of a merged result, whose dependencies may be others
-/// than before. A script that fails is a report, not a failure of the activity.
-#[derive(Debug)]
-pub struct RunSetup;
+activity! {
+    /// Runs the project's set-up script in a work tree: a new one, or that of a merged result, whose dependencies may be others
+    /// than before. A script that fails is a report, not a failure of the activity.
+    RunSetup = "run_setup": SetupInput => SetupReport, long()
+}
 
 /// Input of [`RunSetup`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,20 +53,12 @@ impl SetupReport {
     }
 }
 
-impl Activity for RunSetup {
-    const NAME: &'static str = "run_setup";
-    type Input = SetupInput;
-    type Output = SetupReport;
-    fn policy(_: &Self::Input) -> Policy {
-        long()
-    }
+activity! {
+    /// Runs checks one after the other, in a tree that no agent has touched and that is brought to `commit` and set up first
+    /// (ignored files stay, for build caches). Stops at the first that fails. Checks that fail are a report, not a failure of
+    /// the activity.
+    RunChecks = "run_checks": ChecksInput => ChecksReport, long()
 }
-
-/// Runs checks one after the other, in a tree that no agent has touched and that is brought to `commit` and set up first
-/// (ignored files stay, for build caches). Stops at the first that fails. Checks that fail are a report, not a failure of
-/// the activity.
-#[derive(Debug)]
-pub struct RunChecks;
 
 /// Input of [`RunChecks`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -89,10 +82,11 @@ pub struct ChecksInput {
     pub confinement: Confinement,
 }
 
-/// Runs the checks of a feature on the commit that its work begins on: one that passes there is no evidence of the work. All
-/// are run, each for a short time only.
-#[derive(Debug)]
-pub struct CheckBase;
+activity! {
+    /// Runs the checks of a feature on the commit that its work begins on: one that passes there is no evidence of the work. All
+    /// are run, each for a short time only.
+    CheckBase = "check_base": ChecksInput => ChecksReport, long()
+}
 
 /// Output of [`RunChecks`] and [`CheckBase`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -159,24 +153,6 @@ impl ChecksReport {
     /// The check that failed, if one did.
     pub fn failed(&self) -> Option<&Evidence> {
         self.evidence.iter().find(|evidence| !evidence.passed())
-    }
-}
-
-impl Activity for RunChecks {
-    const NAME: &'static str = "run_checks";
-    type Input = ChecksInput;
-    type Output = ChecksReport;
-    fn policy(_: &Self::Input) -> Policy {
-        long()
-    }
-}
-
-impl Activity for CheckBase {
-    const NAME: &'static str = "check_base";
-    type Input = ChecksInput;
-    type Output = ChecksReport;
-    fn policy(_: &Self::Input) -> Policy {
-        long()
     }
 }
 

@@ -1,16 +1,14 @@
 //! Checking a claim: the tip of the target, where the gates of a feature that is said to pass are run.
 
-use std::time::Duration;
-
-use longhaul_engine::{Activity, Policy};
 use serde::{Deserialize, Serialize};
 
-use super::ProjectRef;
+use super::{ProjectRef, git_policy};
 
-/// Determines the tip, and the integration work tree for its gates, which bring the tree to the commit. Nothing of a
-/// feature's own branch is used.
-#[derive(Debug)]
-pub struct CheckOutTip;
+activity! {
+    /// Determines the tip, and the integration work tree for its gates, which bring the tree to the commit. Nothing of a
+    /// feature's own branch is used.
+    CheckOutTip = "check_out_tip": TipInput => TipTree, git_policy()
+}
 
 /// Input of [`CheckOutTip`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,13 +30,4 @@ pub struct TipTree {
     pub commit: String,
     /// The path of the integration work tree.
     pub worktree: String,
-}
-
-impl Activity for CheckOutTip {
-    const NAME: &'static str = "check_out_tip";
-    type Input = TipInput;
-    type Output = TipTree;
-    fn policy(_: &Self::Input) -> Policy {
-        Policy { start_to_close: Duration::from_mins(5), ..Policy::idempotent() }
-    }
 }

@@ -3,23 +3,19 @@
 //! The *tip* is where the next finished feature goes on top of: `longhaul/next` while it is ahead of the target branch,
 //! else the target branch.
 
-use std::time::Duration;
-
-use longhaul_engine::{Activity, Policy};
+use longhaul_engine::{Effect, Policy};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
+use crate::settings::MergeStyle;
 
-use super::{OutsideChange, ProjectRef};
+use super::{OutsideChange, ProjectRef, git_policy};
 
-fn git_policy() -> Policy {
-    Policy { start_to_close: Duration::from_mins(5), ..Policy::idempotent() }
+activity! {
+    /// Takes a work tree on the feature's own branch `longhaul/<feature>`, new from the tip or as an earlier run left it.
+    /// Uncommitted work found in it is first kept under `refs/longhaul/rescue/<run>/<key>`.
+    OpenWorktree = "open_worktree": OpenInput => Worktree, git_policy()
 }
-
-/// Takes a work tree on the feature's own branch `longhaul/<feature>`, new from the tip or as an earlier run left it.
-/// Uncommitted work found in it is first kept under `refs/longhaul/rescue/<run>/<key>`.
-#[derive(Debug)]
-pub struct OpenWorktree;
 
 /// Input of [`OpenWorktree`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,19 +44,11 @@ pub struct Worktree {
     pub has_work: bool,
 }
 
-impl Activity for OpenWorktree {
-    const NAME: &'static str = "open_worktree";
-    type Input = OpenInput;
-    type Output = Worktree;
-    fn policy(_: &Self::Input) -> Policy {
-        git_policy()
-    }
+activity! {
+    /// Brings the tip into a feature's branch, and its clean work tree to the result. A branch without commits of its own moves
+    /// to the tip; any other gets a merge commit. A conflict changes nothing. Running it again gives the same commit.
+    RefreshWorktree = "refresh_worktree": RefreshInput => Refreshed, git_policy()
 }
-
-/// Brings the tip into a feature's branch, and its clean work tree to the result. A branch without commits of its own moves
-/// to the tip; any other gets a merge commit. A conflict changes nothing. Running it again gives the same commit.
-#[derive(Debug)]
-pub struct RefreshWorktree;
 
 /// Input of [`RefreshWorktree`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -99,19 +87,11 @@ pub struct RefreshConflict {
     pub output: String,
 }
 
-impl Activity for RefreshWorktree {
-    const NAME: &'static str = "refresh_worktree";
-    type Input = RefreshInput;
-    type Output = Refreshed;
-    fn policy(_: &Self::Input) -> Policy {
-        git_policy()
-    }
+activity! {
+    /// Ends a step: puts protected files back as the tip has them (or the last merge of it into the branch), then commits all
+    /// that is there. The commit is the checkpoint of the step.
+    Seal = "seal": SealInput => Sealed, git_policy()
 }
-
-/// Ends a step: puts protected files back as the tip has them (or the last merge of it into the branch), then commits all
-/// that is there. The commit is the checkpoint of the step.
-#[derive(Debug)]
-pub struct Seal;
 
 /// Input of [`Seal`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -162,30 +142,11 @@ pub struct Sealed {
     pub outside: Vec<OutsideChange>,
 }
 
-impl Activity for Seal {
-    const NAME: &'static str = "seal";
-    type Input = SealInput;
-    type Output = Sealed;
-    fn policy(_: &Self::Input) -> Policy {
-        git_policy()
-    }
+activity! {
+    /// Makes the commit that would land: the tip with the feature's work merged in and the feature marked as passing in the
+    /// list, checked out in an integration work tree of the project. Nothing refers to it yet.
+    MergeCandidate = "merge_candidate": MergeInput => Merged, git_policy()
 }
-
-/// How finished work enters the target branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MergeStyle {
-    /// One commit a feature; the agent's own commits are kept under `refs/longhaul/features/<run>`.
-    #[default]
-    Squash,
-    /// A merge commit, with the agent's commits as its second parent.
-    Merge,
-}
-
-/// Makes the commit that would land: the tip with the feature's work merged in and the feature marked as passing in the
-/// list, checked out in an integration work tree of the project. Nothing refers to it yet.
-#[derive(Debug)]
-pub struct MergeCandidate;
 
 /// Input of [`MergeCandidate`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -246,19 +207,11 @@ pub enum Merged {
     },
 }
 
-impl Activity for MergeCandidate {
-    const NAME: &'static str = "merge_candidate";
-    type Input = MergeInput;
-    type Output = Merged;
-    fn policy(_: &Self::Input) -> Policy {
-        git_policy()
-    }
+activity! {
+    /// Moves the target branch forward to a commit whose gates passed. A checkout of the target that is clean follows; one
+    /// with changes is left alone, and `longhaul/next` moves instead. The probe asks whether the commit is there already.
+    Land = "land": LandInput => Landed, Policy { effect: Effect::Guarded, ..git_policy() }
 }
-
-/// Moves the target branch forward to a commit whose gates passed. A checkout of the target that is clean follows; one
-/// with changes is left alone, and `longhaul/next` moves instead. The probe asks whether the commit is there already.
-#[derive(Debug)]
-pub struct Land;
 
 /// Input of [`Land`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -287,18 +240,10 @@ pub struct Landed {
     pub outside: Vec<OutsideChange>,
 }
 
-impl Activity for Land {
-    const NAME: &'static str = "land";
-    type Input = LandInput;
-    type Output = Landed;
-    fn policy(_: &Self::Input) -> Policy {
-        Policy { start_to_close: Duration::from_mins(5), ..Policy::guarded() }
-    }
+activity! {
+    /// Moves the target branch to `longhaul/next` if work waits there and the user's checkout lets it.
+    Follow = "follow": FollowInput => Landed, git_policy()
 }
-
-/// Moves the target branch to `longhaul/next` if work waits there and the user's checkout lets it.
-#[derive(Debug)]
-pub struct Follow;
 
 /// Input of [`Follow`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -311,19 +256,11 @@ pub struct FollowInput {
     pub list_file: String,
 }
 
-impl Activity for Follow {
-    const NAME: &'static str = "follow";
-    type Input = FollowInput;
-    type Output = Landed;
-    fn policy(_: &Self::Input) -> Policy {
-        git_policy()
-    }
+activity! {
+    /// Removes the work tree and the branch of a landed feature. The branch's tip stays under `refs/longhaul/features/<run>`,
+    /// anything uncommitted under a rescue ref.
+    CloseWorktree = "close_worktree": CloseInput => (), git_policy()
 }
-
-/// Removes the work tree and the branch of a landed feature. The branch's tip stays under `refs/longhaul/features/<run>`,
-/// anything uncommitted under a rescue ref.
-#[derive(Debug)]
-pub struct CloseWorktree;
 
 /// Input of [`CloseWorktree`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -334,13 +271,4 @@ pub struct CloseInput {
     pub feature: FeatureId,
     /// Its work tree; empty: wherever the work tree of this feature is, if it has one.
     pub worktree: String,
-}
-
-impl Activity for CloseWorktree {
-    const NAME: &'static str = "close_worktree";
-    type Input = CloseInput;
-    type Output = ();
-    fn policy(_: &Self::Input) -> Policy {
-        git_policy()
-    }
 }

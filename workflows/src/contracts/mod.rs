@@ -2,6 +2,25 @@
 //!
 //! A contract's name is in every history that used it: it is never given to something else.
 
+/// Declares an activity: its name in histories, its input and output, its policy.
+macro_rules! activity {
+    ($(#[$doc:meta])* $name:ident = $wire:literal: $input:ty => $output:ty, $policy:expr) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name;
+
+        impl longhaul_engine::Activity for $name {
+            const NAME: &'static str = $wire;
+            type Input = $input;
+            type Output = $output;
+
+            fn policy(_: &Self::Input) -> longhaul_engine::Policy {
+                $policy
+            }
+        }
+    };
+}
+
 mod agent;
 mod back;
 mod checks;
@@ -19,9 +38,20 @@ pub use checks::{
 pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use feedback::{Behind, Feedback, Problem};
 pub use git::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, MergeStyle,
-    Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, Seal, SealInput,
-    Sealed, Tampering, Worktree,
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged,
+    OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, Seal, SealInput, Sealed,
+    Tampering, Worktree,
 };
 pub use outside::OutsideChange;
 pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};
+
+use std::time::Duration;
+
+use longhaul_engine::Policy;
+
+pub use crate::settings::MergeStyle;
+
+/// The policy of activities that run a few git commands.
+fn git_policy() -> Policy {
+    Policy { start_to_close: Duration::from_mins(5), ..Policy::idempotent() }
+}

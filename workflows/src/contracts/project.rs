@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_engine::{Activity, Delays, Policy};
+use longhaul_engine::{Delays, Policy};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::Feature;
@@ -17,10 +17,15 @@ pub struct ProjectRef {
     pub root: String,
 }
 
-/// Reads `longhaul.toml` and the feature list as they are in the user's checkout now.
-/// Terminal when one of them is missing or wrong; the message lists what is wrong, and where.
-#[derive(Debug)]
-pub struct LoadBacklog;
+activity! {
+    /// Reads `longhaul.toml` and the feature list as they are in the user's checkout now.
+    /// Terminal when one of them is missing or wrong; the message lists what is wrong, and where.
+    LoadBacklog = "load_backlog": LoadInput => LoadedBacklog, Policy {
+        retry: Delays::List(vec![Duration::from_millis(200); 3]),
+        start_to_close: Duration::from_mins(1),
+        ..Policy::idempotent()
+    }
+}
 
 /// Input of [`LoadBacklog`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -54,17 +59,4 @@ pub struct LoadedBacklog {
     /// The commit of the target, if `landed` was asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tip: Option<String>,
-}
-
-impl Activity for LoadBacklog {
-    const NAME: &'static str = "load_backlog";
-    type Input = LoadInput;
-    type Output = LoadedBacklog;
-    fn policy(_: &Self::Input) -> Policy {
-        Policy {
-            retry: Delays::List(vec![Duration::from_millis(200); 3]),
-            start_to_close: Duration::from_mins(1),
-            ..Policy::idempotent()
-        }
-    }
 }

@@ -9,7 +9,6 @@ use anyhow::{Context, Result};
 use longhaul_activities::process::start_in_background;
 
 use crate::arguments::Batch;
-use crate::command::run::limits as limits_of;
 use crate::exit::Exit;
 use crate::term;
 use longhaul_server::{Client, Error};
@@ -38,7 +37,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
     let log = File::options().create(true).append(true).open(&path);
     let log = log.with_context(|| format!("cannot write {}", path.display()))?;
     let file = std::path::absolute(&arguments.file).context("cannot tell where the file is")?;
-    let limits = limits_of(arguments.max_agents, arguments.max_checks);
+    let limits = arguments.limits.limits();
     let numbers = [("--max-agents", limits.agents), ("--max-checks", limits.checks)];
     let mut args: Vec<OsString> =
         vec!["--data-dir".into(), data_dir.into(), "batch".into(), file.into(), "--wait".into()];

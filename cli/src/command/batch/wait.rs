@@ -1,7 +1,6 @@
 //! Staying with a batch until nothing more happens without a person: as the owner of the log, or as a guest.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -10,11 +9,10 @@ use longhaul_workflows::batch::{Entry, ProjectState};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::settings::Settings;
 
-use crate::command::{call, run};
-use crate::exit;
+use crate::command::{call, owner, run};
 use crate::term;
 use longhaul_server::status::{self, StatusDocument};
-use longhaul_server::{BatchStanding, BatchStatus, Client, Limits, Listener, ProjectStatus, Service};
+use longhaul_server::{BatchStanding, BatchStatus, Client, Limits, ProjectStatus, Service};
 
 use super::{Asked, Changes, submit};
 
@@ -29,70 +27,32 @@ pub(super) struct Done {
     pub(super) is_held: bool,
 }
 
-/// Submits a batch and stays until it is done; `None` if somebody interrupted it.
+/// Submits a batch and stays until it is done; `None` if it was interrupted.
 pub(super) async fn until_done(
     data_dir: &Path,
     limits: Limits,
     asked: &Asked,
     changes: &mut Changes,
 ) -> Result<Option<Done>> {
-    loop {
-        if let Some(service) = run::become_owner(data_dir, limits).await? {
-            return as_owner(data_dir, service, asked, changes).await;
-        }
-        let Some(access) = Client::reach_owner(data_dir, term::notice).await? else { continue };
-        let work = async {
-            let submission = submit(&access, asked).await?;
+    let work = async |access: &Client, service: Option<&Service>| {
+        let submission = submit(access, asked).await?;
+        let Some(service) = service else {
             term::say("another Longhaul runs this log: it carries the batch on");
-            watch(&access, asked, &submission, changes).await
+            return watch(access, asked, &submission, changes).await;
         };
-        tokio::select! {
-            done = work => match done {
-                Ok(done) => return Ok(Some(done)),
-                Err(error) if exit::is_complaint(&error) => return Err(error),
-                // The owner goes away: the work is for us then.
-                Err(_) => tokio::time::sleep(LOOK).await,
-            },
-            () = run::interrupted() => {
-                term::say("the other Longhaul goes on with it");
-                return Ok(None);
-            }
-        }
-    }
-}
-
-async fn as_owner(
-    data_dir: &Path,
-    service: Arc<Service>,
-    asked: &Asked,
-    changes: &mut Changes,
-) -> Result<Option<Done>> {
-    let server = Listener::start(data_dir, Arc::clone(&service))?;
-    let access = Client::Local(Arc::clone(&service));
-    let work = async {
-        let submission = submit(&access, asked).await?;
-        let mut others = run::Others::of(&service, &access);
+        let mut others = run::Others::of(service, access);
         loop {
-            let done = watch(&access, asked, &submission, changes).await?;
+            let done = watch(access, asked, &submission, changes).await?;
             let all_settled = others.are_settled(&[]).await?;
             if others.may_go(all_settled).await {
-                return anyhow::Ok(done);
+                return Ok(done);
             }
             if !all_settled {
                 tokio::time::sleep(LOOK).await;
             }
         }
     };
-    let done = tokio::select! {
-        done = work => done.map(Some),
-        () = run::interrupted() => {
-            run::stop_on_request(data_dir, &service).await;
-            Ok(None)
-        }
-    };
-    service.stop().await;
-    drop(server);
-    done
+    owner::join_or_own(data_dir, limits, work).await
 }
 
 async fn watch(access: &Client, asked: &Asked, submission: &str, changes: &mut Changes) -> Result<Done> {

@@ -47,10 +47,8 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
     match arguments.output {
         Output::Json => document::print(&document)?,
         Output::Table => {
-            let width = document.findings.iter().map(|finding| finding.subject.len()).max().unwrap_or_default();
-            for finding in &document.findings {
-                term::print(finding.text(Page::here(), width));
-            }
+            let rows: Vec<Vec<String>> = document.findings.iter().map(Finding::cells).collect();
+            term::print(Page::here().table(&["SUBJECT", "STATE", "FINDING"], &rows));
         }
     }
     let findings = &document.findings;

@@ -14,10 +14,12 @@ use super::scratch::Scratch;
 use super::verdict::{self, Line, Report, Verdict};
 use super::{below, send};
 use crate::arguments::{Output, Replay};
-use crate::command::{named, page, reach};
+use crate::command::page::Page;
+use crate::command::{named, reach};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::place;
+use crate::term;
 use longhaul_server::pruned;
 use longhaul_server::{self, Client, Export, Exported};
 
@@ -43,7 +45,7 @@ pub(crate) async fn run(data_dir: Option<&Path>, arguments: &Replay) -> Result<E
     let report = Report::of(lines);
     match arguments.output {
         Output::Json => document::print(&report)?,
-        Output::Table => page::print(report.text()),
+        Output::Table => term::print(report.text(Page::here())),
     }
     Ok(report.exit())
 }

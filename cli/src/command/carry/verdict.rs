@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::counted;
+use crate::command::page::Page;
 use crate::exit::Exit;
 use longhaul_server::pruned;
 
@@ -102,41 +103,34 @@ impl Report {
         }
     }
 
-    /// One line a run, both sides of each difference below it, and a line for the whole.
-    pub(super) fn text(&self) -> String {
-        let names: Vec<String> = self.runs.iter().map(Line::name).collect();
-        let width = names.iter().map(String::len).max().unwrap_or_default();
-        let mut text = String::new();
-        for (name, line) in names.iter().zip(&self.runs) {
-            let events = counted(line.events, "event");
-            text += &match &line.verdict {
-                Verdict::Same => format!("{name:width$}  same      {events}\n"),
-                Verdict::Pruned { at } => {
-                    let on = at.as_ref().map(|at| format!(" on {at}")).unwrap_or_default();
-                    format!("{name:width$}  pruned{on}: skipped, nothing is left to replay\n")
-                }
-                Verdict::Unreadable { reason } => format!("{name:width$}  unreadable  {reason}\n"),
-                Verdict::Diverged { position, recorded, asked } => format!(
-                    "{name:width$}  diverged  at event {position} of {}\n    recorded   {recorded}\n    asked now  {asked}\n",
-                    line.events
-                ),
-            };
-        }
+    /// A table of the runs, both sides of each difference below it, and a line for the whole.
+    pub(super) fn text(&self, page: Page) -> String {
+        let rows: Vec<Vec<String>> = self.runs.iter().map(Line::cells).collect();
+        let table = if rows.is_empty() { String::new() } else { page.table(&["RUN", "VERDICT", ""], &rows) + "\n" };
         let mut summary = vec![format!("{} same", self.same), format!("{} diverged", self.diverged)];
         for (count, word) in [(self.pruned, "pruned"), (self.unreadable, "unreadable")] {
             if count > 0 {
                 summary.push(format!("{count} {word}"));
             }
         }
-        text + &format!("{}: {}", counted(self.runs.len() as u64, "run"), summary.join(", "))
+        table + &format!("{}: {}", counted(self.runs.len() as u64, "run"), summary.join(", "))
     }
 }
 
 impl Line {
-    fn name(&self) -> String {
-        match (&self.run, &self.file) {
-            (Some(run), _) => run.to_string(),
-            (None, file) => file.clone().unwrap_or_default(),
-        }
+    fn cells(&self) -> Vec<String> {
+        let name = self.run.as_ref().map(RunId::to_string).or_else(|| self.file.clone()).unwrap_or_default();
+        let events = counted(self.events, "event");
+        let (verdict, remark) = match &self.verdict {
+            Verdict::Same => ("same", events),
+            Verdict::Pruned { at: Some(at) } => ("pruned", format!("on {at}: nothing is left to replay")),
+            Verdict::Pruned { at: None } => ("pruned", "nothing is left to replay".to_owned()),
+            Verdict::Unreadable { reason } => ("unreadable", reason.clone()),
+            Verdict::Diverged { position, recorded, asked } => (
+                "diverged",
+                format!("at event {position} of {}\nrecorded   {recorded}\nasked now  {asked}", self.events),
+            ),
+        };
+        vec![name, verdict.to_owned(), remark]
     }
 }

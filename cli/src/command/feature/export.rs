@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use longhaul_activities::project;
-use longhaul_workflows::backlog::{FeatureList, export};
+use longhaul_backlog::{FeatureList, export};
+use longhaul_server::{ListFile, is_same, write};
 
-use super::list_file::{ListFile, is_same, write};
 use super::page::counted;
 use crate::arguments::FeatureExport;
 use crate::command::refuse_to_write_over;
@@ -19,7 +19,7 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureExport) -> Result<Exit> {
     let loaded = project::load(&project.root).await.map_err(failed)?;
     let list_path = project.root.join(&loaded.list_file);
     let list = if list_path.exists() {
-        ListFile::open(&project.root, None)?.done(false)?.1
+        ListFile::open(&project.root, None)?.list
     } else {
         let name = project.root.file_name().map(|name| name.to_string_lossy().into_owned());
         FeatureList::create(&name.unwrap_or_default(), &loaded.features).map_err(usage)?

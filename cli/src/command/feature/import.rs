@@ -8,10 +8,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use longhaul_activities::files::placed::{self, LONGEST, Links};
-use longhaul_activities::project;
-use longhaul_workflows::backlog::import::{self, ImportError, Imported, Merged, Options};
+use longhaul_server::{ImportOutcome, ImportSource};
 
-use super::list_file::ListFile;
 use crate::arguments::{FeatureImport, Output};
 use crate::command::page;
 use crate::document;
@@ -28,22 +26,26 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
     } else {
         arguments.file.display().to_string()
     };
-    let wrong = |error: ImportError| usage(format!("{name}: {error}"));
-    let text = import::decode(&bytes(&arguments.file, &name)?).map_err(wrong)?;
-    let mut file = ListFile::open(&project.root, Some(&arguments.file))?;
-    let options = Options { shape: arguments.shape, tag: arguments.tag.as_deref(), known: file.list.features() };
-    let imported = import::read(&text, &options).map_err(wrong)?;
-    let before = file.list.clone();
-    let merged = import::merge(&mut file.list, &imported).map_err(wrong)?;
-    let has_changed = file.list != before || !file.is_written && !merged.added.is_empty();
-    let (path, _) = file.done(has_changed && !arguments.dry_run)?;
-    let report = Report { file: &name, list: &path, dry_run: arguments.dry_run, imported: &imported, merged: &merged };
+    let source = ImportSource {
+        name: &name,
+        file: Some(&arguments.file),
+        bytes: &bytes(&arguments.file, &name)?,
+        shape: arguments.shape,
+        tag: arguments.tag.as_deref(),
+    };
+    let ImportOutcome { list, imported, merged, unchecked } =
+        longhaul_server::import_features(&project.root, &source, arguments.dry_run)?;
+    let report = Report { file: &name, list: &list, dry_run: arguments.dry_run, imported: &imported, merged: &merged };
     match arguments.output {
         Output::Table => page::print(report.text()),
         Output::Json => document::print(report.document())?,
     }
     term::say(report.summary());
-    hint(&project, &imported, &merged)?;
+    if unchecked > 0 {
+        // A feature without a check is blocked when its turn comes.
+        let advice = "write `checks` into their entries, or gates for all into longhaul.toml";
+        term::say(format!("without a check that tells when it is done: {unchecked} of them; {advice}"));
+    }
     Ok(Exit::Ok)
 }
 
@@ -60,14 +62,4 @@ fn bytes(file: &Path, name: &str) -> Result<Vec<u8>> {
     }
     let content = placed::read(file, Links::Followed, LONGEST);
     content.map_err(usage)?.ok_or_else(|| usage(format!("cannot read {name}: there is no such file")))
-}
-
-/// What has no check waits for a person as soon as it is its turn: better to be told now.
-fn hint(project: &Project, imported: &Imported, merged: &Merged) -> Result<()> {
-    let unchecked = merged.added.iter().filter(|index| imported.items[**index].feature.checks.is_empty()).count();
-    if unchecked > 0 && project::settings(&project.root).map_err(usage)?.gates.is_empty() {
-        let advice = "write `checks` into their entries, or gates for all into longhaul.toml";
-        term::say(format!("without a check that tells when it is done: {unchecked} of them; {advice}"));
-    }
-    Ok(())
 }

@@ -13,7 +13,7 @@ use longhaul_server::status::StatusDocument;
 use longhaul_server::{Begin, Client, Error, ProjectStatus, RequestError, Service};
 
 /// How often a project is looked at.
-pub(super) const LOOK: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Has the projects run.
 pub(super) async fn begin(access: &Client, projects: &[Project], take_over: bool) -> Result<Vec<Watched>> {

@@ -1,9 +1,7 @@
-//! One line of what the doctor says.
+//! One finding of the doctor.
 
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::command::page::Page;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -63,21 +61,16 @@ impl Finding {
         self.state == State::Problem
     }
 
-    /// For people, the subjects as wide as the widest.
-    pub(super) fn text(&self, page: Page, width: usize) -> String {
-        let word = match self.state {
+    /// The row of this finding in a table: subject, state, finding and advice.
+    pub(super) fn cells(&self) -> Vec<String> {
+        let state = match self.state {
             State::Ok if self.fixed => "fixed",
             State::Ok => "ok",
             State::Warning => "warning",
             State::Problem => "problem",
         };
         let mark = if self.can_be_fixed { "*" } else { "" };
-        let advice = self.advice.iter().map(|advice| format!("{mark}to do: {advice}"));
-        let below = std::iter::once(self.what.trim_end().to_owned()).chain(advice).collect::<Vec<_>>().join("\n");
-        if page.is_narrow() {
-            return format!("{}: {word}\n{}", self.subject, page.indented(2, &below));
-        }
-        let head = format!("{word:8} {:width$}  ", self.subject);
-        head.clone() + &below.replace('\n', &format!("\n{:1$}", "", head.len()))
+        let advice = self.advice.as_ref().map(|advice| format!("\n{mark}to do: {advice}")).unwrap_or_default();
+        vec![self.subject.to_owned(), state.to_owned(), format!("{}{advice}", self.what.trim_end())]
     }
 }

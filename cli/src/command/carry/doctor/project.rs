@@ -7,9 +7,9 @@ use longhaul_activities::git::{self, LockFile};
 use longhaul_activities::process::Holder;
 
 use super::Finding;
-use crate::command::run::why_not;
 use crate::place::Project;
 use crate::term;
+use longhaul_server::why_not;
 use longhaul_server::{Client, LockState, ProjectStatus, is_copy};
 
 /// A lock that is younger may be of a git that works.

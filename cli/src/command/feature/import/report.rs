@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use longhaul_backlog::import::{Imported, Item, Kept, Merged, NotMapped, Skipped};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::backlog::import::{Imported, Item, Kept, Merged, NotMapped, Skipped};
 
 /// How many entries are named one by one before the rest is counted.
 const NAMED_MAX: usize = 20;
@@ -26,7 +26,7 @@ impl<'a> Report<'a> {
     /// What is kept of the entries that were added.
     pub(super) fn kept(&self) -> Vec<&'a Kept> {
         let added: BTreeSet<&FeatureId> = self.added().map(|item| &item.feature.id).collect();
-        self.imported.kept_extra.iter().filter(|kept| added.contains(&kept.id)).collect()
+        self.imported.kept_extra.iter().filter(|kept| kept.id.as_ref().is_some_and(|id| added.contains(id))).collect()
     }
 
     pub(super) fn not_mapped(&self) -> impl Iterator<Item = &'a NotMapped> {
@@ -82,7 +82,7 @@ impl<'a> Report<'a> {
             let renamed = if kept.kept_as == kept.key { String::new() } else { format!(" as {}", kept.kept_as) };
             format!("{}{renamed} ({count}): {}", kept.key, kept.reason)
         };
-        let around = self.merged.kept_keys.iter().map(|place| format!("{place}: a key of the list"));
+        let around = self.merged.kept_keys.iter().map(|kept| format!("{}: {}", kept.place, kept.reason));
         counted.iter().map(line).chain(around).collect()
     }
 

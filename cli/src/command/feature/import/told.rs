@@ -1,6 +1,6 @@
 //! What `longhaul feature import` gives as JSON.
 
-use longhaul_workflows::backlog::import::{Item, Kept, Mapped, NotMapped, Place};
+use longhaul_backlog::import::{Item, Kept, Mapped, NotMapped, Place};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,26 +22,15 @@ pub(in crate::command) struct ImportDocument<'a> {
     /// The features that were, or would be, added.
     added: Vec<Added<'a>>,
     /// Keys that were read into a field.
-    mapped: Vec<MappedLine<'a>>,
+    mapped: &'a [Mapped],
     /// Keys that are kept beside the fields.
-    kept_extra: Vec<KeptLine<'a>>,
+    kept_extra: Vec<&'a Kept>,
     /// What does not reach the list of the project.
-    not_mapped: Vec<Left<'a>>,
+    not_mapped: Vec<&'a NotMapped>,
     /// Entries whose id is in the list of the project already.
     skipped: Vec<SkippedLine<'a>>,
     /// What was guessed or translated, one sentence each.
     notes: &'a [String],
-}
-
-/// Where something stands in the file.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Where<'a> {
-    /// Counted from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    /// As in RFC 6901; within the line, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pointer: Option<&'a str>,
 }
 
 /// A feature.
@@ -52,44 +41,7 @@ struct Added<'a> {
     /// Whether the file says that it passes.
     claimed_passes: bool,
     #[serde(flatten)]
-    place: Where<'a>,
-}
-
-/// A key that was read into a field.
-#[derive(Debug, Serialize, JsonSchema)]
-struct MappedLine<'a> {
-    /// The key.
-    from: &'a str,
-    /// The field.
-    to: &'a str,
-    /// In how many entries.
-    entries: usize,
-}
-
-/// A key that is kept beside the fields.
-#[derive(Debug, Serialize, JsonSchema)]
-struct KeptLine<'a> {
-    #[serde(flatten)]
-    place: Where<'a>,
-    /// The feature that its entry became; absent for a key of the list as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    key: &'a str,
-    /// The key in the list of the project.
-    kept_as: &'a str,
-    /// Why it is kept beside.
-    reason: &'a str,
-}
-
-/// Something that does not reach the list of the project.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Left<'a> {
-    #[serde(flatten)]
-    place: Where<'a>,
-    /// What it is.
-    what: &'a str,
-    /// Why it is left out.
-    reason: &'a str,
+    place: &'a Place,
 }
 
 /// An entry that is in the list of the project already.
@@ -101,7 +53,7 @@ struct SkippedLine<'a> {
     /// The fields that say something else there.
     differs: &'a [&'static str],
     #[serde(flatten)]
-    place: Where<'a>,
+    place: &'a Place,
 }
 
 impl<'a> Report<'a> {
@@ -112,7 +64,7 @@ impl<'a> Report<'a> {
             id: skipped.id.as_str(),
             reason: "its id is in the project's list already",
             differs: &skipped.differs,
-            place: Where::of(&imported.items[skipped.item].place),
+            place: &imported.items[skipped.item].place,
         });
         ImportDocument {
             file: self.file,
@@ -121,23 +73,12 @@ impl<'a> Report<'a> {
             dry_run: self.dry_run,
             entries: imported.items.len(),
             added: self.added().map(Added::of).collect(),
-            mapped: imported.mapped.iter().map(MappedLine::of).collect(),
-            kept_extra: self
-                .kept()
-                .into_iter()
-                .map(KeptLine::of)
-                .chain(merged.kept_keys.iter().map(KeptLine::of_list))
-                .collect(),
-            not_mapped: self.not_mapped().map(Left::of).collect(),
+            mapped: &imported.mapped,
+            kept_extra: self.kept().into_iter().chain(&merged.kept_keys).collect(),
+            not_mapped: self.not_mapped().collect(),
             skipped: skipped.collect(),
             notes: &imported.notes,
         }
-    }
-}
-
-impl<'a> Where<'a> {
-    fn of(place: &'a Place) -> Self {
-        Self { line: place.line, pointer: place.pointer.as_deref() }
     }
 }
 
@@ -145,31 +86,6 @@ impl<'a> Added<'a> {
     fn of(item: &'a Item) -> Self {
         let Item { feature, place, extra } = item;
         let claimed_passes = extra.get("claimed_passes").and_then(Value::as_bool).unwrap_or_default();
-        Self { id: feature.id.as_str(), name: &feature.name, claimed_passes, place: Where::of(place) }
-    }
-}
-
-impl<'a> MappedLine<'a> {
-    fn of(mapped: &'a Mapped) -> Self {
-        Self { from: &mapped.from, to: &mapped.to, entries: mapped.entries }
-    }
-}
-
-impl<'a> KeptLine<'a> {
-    fn of(kept: &'a Kept) -> Self {
-        let Kept { place, id, key, kept_as, reason } = kept;
-        Self { place: Where::of(place), id: Some(id.as_str()), key, kept_as, reason }
-    }
-
-    /// A key of the list as a whole: its place is all that is known of it.
-    fn of_list(place: &'a Place) -> Self {
-        let key = place.pointer.as_deref().and_then(|pointer| pointer.rsplit('/').next()).unwrap_or_default();
-        Self { place: Where::of(place), id: None, key, kept_as: key, reason: "a key of the list" }
-    }
-}
-
-impl<'a> Left<'a> {
-    fn of(left: &'a NotMapped) -> Self {
-        Self { place: Where::of(&left.place), what: &left.what, reason: &left.reason }
+        Self { id: feature.id.as_str(), name: &feature.name, claimed_passes, place }
     }
 }

@@ -1,13 +1,13 @@
-//! Where the features of a graph go in a picture: in columns by what they need, in each column near their neighbours.
+//! The layered layout of a graph: a column for each distance from the features that need nothing, ordered by barycenter.
 
 use std::collections::HashMap;
 
 use longhaul_server::views::GraphDocument;
 use longhaul_server::views::graph::Node;
 
-/// How often the columns are put in order.
+/// Ordering sweeps; an even number, so that the last one goes to the left.
 const SWEEPS: usize = 8;
-/// In how many places lines may pass through columns; where they would need more, they go straight, behind the boxes.
+/// The most places for lines that pass through columns; lines that need more go straight, behind the boxes.
 const PLACES: usize = 100_000;
 
 /// What is in a place of a column: a feature, or a line that passes through.
@@ -33,7 +33,7 @@ pub(super) fn places(document: &GraphDocument) -> HashMap<&str, usize> {
     document.features.iter().enumerate().map(|(index, node)| (node.id.as_str(), index)).collect()
 }
 
-/// How many steps each feature is away from one that needs nothing, on the longest way.
+/// The length of the longest path to each feature from one that needs nothing.
 pub(super) fn ranks(document: &GraphDocument) -> Vec<usize> {
     let places = places(document);
     let (mut open, mut needed_by) = (vec![0_usize; document.features.len()], vec![Vec::new(); document.features.len()]);
@@ -44,7 +44,7 @@ pub(super) fn ranks(document: &GraphDocument) -> Vec<usize> {
         }
     }
     let mut ranks = vec![0; document.features.len()];
-    // A list that is accepted has no circle; what is in one stays at the beginning.
+    // An accepted list has no cycle; features of one keep rank 0.
     let mut ready: Vec<usize> = (0..open.len()).filter(|index| open[*index] == 0).collect();
     while let Some(need) = ready.pop() {
         for index in &needed_by[need] {
@@ -91,32 +91,26 @@ impl Layout {
         self.places.len() - 1
     }
 
-    /// Puts each place near the middle of its neighbours, to the right and to the left in turn; keeps the best order.
+    /// Moves each place to the mean row of its neighbours, column by column to the right and to the left in turn.
     fn untangle(&mut self) {
-        let (mut before, mut behind) = (vec![Vec::new(); self.places.len()], vec![Vec::new(); self.places.len()]);
-        for line in &self.lines {
-            for pair in line.windows(2) {
-                behind[pair[0]].push(pair[1]);
-                before[pair[1]].push(pair[0]);
-            }
+        let mut before = vec![Vec::new(); self.places.len()];
+        let mut after = vec![Vec::new(); self.places.len()];
+        for pair in self.lines.iter().flat_map(|line| line.windows(2)) {
+            after[pair[0]].push(pair[1]);
+            before[pair[1]].push(pair[0]);
         }
-        let mut rows = self.rows();
-        let mut best = (self.crossings(&behind, &rows), self.columns.clone());
+        let mut rows = vec![0; self.places.len()];
+        for (row, place) in self.columns.iter().flat_map(|column| column.iter().enumerate()) {
+            rows[*place] = row;
+        }
         for sweep in 0..SWEEPS {
-            let (neighbours, columns): (_, Vec<usize>) = if sweep % 2 == 0 {
-                (&before, (1..self.columns.len()).collect())
+            let columns = 0..self.columns.len();
+            if sweep % 2 == 0 {
+                columns.for_each(|column| self.sort(column, &before, &mut rows));
             } else {
-                (&behind, (0..self.columns.len().saturating_sub(1)).rev().collect())
-            };
-            for column in columns {
-                self.sort(column, neighbours, &mut rows);
-            }
-            let crossings = self.crossings(&behind, &rows);
-            if crossings < best.0 {
-                best = (crossings, self.columns.clone());
+                columns.rev().for_each(|column| self.sort(column, &after, &mut rows));
             }
         }
-        self.columns = best.1;
     }
 
     fn sort(&mut self, column: usize, neighbours: &[Vec<usize>], rows: &mut [usize]) {
@@ -131,48 +125,6 @@ impl Layout {
             rows[*place] = row;
         }
     }
-
-    /// The row of each place.
-    pub(super) fn rows(&self) -> Vec<usize> {
-        let mut rows = vec![0; self.places.len()];
-        for column in &self.columns {
-            for (row, place) in column.iter().enumerate() {
-                rows[*place] = row;
-            }
-        }
-        rows
-    }
-
-    fn crossings(&self, behind: &[Vec<usize>], rows: &[usize]) -> usize {
-        let of_column = |column: &Vec<usize>| {
-            let pairs = column.iter().flat_map(|from| behind[*from].iter().map(|to| (rows[*from], rows[*to])));
-            let mut pairs: Vec<(usize, usize)> = pairs.collect();
-            pairs.sort_unstable();
-            inversions(&mut pairs.into_iter().map(|(_, to)| to).collect::<Vec<_>>())
-        };
-        self.columns.iter().map(of_column).sum()
-    }
-}
-
-/// How many pairs of numbers are in the wrong order; sorts them.
-fn inversions(numbers: &mut [usize]) -> usize {
-    if numbers.len() < 2 {
-        return 0;
-    }
-    let (left, right) = numbers.split_at_mut(numbers.len() / 2);
-    let mut count = inversions(left) + inversions(right);
-    let mut next = right.iter().peekable();
-    let mut merged = Vec::with_capacity(left.len() + right.len());
-    for (index, number) in left.iter().enumerate() {
-        while let Some(smaller) = next.next_if(|other| *other < number) {
-            count += left.len() - index;
-            merged.push(*smaller);
-        }
-        merged.push(*number);
-    }
-    merged.extend(next.copied());
-    numbers.copy_from_slice(&merged);
-    count
 }
 
 #[cfg(test)]
@@ -193,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_does_not_hang() {
+    fn a_cycle_does_not_hang() {
         let graph = sample(&[("a", State::Pending, &["b"]), ("b", State::Pending, &["a"])]);
         assert_eq!(ranks(&graph).len(), 2);
     }
@@ -202,20 +154,11 @@ mod tests {
     fn lines_that_can_be_untangled_do_not_cross() {
         let pending = State::Pending;
         let graph = sample(&[("a", pending, &[]), ("b", pending, &[]), ("x", pending, &["b"]), ("y", pending, &["a"])]);
+        let row =
+            |layout: &Layout, place| layout.columns.iter().find_map(|column| column.iter().position(|at| *at == place));
         let layout = Layout::of(&graph);
-        let mut behind = vec![Vec::new(); 4];
-        behind[1].push(2);
-        behind[0].push(3);
-        assert_eq!(layout.crossings(&behind, &layout.rows()), 0);
-        behind.swap(0, 1);
-        assert_eq!(layout.crossings(&behind, &layout.rows()), 1);
-    }
-
-    #[test]
-    fn pairs_in_the_wrong_order_are_counted() {
-        for (numbers, count) in [(&[3, 2, 1][..], 3), (&[1, 2, 2, 3], 0), (&[2, 4, 1, 3, 5], 3), (&[], 0)] {
-            assert_eq!(inversions(&mut numbers.to_vec()), count, "{numbers:?}");
-        }
+        let rows: Vec<_> = (0..4).map(|place| row(&layout, place)).collect();
+        assert_eq!((rows[0], rows[1]), (rows[3], rows[2]), "{rows:?}");
     }
 
     #[test]

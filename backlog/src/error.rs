@@ -1,0 +1,69 @@
+//! What can be wrong with a list of features: what, where, and the remedy.
+
+use std::fmt;
+
+/// Why a list of features was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ListError {
+    /// The text is not JSON.
+    #[error(
+        "the feature list is not JSON: {reason} (line {line}, column {column}); \
+         correct it there, or take the last good version back from git"
+    )]
+    NotJson {
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1; 0 before the first byte of the line.
+        column: usize,
+        /// The message of the parser.
+        reason: String,
+    },
+
+    /// The document holds no entries.
+    #[error("the feature list has no entries: found {found}; {advice}")]
+    NoEntries {
+        /// The content of the document, shortened.
+        found: String,
+        /// What to write.
+        advice: &'static str,
+    },
+
+    /// Entries of the list are wrong; every problem that was found.
+    #[error("the feature list has {}:{}", count(.0.len()), lines(.0))]
+    Problems(Vec<Problem>),
+}
+
+/// One thing that is wrong with one entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// `entry 3` of a list or `line 12` of a checklist, counted from 1.
+    pub place: String,
+    /// The entry's id, as written.
+    pub id: Option<String>,
+    /// The field, as it is spelt there.
+    pub field: String,
+    /// The wrong value.
+    pub found: String,
+    /// What to do.
+    pub advice: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, id, field, found, advice } = self;
+        formatter.write_str(place)?;
+        if let Some(id) = id {
+            write!(formatter, " (`{id}`)")?;
+        }
+        write!(formatter, ", `{field}`: {found}; {advice}")
+    }
+}
+
+fn count(problems: usize) -> String {
+    let plural = if problems == 1 { "" } else { "s" };
+    format!("{problems} problem{plural}")
+}
+
+fn lines(problems: &[Problem]) -> String {
+    problems.iter().flat_map(|problem| ["\n- ".to_owned(), problem.to_string()]).collect()
+}

@@ -1,0 +1,161 @@
+//! One entry on its way from the keys of another tool to those of a feature list.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::NotMapped;
+use super::place::Place;
+use crate::list::{field_of_key, is_read};
+
+/// Why a key is kept beside the fields.
+const NO_FIELD: &str = "no field of a feature means this";
+/// Why a key is kept that was read as well.
+const READ_TOO: &str = "read too, and kept because a field does not hold all of it";
+
+/// An entry: what of it is a field, what is kept, what is left out.
+pub(super) struct Entry<'e> {
+    pub(super) place: Place,
+    source: &'e Map<String, Value>,
+    /// In the keys of a feature list.
+    pub(super) own: Map<String, Value>,
+    /// Keys and the fields that they were read into.
+    pub(super) mapped: Vec<(String, String)>,
+    pub(super) not_mapped: Vec<NotMapped>,
+    /// Keys that are not kept.
+    consumed: BTreeSet<&'e str>,
+    carried: BTreeSet<&'e str>,
+}
+
+/// A key that is kept: its name, its name in the list, its value, and why.
+pub(super) struct Leftover {
+    pub(super) key: String,
+    pub(super) kept_as: String,
+    pub(super) value: Value,
+    pub(super) reason: &'static str,
+}
+
+impl<'e> Entry<'e> {
+    /// An entry of which nothing is read yet.
+    pub(super) fn new(place: Place, source: &'e Map<String, Value>) -> Self {
+        Self {
+            place,
+            source,
+            own: Map::new(),
+            mapped: Vec::new(),
+            not_mapped: Vec::new(),
+            consumed: BTreeSet::new(),
+            carried: BTreeSet::new(),
+        }
+    }
+
+    /// An entry that speaks as feature lists do.
+    pub(super) fn of_list(place: Place, source: &'e Map<String, Value>) -> Self {
+        let mut entry = Self::new(place, source);
+        for (key, value) in source {
+            let Some(field) = field_of_key(key).filter(|_| is_read(source, key)) else { continue };
+            entry.own.insert(key.clone(), value.clone());
+            // What `deprecated` says is not all said by a status.
+            if key != "deprecated" || *value != json!(true) {
+                entry.consumed.insert(key);
+            }
+            entry.note(key, field, value);
+        }
+        entry
+    }
+
+    /// A value that is there and not `null`.
+    pub(super) fn value(&self, key: &str) -> Option<&'e Value> {
+        self.source.get(key).filter(|value| !value.is_null())
+    }
+
+    /// A text that is there and not blank.
+    pub(super) fn text(&self, key: &str) -> Option<&'e str> {
+        self.value(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
+    }
+
+    /// Reads a key as it is into a field.
+    pub(super) fn take(&mut self, key: &'e str, field: &str) {
+        if let Some(value) = self.source.get(key) {
+            self.put(key, field, value.clone());
+        }
+    }
+
+    /// Reads a key into a field, in the words of the list.
+    pub(super) fn put(&mut self, key: &'e str, field: &str, value: Value) {
+        self.consumed.insert(key);
+        self.note(key, field, &value);
+        self.own.insert(field.to_owned(), value);
+    }
+
+    /// Reads something that stays beside the fields too, because a field does not hold all of it.
+    pub(super) fn put_and_keep(&mut self, key: &'e str, field: &str, value: Value) {
+        self.carried.insert(key);
+        self.note(key, field, &value);
+        self.own.insert(field.to_owned(), value);
+    }
+
+    /// Says that a key was read into a field, and stays beside it too.
+    pub(super) fn carry_as(&mut self, key: &'e str, field: &str) {
+        self.carried.insert(key);
+        self.mapped.push((key.to_owned(), field.to_owned()));
+    }
+
+    /// Appends a text to the description and keeps it. A description that has it already stays as it is.
+    pub(super) fn carry(&mut self, key: &'e str, heading: &str) {
+        self.carried.insert(key);
+        let Some(text) = self.text(key).map(str::trim) else { return };
+        let description = self.own.get("description").and_then(Value::as_str).unwrap_or_default();
+        if !description.contains(text) {
+            let gap = if description.is_empty() { "" } else { "\n\n" };
+            let longer = format!("{description}{gap}{heading}:\n{text}");
+            self.own.insert("description".to_owned(), json!(longer));
+        }
+        self.carry_as(key, "description");
+    }
+
+    /// Says that a key, or what is at a place below the entry, is not read as a field, and why.
+    pub(super) fn leave(&mut self, place: Place, what: impl Into<String>, reason: impl Into<String>) {
+        self.not_mapped.push(NotMapped { place, what: what.into(), reason: reason.into() });
+    }
+
+    /// The keys that are not consumed. One that means something in a feature list gets the name of the tool before it.
+    pub(super) fn leftovers(&self, tool: &str) -> Vec<Leftover> {
+        let rest = self.source.iter().filter(|(key, _)| !self.consumed.contains(key.as_str()));
+        rest.map(|(key, value)| {
+            let renamed = field_of_key(key).is_some() && key != "deprecated";
+            let kept_as = if renamed { format!("{}_{key}", tool.replace('-', "_")) } else { key.clone() };
+            let reason = if self.carried.contains(key.as_str()) { READ_TOO } else { NO_FIELD };
+            Leftover { key: key.clone(), kept_as, value: value.clone(), reason }
+        })
+        .collect()
+    }
+
+    fn note(&mut self, key: &str, field: &str, value: &Value) {
+        if !value.is_null() {
+            self.mapped.push((key.to_owned(), field.to_owned()));
+        }
+    }
+}
+
+/// Text with one item to a line, `- item` or not, as items; what is indented below an item belongs to it.
+pub(super) fn items_of_text(text: &str) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let bare = line.trim();
+        match items.last_mut() {
+            Some(item) if line.starts_with("  ") && without_bullet(bare).is_none() => {
+                item.push('\n');
+                item.push_str(bare);
+            }
+            _ => items.push(without_bullet(bare).unwrap_or(bare).to_owned()),
+        }
+    }
+    items
+}
+
+fn without_bullet(text: &str) -> Option<&str> {
+    let text = ["- ", "* ", "+ "].iter().find_map(|bullet| text.strip_prefix(bullet))?.trim();
+    let boxed = ["[ ]", "[x]", "[X]"].iter().find_map(|mark| text.strip_prefix(mark));
+    Some(boxed.map_or(text, str::trim))
+}

@@ -1,0 +1,97 @@
+//! Why a backlog could not be imported, with the place and what to do.
+
+use super::place::Place;
+use super::shape::Shape;
+use crate::error::ListError;
+use longhaul_workflows::backlog::{BacklogError, FeatureId};
+
+/// Why nothing was imported. Whoever read the file puts its name before it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// The bytes are no text.
+    #[error("not UTF-8 text (byte {at}, line {line}); save it as UTF-8")]
+    NotText {
+        /// Where it ends to be text, counted from 0.
+        at: usize,
+        /// The same in lines, counted from 1.
+        line: usize,
+    },
+
+    /// The text is not JSON.
+    #[error("line {line}, column {column}: not JSON: {reason}; correct it there, or export it again")]
+    NotJson {
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1; 0 before the first byte of the line.
+        column: usize,
+        /// What the parser says.
+        reason: String,
+    },
+
+    /// The text is not XML.
+    #[error("line {line}, column {column}: not XML: {reason}; run the tests again, or correct it there")]
+    NotXml {
+        /// Counted from 1.
+        line: u32,
+        /// Counted from 1.
+        column: u32,
+        /// What the parser says.
+        reason: String,
+    },
+
+    /// No shape fits.
+    #[error("no backlog that is known: found {found}; if it is one of {}, name it with --as", Shape::names(Shape::ALL))]
+    Unknown {
+        /// What is there instead.
+        found: String,
+    },
+
+    /// Several shapes fit.
+    #[error("this can be read as {}: name one with --as", Shape::names(.0.iter().copied()))]
+    Ambiguous(Vec<Shape>),
+
+    /// The shape that was asked for does not fit.
+    #[error("{place}: this is not {shape}: {reason}")]
+    OtherShape {
+        /// The shape that was asked for.
+        shape: Shape,
+        /// Where that shows.
+        place: Place,
+        /// How that shows, and what to do.
+        reason: String,
+    },
+
+    /// Several lists in one file.
+    #[error("{reason}; the tags with tasks are {}: name one with --tag", .tags.join(", "))]
+    Tags {
+        /// What is wrong with the tag.
+        reason: String,
+        /// The tags that there are.
+        tags: Vec<String>,
+    },
+
+    /// Entries are wrong.
+    #[error(transparent)]
+    Entries(#[from] ListError),
+
+    /// The features have no graph with those of the project's list.
+    #[error(transparent)]
+    Graph(#[from] BacklogError),
+
+    /// Features wait for each other; the path begins and ends with the same feature.
+    #[error("{error} ({})", where_they_stand(.places))]
+    Cycle {
+        /// The path.
+        error: BacklogError,
+        /// Where its features stand; those in the project's list have no place.
+        places: Vec<(FeatureId, Option<Place>)>,
+    },
+}
+
+fn where_they_stand(places: &[(FeatureId, Option<Place>)]) -> String {
+    let place = |place: &Option<Place>| {
+        place.as_ref().map_or_else(|| "in the project's list".to_owned(), |place| format!("at {place}"))
+    };
+    let named = places.iter().take(8).map(|(id, at)| format!("`{id}` is {}", place(at)));
+    named.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,158 @@
+//! Where the entries of all shapes come together: drafts of features, and the account of what became of each key.
+
+use serde_json::{Map, Value, json};
+
+use super::entry::{Entry, Leftover};
+use super::error::ImportError;
+use super::place::Place;
+use super::shape::Shape;
+use super::{Imported, Item, Kept, Mapped, NotMapped, Options, claim};
+use crate::list::{Draft, EntriesAt, Report, draft, no_object, resolve, share_check};
+use longhaul_workflows::backlog::Feature;
+
+/// Keys that hold paths in the lists that are met.
+const PATH_KEYS: [&str; 6] = ["scope", "files", "relatedFiles", "artifacts", "planFiles", "tests"];
+
+/// Collects entries.
+pub(super) struct Intake<'o> {
+    pub(super) options: &'o Options<'o>,
+    pub(super) report: Report,
+    drafts: Vec<Draft>,
+    /// What belongs to each draft.
+    besides: Vec<(Place, Vec<Leftover>)>,
+    list_keys: Vec<(Place, String, Value)>,
+    mapped: Vec<Mapped>,
+    not_mapped: Vec<NotMapped>,
+    /// The command that is the check of entries without one.
+    verify: Option<String>,
+}
+
+impl<'o> Intake<'o> {
+    pub(super) fn new(options: &'o Options<'o>) -> Self {
+        Self {
+            options,
+            report: Report::default(),
+            drafts: Vec::new(),
+            besides: Vec::new(),
+            list_keys: Vec::new(),
+            mapped: Vec::new(),
+            not_mapped: Vec::new(),
+            verify: None,
+        }
+    }
+
+    /// The entries that are objects; the others are reported.
+    pub(super) fn objects<'v>(&mut self, entries: Vec<(Place, &'v Value)>) -> Vec<(Place, &'v Map<String, Value>)> {
+        let mut objects = Vec::with_capacity(entries.len());
+        for (place, entry) in entries {
+            match entry {
+                Value::Object(entry) => objects.push((place, entry)),
+                other => self.report.problem(no_object(place.to_string(), other)),
+            }
+        }
+        objects
+    }
+
+    /// Takes in an entry. `at` says which way the numbers of priorities go.
+    pub(super) fn add(&mut self, shape: Shape, entry: Entry<'_>, at: EntriesAt) {
+        let leftovers = entry.leftovers(shape.name());
+        let draft = draft(&entry.own, self.drafts.len(), entry.place.to_string(), at, &mut self.report);
+        entry.mapped.iter().for_each(|(from, to)| self.map(from, to));
+        self.not_mapped.extend(entry.not_mapped);
+        self.add_draft(entry.place, draft, leftovers);
+    }
+
+    /// Takes in a draft that did not come from keys.
+    pub(super) fn add_draft(&mut self, place: Place, draft: Draft, leftovers: Vec<Leftover>) {
+        for leftover in leftovers.iter().filter(|leftover| PATH_KEYS.contains(&leftover.key.as_str())) {
+            if leads_out(&leftover.value) {
+                let what = format!("a path in `{}` leads out of the project: kept, and never followed", leftover.key);
+                self.report.guess(what, draft.label());
+            }
+        }
+        self.drafts.push(draft);
+        self.besides.push((place, leftovers));
+    }
+
+    /// Counts that a key of an entry was read into a field.
+    pub(super) fn map(&mut self, from: &str, to: &str) {
+        match self.mapped.iter_mut().find(|mapped| mapped.from == from && mapped.to == to) {
+            Some(mapped) => mapped.entries += 1,
+            None => self.mapped.push(Mapped { from: from.to_owned(), to: to.to_owned(), entries: 1 }),
+        }
+    }
+
+    /// Says that something is left out.
+    pub(super) fn leave(&mut self, place: Place, what: impl Into<String>, reason: impl Into<String>) {
+        self.not_mapped.push(NotMapped { place, what: what.into(), reason: reason.into() });
+    }
+
+    /// Keeps the keys of the list as a whole, without those that are named.
+    pub(super) fn keep_around(&mut self, list: &Map<String, Value>, place: &Place, without: &[&str]) {
+        for (key, value) in list.iter().filter(|(key, _)| !without.contains(&key.as_str())) {
+            self.list_keys.push((place.below(key), key.clone(), value.clone()));
+        }
+    }
+
+    /// A command that the list gives for all entries.
+    pub(super) fn verify_with(&mut self, command: &str) {
+        self.verify = Some(command.to_owned());
+    }
+
+    /// Makes features of the drafts: or one error with all problems.
+    pub(super) fn finish(self, shape: Shape) -> Result<Imported, ImportError> {
+        let Self { options, mut report, drafts, besides, list_keys, mapped, not_mapped, verify } = self;
+        let mut features = resolve(drafts, options.known, &mut report);
+        if let Some(command) = &verify {
+            share_check(command, &mut features, &mut report);
+        }
+        let mut notes = report.finish()?;
+        let mut kept_extra = Vec::new();
+        let mut items = Vec::with_capacity(features.len());
+        for (feature, (place, leftovers)) in features.into_iter().zip(besides) {
+            kept_extra.extend(leftovers.iter().map(|leftover| kept(&feature, &place, leftover)));
+            items.push(item(feature, place, leftovers));
+        }
+        let claimed = items.iter().filter(|item| claim::is_claimed(&item.extra)).count();
+        if claimed > 0 {
+            notes.push(format!(
+                "{claimed} of {} are said to pass: kept as `claimed_passes`, for Longhaul's gates to decide",
+                items.len()
+            ));
+        }
+        Ok(Imported { shape, items, list_keys, mapped, kept_extra, not_mapped, notes })
+    }
+}
+
+/// An item whose claims are set apart.
+fn item(mut feature: Feature, place: Place, leftovers: Vec<Leftover>) -> Item {
+    let mut extra: Map<String, Value> =
+        leftovers.into_iter().map(|leftover| (leftover.kept_as, leftover.value)).collect();
+    claim::set_apart(&mut feature, &mut extra);
+    Item { place, feature, extra }
+}
+
+fn kept(feature: &Feature, place: &Place, leftover: &Leftover) -> Kept {
+    Kept {
+        place: place.below(&leftover.key),
+        id: Some(feature.id.clone()),
+        key: leftover.key.clone(),
+        kept_as: leftover.kept_as.clone(),
+        reason: leftover.reason.to_owned(),
+    }
+}
+
+/// Whether a text, or one in an array, is a path that would lead out of a project.
+fn leads_out(value: &Value) -> bool {
+    match value {
+        Value::String(path) => path.starts_with(['/', '~']) || path.split(['/', '\\']).any(|part| part == ".."),
+        Value::Array(values) => values.iter().any(leads_out),
+        Value::Object(values) => values.get("path").is_some_and(leads_out),
+        _ => false,
+    }
+}
+
+/// A leftover that is no key of the file.
+pub(super) fn made_up(key: &str, value: impl Into<Value>) -> Leftover {
+    Leftover { key: key.to_owned(), kept_as: key.to_owned(), value: json!(value.into()), reason: "where it was found" }
+}

@@ -1,0 +1,98 @@
+//! From an imported backlog into the list of a project: what is new is added, what is there is left alone.
+
+use std::collections::HashMap;
+
+use super::error::ImportError;
+use super::{Imported, Kept, NotMapped};
+use crate::list::{Addition, FeatureList};
+use longhaul_workflows::backlog::{Backlog, BacklogError, Feature, FeatureId};
+
+/// What became of an imported backlog.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Merged {
+    /// The indexes of the items that were added.
+    pub added: Vec<usize>,
+    /// The items whose id was there already.
+    pub skipped: Vec<Skipped>,
+    /// The keys of the list as a whole that are in the project's list now, or were.
+    pub kept_keys: Vec<Kept>,
+    /// Those that could not be put there.
+    pub not_mapped: Vec<NotMapped>,
+}
+
+/// An item that was not added because its id was there already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// The index of the item.
+    pub item: usize,
+    /// The id that is there; only its capital letters may differ.
+    pub id: FeatureId,
+    /// The fields that say something else there.
+    pub differs: Vec<&'static str>,
+}
+
+/// Adds what is new to a list: all of it, or nothing if the list would then be wrong.
+///
+/// What is there is not changed, so that importing a file again adds nothing again.
+pub fn merge(list: &mut FeatureList, imported: &Imported) -> Result<Merged, ImportError> {
+    let there: HashMap<String, &Feature> =
+        list.features().iter().map(|feature| (feature.id.folded(), feature)).collect();
+    let mut merged = Merged::default();
+    for (index, item) in imported.items.iter().enumerate() {
+        match there.get(&item.feature.id.folded()) {
+            Some(known) => {
+                let differs = differing(known, &item.feature);
+                merged.skipped.push(Skipped { item: index, id: known.id.clone(), differs });
+            }
+            None => merged.added.push(index),
+        }
+    }
+    let mut after = list.clone();
+    keep_keys(&mut after, imported, &mut merged);
+    let items = merged.added.iter().map(|index| &imported.items[*index]);
+    let additions: Vec<Addition<'_>> =
+        items.map(|item| Addition { feature: &item.feature, extra: &item.extra }).collect();
+    if !additions.is_empty() {
+        after.add_all(&additions)?;
+        Backlog::new(after.features().to_vec()).map_err(|error| with_places(error, imported))?;
+    }
+    *list = after;
+    Ok(merged)
+}
+
+/// A list that has only names and descriptions gives one back as the other: that is no difference.
+fn differing(known: &Feature, imported: &Feature) -> Vec<&'static str> {
+    let mut fields = known.differing_fields(imported);
+    let given_back = imported.description.is_empty() && known.description == known.name;
+    fields.retain(|field| *field != "description" || !given_back);
+    fields
+}
+
+fn keep_keys(list: &mut FeatureList, imported: &Imported, merged: &mut Merged) {
+    for (place, key, value) in &imported.list_keys {
+        match list.keep_key(key, value) {
+            Ok(()) => merged.kept_keys.push(Kept {
+                place: place.clone(),
+                id: None,
+                key: key.clone(),
+                kept_as: key.clone(),
+                reason: "a key of the list".to_owned(),
+            }),
+            Err(reason) => merged.not_mapped.push(NotMapped {
+                place: place.clone(),
+                what: format!("`{key}` of the list"),
+                reason: reason.to_owned(),
+            }),
+        }
+    }
+}
+
+fn with_places(error: BacklogError, imported: &Imported) -> ImportError {
+    let BacklogError::Cycle(path) = &error else { return error.into() };
+    let place = |id: &FeatureId| {
+        let item = imported.items.iter().find(|item| item.feature.id == *id);
+        (id.clone(), item.map(|item| item.place.clone()))
+    };
+    let places = path.iter().skip(1).map(place).collect();
+    ImportError::Cycle { error, places }
+}

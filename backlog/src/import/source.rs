@@ -1,0 +1,165 @@
+//! From text to what a shape is looked for in: JSON, lines of JSON, XML or Markdown.
+
+use roxmltree::Document;
+use serde_json::{Map, Value};
+
+use super::error::ImportError;
+use super::place::Place;
+use super::shape::Shape;
+use crate::list::{ENTRY_KEYS, bare_reason};
+use crate::tasks_md;
+
+/// The language of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Syntax {
+    Json,
+    JsonLines,
+    Xml,
+    Markdown,
+}
+
+/// A file, parsed.
+pub(super) enum Source<'t> {
+    Json(Value),
+    /// Each with its line, counted from 1.
+    Lines(Vec<(usize, Value)>),
+    Xml(Document<'t>),
+    Markdown(&'t str),
+}
+
+/// The text in the bytes of a file: UTF-8, or UTF-16 with a mark, as some shells write what is sent to a file.
+pub fn decode(bytes: &[u8]) -> Result<String, ImportError> {
+    let not_text = |at: usize| {
+        let line = 1 + bytes[..at].split(|byte| *byte == b'\n').count().saturating_sub(1);
+        ImportError::NotText { at, line }
+    };
+    let wide = |read: fn([u8; 2]) -> u16| {
+        let (pairs, rest) = bytes[2..].as_chunks::<2>();
+        let units: Vec<u16> = pairs.iter().copied().map(read).collect();
+        if rest.is_empty() { String::from_utf16(&units).ok() } else { None }
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => wide(u16::from_le_bytes).ok_or_else(|| not_text(0)),
+        [0xfe, 0xff, ..] => wide(u16::from_be_bytes).ok_or_else(|| not_text(0)),
+        _ => {
+            let text = std::str::from_utf8(bytes).map_err(|error| not_text(error.valid_up_to()))?;
+            Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned())
+        }
+    }
+}
+
+impl<'t> Source<'t> {
+    /// Parses a text by how it begins, or as the shape demands that was asked for.
+    pub(super) fn of(text: &'t str, shape: Option<Shape>) -> Result<Self, ImportError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        match shape.map(|shape| shape.rule().syntax) {
+            Some(Syntax::Json) => json(text).map(Self::Json),
+            Some(Syntax::JsonLines) => json_or_lines(text),
+            Some(Syntax::Xml) => xml(text),
+            Some(Syntax::Markdown) => Ok(Self::Markdown(text)),
+            None => Self::guessed(text),
+        }
+    }
+
+    /// Markdown may begin with a link or a comment: what is broken JSON or XML, but has tasks, is a checklist.
+    fn guessed(text: &'t str) -> Result<Self, ImportError> {
+        let parsed = match text.trim_start().bytes().next() {
+            Some(b'{' | b'[') => json_or_lines(text),
+            Some(b'<') => xml(text),
+            Some(b'"') => json(text).map(Self::Json),
+            _ => return Ok(Self::Markdown(text)),
+        };
+        let has_tasks = || tasks_md::has_task_headings(text) || tasks_md::boxes(text).next().is_some();
+        parsed.or_else(|error| if has_tasks() { Ok(Self::Markdown(text)) } else { Err(error) })
+    }
+
+    /// The array that is the document, or that is under a key of it.
+    pub(super) fn array(&self, key: Option<&str>) -> Option<&[Value]> {
+        let Self::Json(document) = self else { return None };
+        key.map_or(Some(document), |key| document.get(key)).and_then(Value::as_array).map(Vec::as_slice)
+    }
+
+    /// The document, if it is an object.
+    pub(super) fn object(&self) -> Option<&Map<String, Value>> {
+        if let Self::Json(Value::Object(object)) = self { Some(object) } else { None }
+    }
+
+    /// The keys of the document under which entries may be.
+    pub(super) fn lists(&self) -> Vec<&'static str> {
+        let holds = |key: &&str| self.array(Some(key)).is_some_and(|list| list.is_empty() || has_objects(list));
+        ENTRY_KEYS.into_iter().filter(holds).collect()
+    }
+
+    /// Entries, each with its place: the lines, the elements of the array at the root, or the one object.
+    pub(super) fn entries(&self) -> Vec<(Place, &Value)> {
+        match self {
+            Self::Json(Value::Array(entries)) => placed(&Place::document(), entries),
+            Self::Json(entry) => vec![(Place::document(), entry)],
+            Self::Lines(lines) => lines.iter().map(|(line, entry)| (Place::line(*line), entry)).collect(),
+            Self::Xml(_) | Self::Markdown(_) => Vec::new(),
+        }
+    }
+}
+
+impl Source<'_> {
+    /// Entries of a shape without a list of its own, if one of them has the keys by which it is known.
+    pub(super) fn entries_with(&self, shape: Shape, keys: &[&str]) -> Result<Vec<(Place, &Value)>, ImportError> {
+        let entries = self.entries();
+        let is_known = |entry: &Value| keys.iter().all(|key| entry.get(key).is_some());
+        match entries.first() {
+            Some((place, _)) if !entries.iter().any(|(_, entry)| is_known(entry)) => {
+                let reason = format!("an entry of it has {}", keys.join(" and "));
+                Err(ImportError::OtherShape { shape, place: place.clone(), reason })
+            }
+            _ => Ok(entries),
+        }
+    }
+}
+
+/// The elements of an array with their places.
+pub(super) fn placed<'v>(array: &Place, entries: &'v [Value]) -> Vec<(Place, &'v Value)> {
+    entries.iter().enumerate().map(|(index, entry)| (array.below(index), entry)).collect()
+}
+
+/// Whether a list holds objects.
+pub(super) fn has_objects(list: &[Value]) -> bool {
+    list.iter().any(Value::is_object)
+}
+
+fn json(text: &str) -> Result<Value, ImportError> {
+    serde_json::from_str(text).map_err(|error| not_json(&error, 0))
+}
+
+fn not_json(error: &serde_json::Error, lines_before: usize) -> ImportError {
+    ImportError::NotJson { line: lines_before + error.line(), column: error.column(), reason: bare_reason(error) }
+}
+
+/// One document, or several objects with one to a line. The first line decides which of the two is complained of.
+fn json_or_lines<'t>(text: &str) -> Result<Source<'t>, ImportError> {
+    let whole = match json(text) {
+        Ok(document) => return Ok(Source::Json(document)),
+        Err(error) => error,
+    };
+    let mut found = Vec::new();
+    let filled = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    for (index, line) in filled {
+        match serde_json::from_str::<Value>(line) {
+            Ok(value) if value.is_object() || !found.is_empty() => found.push((index + 1, value)),
+            Err(error) if !found.is_empty() => {
+                // A list that is broken below its first line is no list of lines.
+                return Err(not_json(&error, index));
+            }
+            _ => return Err(whole),
+        }
+    }
+    Ok(Source::Lines(found))
+}
+
+fn xml(text: &str) -> Result<Source<'_>, ImportError> {
+    Document::parse(text).map(Source::Xml).map_err(|error| {
+        let place = error.pos();
+        let text = error.to_string();
+        let reason = text.rsplit_once(" at ").map_or(text.as_str(), |(reason, _)| reason);
+        ImportError::NotXml { line: place.row, column: place.col, reason: reason.to_owned() }
+    })
+}

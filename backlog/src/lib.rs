@@ -1,0 +1,15 @@
+//! Files that hold a backlog: text and values in, features out, and back.
+//!
+//! Read in this order: [`list`] (`feature_list.json` in the shapes found in the wild), [`tasks_md`] (checklists in
+//! Markdown), [`import`] and [`export`] (backlogs of other tools). The features themselves and their graph are in
+//! `longhaul_workflows::backlog`.
+
+pub mod error;
+pub mod export;
+pub mod import;
+pub mod list;
+pub mod tasks_md;
+
+pub use error::{ListError, Problem};
+pub use list::{Addition, Difference, EntryState, FeatureList};
+pub use tasks_md::{TaskList, read_tasks};

@@ -1,0 +1,113 @@
+//! `feature_list.json`: read in the shapes found in the wild, and written back in the shape in which it was found.
+//!
+//! The document is kept as it was read. Writing changes single keys of it, so keys that Longhaul does not know, the
+//! order of keys and the shape survive. `shape` is where the list is found in it, `entry` where an entry becomes a
+//! feature.
+
+mod add;
+mod compare;
+mod draft;
+mod entry;
+mod extra;
+mod read;
+mod reader;
+mod report;
+mod shape;
+mod words;
+mod write;
+
+use serde_json::Value;
+
+use crate::error::ListError;
+use longhaul_workflows::backlog::{Feature, FeatureId};
+
+pub use add::Addition;
+pub use compare::Difference;
+pub use write::EntryState;
+
+pub(super) use add::own_entry;
+pub(super) use draft::{Draft, resolve, slug};
+pub(super) use entry::name_of_description;
+pub(super) use extra::settle_ids;
+pub(super) use read::{draft, field_of_key, is_read, no_object, share_check};
+pub(super) use report::{Report, shortened};
+pub(super) use shape::{ENTRY_KEYS, EntriesAt};
+pub(super) use words::{CLAIMED_PASSES, priority_of_word, status_of_word};
+
+/// A feature list: the document as it was read, and the features in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FeatureList {
+    document: Value,
+    at: EntriesAt,
+    /// One for each entry, in the file's order.
+    features: Vec<Feature>,
+    notes: Vec<String>,
+}
+
+impl FeatureList {
+    /// Reads the text of a feature list.
+    ///
+    /// Refuses text that is not JSON, a document without a list in it, and wrong entries: one error names all of them.
+    pub fn parse(text: &str) -> Result<Self, ListError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let document = serde_json::from_str(text).map_err(|error| ListError::NotJson {
+            line: error.line(),
+            column: error.column(),
+            reason: bare_reason(&error),
+        })?;
+        Self::from_document(document)
+    }
+
+    /// A new list in Longhaul's own shape.
+    pub fn create(project_name: &str, features: &[Feature]) -> Result<Self, ListError> {
+        let entries: Vec<Value> = features.iter().map(|feature| add::own_entry(feature).into()).collect();
+        Self::from_document(serde_json::json!({ "project_name": project_name, "features": entries }))
+    }
+
+    pub(super) fn from_document(document: Value) -> Result<Self, ListError> {
+        let at = shape::locate(&document)?;
+        let mut report = Report::default();
+        let features = read::features(&document, at, &mut report);
+        let notes = report.finish()?;
+        Ok(Self { document, at, features, notes })
+    }
+
+    /// The features in the file's order. Their `status`, `passes` and `last_tested` are claims.
+    pub fn features(&self) -> &[Feature] {
+        &self.features
+    }
+
+    /// The features in the file's order.
+    pub fn into_features(self) -> Vec<Feature> {
+        self.features
+    }
+
+    /// The feature with this id.
+    pub fn feature(&self, id: &FeatureId) -> Option<&Feature> {
+        self.features.iter().find(|feature| feature.id == *id)
+    }
+
+    /// What was guessed or translated while reading, and which keys were left alone; one sentence each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The document with all its keys.
+    pub fn document(&self) -> &Value {
+        &self.document
+    }
+
+    /// The text to be written to the file: two spaces for each level, a newline at the end.
+    pub fn to_text(&self) -> String {
+        format!("{:#}\n", self.document)
+    }
+}
+
+/// The parser's words without the place, which the error names itself.
+pub(super) fn bare_reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! From entries as they are written to features: ids are made up where there are none, dependencies are looked up.
+
+use std::collections::HashMap;
+
+use super::report::{Report, shortened};
+use crate::error::Problem;
+use longhaul_workflows::backlog::{Feature, FeatureId};
+
+/// The longest id that is made up from a text, before a number is put behind it.
+const SLUG_LEN: usize = 40;
+
+/// An entry whose id and dependencies are still as they were written.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// Where it is: `entry 3`, `line 12`.
+    pub(crate) place: String,
+    /// The id that it gives itself.
+    pub(crate) id: Option<String>,
+    /// What is known of it; the id and the dependencies in it are not looked at.
+    pub(crate) feature: Feature,
+    /// The field that names the dependencies, for messages.
+    pub(crate) depends_key: String,
+    /// Ids or names.
+    pub(crate) depends_on: Vec<String>,
+}
+
+impl Draft {
+    /// The place, and the id or the beginning of the name.
+    pub(crate) fn label(&self) -> String {
+        let name = self.id.clone().unwrap_or_else(|| shortened(&self.feature.name, SLUG_LEN));
+        format!("{} `{name}`", self.place)
+    }
+
+    fn problem(&self, field: &str, found: String, advice: String) -> Problem {
+        Problem { place: self.place.clone(), id: self.id.clone(), field: field.to_owned(), found, advice }
+    }
+}
+
+/// Gives every draft its id and its dependencies, which may also be among the features that are `known` already. Where
+/// that fails the problem is reported and a feature may be missing.
+pub(crate) fn resolve(drafts: Vec<Draft>, known: &[Feature], report: &mut Report) -> Vec<Feature> {
+    let ids = assign_ids(&drafts, report);
+    let index = Index::new(&drafts, &ids, known);
+    let dependencies: Vec<_> = drafts.iter().zip(&ids).map(|(draft, id)| index.depends_on(draft, id, report)).collect();
+    let parts = drafts.into_iter().zip(ids).zip(dependencies);
+    parts.map(|((draft, id), depends_on)| Feature { id, depends_on, ..draft.feature }).collect()
+}
+
+/// Ids in the file's order. A made-up id depends only on the entries before it, so appending never changes one.
+fn assign_ids(drafts: &[Draft], report: &mut Report) -> Vec<FeatureId> {
+    let mut taken: HashMap<String, usize> = HashMap::with_capacity(drafts.len());
+    let mut ids = Vec::with_capacity(drafts.len());
+    for (index, draft) in drafts.iter().enumerate() {
+        let id = match &draft.id {
+            None => made_up(draft, index, &taken, report),
+            Some(written) => FeatureId::new(written.clone()).unwrap_or_else(|error| {
+                let advice = "write at most 64 ASCII letters, digits and . _ -, beginning with a letter or a digit";
+                report.problem(draft.problem(
+                    "id",
+                    format!("found \"{written}\": {}", error.reason()),
+                    advice.to_owned(),
+                ));
+                FeatureId::of_place(index)
+            }),
+        };
+        if let Some(&earlier) = taken.get(&id.folded()) {
+            let other = &drafts[earlier];
+            let origin = if other.id.is_some() { "has it" } else { "got it from its name" };
+            let found = format!("\"{id}\" is taken: {} {origin} (capital letters do not count)", other.label());
+            report.problem(draft.problem("id", found, "give one of the two another id".to_owned()));
+        } else {
+            taken.insert(id.folded(), index);
+        }
+        ids.push(id);
+    }
+    ids
+}
+
+fn made_up(draft: &Draft, index: usize, taken: &HashMap<String, usize>, report: &mut Report) -> FeatureId {
+    let base = slug(&draft.feature.name, SLUG_LEN);
+    let base = if base.is_empty() { FeatureId::of_place(index).into() } else { base };
+    let numbered = (2..).map(|number| format!("{base}-{number}"));
+    let free = std::iter::once(base.clone()).chain(numbered).find(|id| !taken.contains_key(id));
+    let id = free.and_then(|text| FeatureId::new(text).ok()).unwrap_or_else(|| FeatureId::of_place(index));
+    report.guess("no id: one was made from the name or the description", format!("{} -> `{id}`", draft.place));
+    id
+}
+
+/// Small ASCII letters and digits with `-` between the words, at most so many, cut at a word.
+pub(crate) fn slug(text: &str, most: usize) -> String {
+    let mut slug = String::new();
+    let plain: String = text.to_lowercase().chars().map(without_accent).collect();
+    for word in plain.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        if slug.is_empty() {
+            slug.push_str(&word[..word.len().min(most)]);
+        } else if slug.len() + 1 + word.len() <= most {
+            slug.push('-');
+            slug.push_str(word);
+        } else {
+            break;
+        }
+    }
+    slug
+}
+
+fn without_accent(letter: char) -> char {
+    match letter {
+        'à'..='å' => 'a',
+        'ç' => 'c',
+        'è'..='ë' => 'e',
+        'ì'..='ï' => 'i',
+        'ñ' => 'n',
+        'ò'..='ö' | 'ø' => 'o',
+        'ù'..='ü' => 'u',
+        'ý' | 'ÿ' => 'y',
+        other => other,
+    }
+}
+
+/// Entries by what a dependency may call them.
+struct Index<'d> {
+    ids: &'d [FeatureId],
+    /// Looked at last.
+    known: &'d [Feature],
+    by_id: HashMap<&'d str, usize>,
+    by_folded_id: HashMap<String, usize>,
+    by_name: HashMap<&'d str, Vec<usize>>,
+}
+
+impl<'d> Index<'d> {
+    fn new(drafts: &'d [Draft], ids: &'d [FeatureId], known: &'d [Feature]) -> Self {
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::with_capacity(drafts.len());
+        for (place, draft) in drafts.iter().enumerate() {
+            by_name.entry(draft.feature.name.trim()).or_default().push(place);
+        }
+        let by_id = ids.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
+        let by_folded_id = ids.iter().enumerate().map(|(place, id)| (id.folded(), place)).collect();
+        Self { ids, known, by_id, by_folded_id, by_name }
+    }
+
+    fn depends_on(&self, draft: &Draft, own: &FeatureId, report: &mut Report) -> Vec<FeatureId> {
+        let mut found: Vec<FeatureId> = Vec::with_capacity(draft.depends_on.len());
+        for written in &draft.depends_on {
+            match self.find(written) {
+                Ok(id) if id == own => {
+                    let advice = "take it out: a feature cannot wait for itself";
+                    report.problem(draft.problem(
+                        &draft.depends_key,
+                        format!("\"{written}\" is the entry itself"),
+                        advice.to_owned(),
+                    ));
+                }
+                Ok(id) if found.contains(id) => {
+                    report.guess("a dependency is named twice: it counts once", draft.label());
+                }
+                Ok(id) => {
+                    if self.only_letters_differ(written, id) {
+                        report.guess(format!("the dependency `{written}` is read as `{id}`"), draft.label());
+                    }
+                    found.push(id.clone());
+                }
+                Err((what, advice)) => {
+                    report.problem(draft.problem(&draft.depends_key, what, advice));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether an entry was found without regard to capital letters, and so by a guess.
+    fn only_letters_differ(&self, written: &str, id: &FeatureId) -> bool {
+        id.as_str() != written && !self.by_name.contains_key(written.trim())
+    }
+
+    /// An entry by id, else by name, else by id without regard to capital letters.
+    fn find(&self, written: &str) -> Result<&'d FeatureId, (String, String)> {
+        let by_id = self.by_id.get(written).copied();
+        let named = self.by_name.get(written.trim()).map_or(&[][..], Vec::as_slice);
+        let place = match (by_id, named) {
+            (Some(place), _) => Some(place),
+            (None, [place]) => Some(*place),
+            (None, [first, second, ..]) => {
+                let what =
+                    format!("\"{written}\" is the name of `{}` and of `{}`", self.ids[*first], self.ids[*second]);
+                return Err((what, "name the dependency by its id".to_owned()));
+            }
+            (None, []) => self.by_folded_id.get(&written.to_ascii_lowercase()).copied(),
+        };
+        place.map(|place| &self.ids[place]).or_else(|| self.known(written)).ok_or_else(|| {
+            let advice = "add that feature, correct the id, or take the dependency out";
+            (format!("\"{written}\" is no id and no name of another entry"), advice.to_owned())
+        })
+    }
+
+    /// A feature from elsewhere by id, with or without regard to capital letters, else by a name that only it has.
+    fn known(&self, written: &str) -> Option<&'d FeatureId> {
+        let by_id = |feature: &&Feature| feature.id.as_str().eq_ignore_ascii_case(written);
+        let mut named = self.known.iter().filter(|feature| feature.name == written.trim());
+        let by_name = || named.next().filter(|_| named.next().is_none());
+        self.known.iter().find(by_id).or_else(by_name).map(|feature| &feature.id)
+    }
+}

@@ -1,0 +1,104 @@
+//! From the entries of a list to features: which keys are read, and how each may be spelt.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::draft::{Draft, resolve};
+use super::reader::Reader;
+use super::report::{Report, shown};
+use super::shape::{EntriesAt, entries};
+use super::words::{PASSES_KEYS, STATUS_KEYS, TESTED_KEYS};
+use crate::error::Problem;
+use longhaul_workflows::backlog::{Check, Feature};
+
+pub(super) const NAME_KEYS: [&str; 2] = ["name", "title"];
+pub(super) const DESCRIPTION_KEYS: [&str; 2] = ["description", "user_visible_behavior"];
+pub(super) const CRITERIA_KEYS: [&str; 5] =
+    ["acceptance_criteria", "acceptance", "acceptanceCriteria", "steps", "verification_steps"];
+pub(super) const DEPENDS_KEYS: [&str; 3] = ["depends_on", "dependencies", "dependsOn"];
+pub(super) const CHECK_KEYS: [&str; 4] = ["checks", "check", "verify", "verification_command"];
+pub(super) const APPROVAL_KEYS: [&str; 2] = ["approval", "requires_approval"];
+
+/// The field that a key of an entry is read into; none for a key that is left alone.
+pub(crate) fn field_of_key(key: &str) -> Option<&'static str> {
+    let fields: [(&[&str], &'static str); 13] = [
+        (&["id"], "id"),
+        (&NAME_KEYS, "name"),
+        (&DESCRIPTION_KEYS, "description"),
+        (&["category"], "category"),
+        (&["priority"], "priority"),
+        (&CRITERIA_KEYS, "acceptance_criteria"),
+        (&DEPENDS_KEYS, "depends_on"),
+        (&CHECK_KEYS, "checks"),
+        (&APPROVAL_KEYS, "approval"),
+        (&STATUS_KEYS, "status"),
+        (&["deprecated"], "status"),
+        (&PASSES_KEYS, "passes"),
+        (&TESTED_KEYS, "last_tested"),
+    ];
+    fields.iter().find(|(keys, _)| keys.contains(&key)).map(|(_, field)| *field)
+}
+
+/// Whether a key of an entry is the one that its field is read from: of several spellings of a field that holds one
+/// value only the first counts.
+pub(crate) fn is_read(entry: &Map<String, Value>, key: &str) -> bool {
+    let single: [&[&str]; 5] = [&NAME_KEYS, &DESCRIPTION_KEYS, &APPROVAL_KEYS, &STATUS_KEYS, &TESTED_KEYS];
+    let is_there = |key: &&&str| entry.get(**key).is_some_and(|value| !value.is_null());
+    let spellings = single.iter().find(|keys| keys.contains(&key));
+    spellings.and_then(|keys| keys.iter().find(is_there)).is_none_or(|first| *first == key)
+}
+
+/// Reads all entries. Problems are reported; with a problem the features are not complete.
+pub(super) fn features(document: &Value, at: EntriesAt, report: &mut Report) -> Vec<Feature> {
+    let entries = entries(document, at);
+    let mut drafts = Vec::with_capacity(entries.len());
+    for (index, entry) in entries.iter().enumerate() {
+        let place = format!("entry {}", index + 1);
+        if let Value::Object(entry) = entry {
+            drafts.push(draft(entry, index, place, at, report));
+        } else {
+            report.problem(no_object(place, entry));
+        }
+    }
+    note_unread_keys(entries, report);
+    let mut features = resolve(drafts, &[], report);
+    if let Some(command) = document.get("verify").and_then(Value::as_str) {
+        share_check(command, &mut features, report);
+    }
+    features
+}
+
+/// Reads one entry; the index is counted from 0.
+pub(crate) fn draft(
+    entry: &Map<String, Value>,
+    index: usize,
+    place: String,
+    at: EntriesAt,
+    report: &mut Report,
+) -> Draft {
+    Reader::new(entry, index, place, report).draft(at)
+}
+
+/// An entry that is no object.
+pub(crate) fn no_object(place: String, entry: &Value) -> Problem {
+    let advice = "write an object with at least a `name` or a `description`".to_owned();
+    Problem { place, id: None, field: "entry".to_owned(), found: format!("found {}", shown(entry)), advice }
+}
+
+/// A command that the list gives for all entries is the check of those that have none of their own.
+pub(crate) fn share_check(command: &str, features: &mut [Feature], report: &mut Report) {
+    for feature in features.iter_mut().filter(|feature| feature.checks.is_empty()) {
+        feature.checks.push(Check { name: "verify".to_owned(), run: command.to_owned(), ..Check::default() });
+        report.guess("no check: the `verify` command of the list is taken", format!("`{}`", feature.id));
+    }
+}
+
+fn note_unread_keys(entries: &[Value], report: &mut Report) {
+    let keys = entries.iter().filter_map(Value::as_object).flat_map(Map::keys).map(String::as_str);
+    let unread: BTreeSet<&str> = keys.filter(|key| field_of_key(key).is_none()).collect();
+    if !unread.is_empty() {
+        let names = unread.into_iter().collect::<Vec<_>>().join(", ");
+        report.note(format!("keys that are not read, and are kept as they are: {names}"));
+    }
+}

@@ -1,0 +1,69 @@
+//! The words that lists use for a status and for a priority, and what an entry claims.
+
+use serde_json::{Map, Value};
+
+use super::shape::spelling;
+use longhaul_workflows::backlog::FeatureStatus;
+
+pub(super) const STATUS_KEYS: [&str; 2] = ["status", "state"];
+pub(super) const PASSES_KEYS: [&str; 1] = ["passes"];
+pub(super) const TESTED_KEYS: [&str; 2] = ["last_tested", "lastTested"];
+/// Where an import keeps the word of others that an entry passes; never read as one.
+pub(crate) const CLAIMED_PASSES: &str = "claimed_passes";
+/// The keys of an entry that belong to Longhaul.
+pub(super) const OWNED_KEYS: [&str; 5] = ["status", "state", "passes", "last_tested", "lastTested"];
+
+/// The status that a word stands for; none if the word is not known.
+pub(crate) fn status_of_word(word: &str) -> Option<FeatureStatus> {
+    let word = word.trim().to_lowercase().replace(['-', ' '], "_");
+    Some(match word.as_str() {
+        "pending" | "todo" | "to_do" | "not_started" | "open" | "new" | "ready" | "planned" | "backlog"
+        | "spec_ready" | "fail" | "failed" | "failing" | "pendente" | "" => FeatureStatus::Pending,
+        "in_progress" | "inprogress" | "doing" | "started" | "active" | "wip" | "review" | "in_review"
+        | "em_andamento" => FeatureStatus::InProgress,
+        "completed" | "complete" | "done" | "pass" | "passed" | "passing" | "finished" | "closed" | "concluida"
+        | "concluída" => FeatureStatus::Completed,
+        "blocked" | "on_hold" | "deferred" | "bloqueada" | "deprecated" | "deprecada" | "cancelled" | "canceled"
+        | "skipped" | "wontfix" => FeatureStatus::Blocked,
+        _ => return None,
+    })
+}
+
+/// The priority that a word stands for; an entry that says nothing has 0, as `medium` and `P2` have.
+pub(crate) fn priority_of_word(word: &str) -> Option<i64> {
+    Some(match word.trim().to_lowercase().as_str() {
+        "p0" | "critical" | "urgent" | "highest" | "crítica" => 2,
+        "p1" | "high" | "alta" => 1,
+        "p2" | "medium" | "normal" | "média" | "media" => 0,
+        "p3" | "low" | "baixa" => -1,
+        "p4" | "lowest" => -2,
+        _ => return None,
+    })
+}
+
+/// What an entry says about how far it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub(super) status: FeatureStatus,
+    pub(super) passes: bool,
+    pub(super) last_tested: Option<String>,
+}
+
+/// Reads the claim of an entry; what has the wrong type counts as not there.
+pub(super) fn claim(entry: &Map<String, Value>) -> Claim {
+    let value = |keys: &[&str]| spelling(entry, keys).and_then(|key| entry.get(key));
+    let word = value(&STATUS_KEYS).and_then(Value::as_str);
+    let passes = value(&PASSES_KEYS).and_then(Value::as_bool);
+    let deprecated = entry.get("deprecated").and_then(Value::as_bool).unwrap_or(false);
+    let status = match (word, passes) {
+        _ if deprecated => FeatureStatus::Blocked,
+        (Some(word), _) => status_of_word(word).unwrap_or_default(),
+        (None, Some(true)) => FeatureStatus::Completed,
+        (None, _) => FeatureStatus::Pending,
+    };
+    Claim {
+        status,
+        passes: passes.unwrap_or(status == FeatureStatus::Completed),
+        last_tested: value(&TESTED_KEYS).and_then(Value::as_str).map(str::to_owned),
+    }
+}

@@ -1,0 +1,104 @@
+//! Work that needs a process which runs the log: this one owns the log, or joins the process that does.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::term;
+use longhaul_server::{self, Client, Error, Limits, Listener, Service};
+
+/// The pause before the next try to own the log, after its owner went away.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Does the work in this process if no other owns the log, else through the owner; `None` if it was interrupted.
+///
+/// `work` gets the service only in the process that owns the log. If the owner ends first, the work begins again here.
+pub(super) async fn join_or_own<T>(
+    data_dir: &Path,
+    limits: Limits,
+    mut work: impl AsyncFnMut(&Client, Option<&Service>) -> Result<T>,
+) -> Result<Option<T>> {
+    loop {
+        match longhaul_server::open(data_dir, limits).await {
+            Ok(service) => return own(data_dir, service, work).await,
+            Err(error) if error.is_owned() => {}
+            Err(error) => return Err(error.into()),
+        }
+        let Some(client) = Client::reach_owner(data_dir, term::notice).await? else { continue };
+        tokio::select! {
+            result = work(&client, None) => match result {
+                Err(error) if matches!(error.downcast_ref(), Some(Error::Gone(_))) => tokio::time::sleep(AGAIN).await,
+                result => return result.map(Some),
+            },
+            () = interrupted() => {
+                term::say("the other Longhaul goes on with it");
+                return Ok(None);
+            }
+        }
+    }
+}
+
+async fn own<T>(
+    data_dir: &Path,
+    service: Arc<Service>,
+    mut work: impl AsyncFnMut(&Client, Option<&Service>) -> Result<T>,
+) -> Result<Option<T>> {
+    let listener = Listener::start(data_dir, Arc::clone(&service))?;
+    let client = Client::Local(Arc::clone(&service));
+    let result = tokio::select! {
+        result = work(&client, Some(&service)) => result.map(Some),
+        () = interrupted() => {
+            stop_gracefully(data_dir, &service).await;
+            Ok(None)
+        }
+    };
+    service.stop().await;
+    drop(listener);
+    result
+}
+
+/// Graceful shutdown; a second signal kills the agents.
+async fn stop_gracefully(data_dir: &Path, service: &Service) {
+    // Before the message, so that a signal right after it counts.
+    let mut interrupts = Interrupts::listen();
+    term::say("stopping: agents that are at work are ended; once more, and they are killed");
+    let hurry = async {
+        loop {
+            interrupts.next().await;
+            term::say("killing the agents that are at work");
+            longhaul_activities::process::hurry(data_dir);
+        }
+    };
+    tokio::select! {
+        () = service.stop() => {}
+        () = hurry => {}
+    }
+}
+
+/// Resolves when this process is asked to end.
+async fn interrupted() {
+    Interrupts::listen().next().await;
+}
+
+/// The signals that ask this process to end.
+struct Interrupts([std::io::Result<Signal>; 3]);
+
+impl Interrupts {
+    /// Listens from now on.
+    fn listen() -> Self {
+        Self([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal))
+    }
+
+    /// The next signal; never, if the system refuses to deliver them.
+    async fn next(&mut self) {
+        let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut self.0 else { return std::future::pending().await };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The feature list of a project, changed by a command. It is a file of the project, so no log is needed for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_activities::files::placed::{self, LONGEST, Links};
+use longhaul_activities::files::{ListTurn, list_turn};
+use longhaul_activities::project::{self, OTHER_LIST_FILE, TASKS_FILE};
+use longhaul_backlog::FeatureList;
+use longhaul_backlog::import::{self, Imported, Merged, Options, Shape};
+use longhaul_workflows::backlog::{Backlog, Feature};
+
+use crate::error::{Error, Result};
+
+/// How long to wait for another process that changes the list.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A list and its file.
+pub struct ListFile {
+    path: PathBuf,
+    /// The list.
+    pub list: FeatureList,
+    exists: bool,
+    /// Held until this is dropped, so that no other process changes the list meanwhile.
+    _turn: ListTurn,
+}
+
+/// A backlog to be imported.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportSource<'a> {
+    /// Its name in messages.
+    pub name: &'a str,
+    /// Its file, if it comes from one.
+    pub file: Option<&'a Path>,
+    /// Its content.
+    pub bytes: &'a [u8],
+    /// Its shape; detected if none.
+    pub shape: Option<Shape>,
+    /// The list in it, if there are several: a tag of Task Master.
+    pub tag: Option<&'a str>,
+}
+
+/// What an import read and added.
+#[derive(Debug)]
+pub struct ImportOutcome {
+    /// The file of the project's list.
+    pub list: PathBuf,
+    /// What was read.
+    pub imported: Imported,
+    /// What was, or would be, added.
+    pub merged: Merged,
+    /// How many added features have no check, neither of their own nor a gate of the project.
+    pub unchecked: usize,
+}
+
+impl ListFile {
+    /// Reads the list of the project at `root`; an empty one if it has none.
+    ///
+    /// A project that keeps its features in a checklist is refused, because a list would hide the checklist; unless
+    /// `from` is that checklist, which becomes a list now.
+    pub fn open(root: &Path, from: Option<&Path>) -> Result<Self> {
+        let turn = list_turn(root, PATIENCE);
+        let path = root.join(project::settings(root).map_err(Error::usage)?.project.list);
+        let other = root.join(OTHER_LIST_FILE);
+        let path = if !path.exists() && other.exists() { other } else { path };
+        if let Some(text) = placed::read_text(&path, Links::Within(root), LONGEST).map_err(Error::usage)? {
+            let list =
+                FeatureList::parse(&text).map_err(|error| Error::usage(format!("{}: {error}", path.display())))?;
+            return Ok(Self { path, list, exists: true, _turn: turn });
+        }
+        let tasks = root.join(TASKS_FILE);
+        if tasks.exists() && !from.is_some_and(|from| is_same(from, &tasks)) {
+            let tasks = tasks.display();
+            let advice = format!("make a list of them first: `longhaul feature import {tasks}`");
+            return Err(Error::usage(format!("the features of this project are in {tasks}: {advice}")));
+        }
+        let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let list = FeatureList::create(&name, &[]).map_err(Error::usage)?;
+        Ok(Self { path, list, exists: false, _turn: turn })
+    }
+}
+
+/// Adds a feature to the list of the project at `root` and returns the file of the list.
+pub fn add_feature(root: &Path, feature: &Feature) -> Result<PathBuf> {
+    let mut file = ListFile::open(root, None)?;
+    let wrong = |error: &dyn std::fmt::Display| Error::usage(format!("{}: {error}", file.path.display()));
+    let text = file.list.add(feature).map_err(|error| wrong(&error))?;
+    Backlog::new(file.list.features().to_vec()).map_err(|error| wrong(&error))?;
+    write(&file.path, &text)?;
+    Ok(file.path)
+}
+
+/// Adds the features of another tool's backlog to the list of the project at `root`: those whose id is new.
+pub fn import_features(root: &Path, source: &ImportSource<'_>, dry_run: bool) -> Result<ImportOutcome> {
+    let wrong = |error| Error::usage(format!("{}: {error}", source.name));
+    let text = import::decode(source.bytes).map_err(wrong)?;
+    let mut file = ListFile::open(root, source.file)?;
+    let options = Options { shape: source.shape, tag: source.tag, known: file.list.features() };
+    let imported = import::read(&text, &options).map_err(wrong)?;
+    let before = file.list.clone();
+    let merged = import::merge(&mut file.list, &imported).map_err(wrong)?;
+    let has_changed = file.list != before || !file.exists && !merged.added.is_empty();
+    if has_changed && !dry_run {
+        write(&file.path, &file.list.to_text())?;
+    }
+    let unchecked = merged.added.iter().filter(|index| imported.items[**index].feature.checks.is_empty()).count();
+    let has_gates = unchecked > 0 && !project::settings(root).map_err(Error::usage)?.gates.is_empty();
+    Ok(ImportOutcome { list: file.path, imported, merged, unchecked: if has_gates { 0 } else { unchecked } })
+}
+
+/// Whether two names are of one existing file.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Writes a file atomically.
+pub fn write(path: &Path, text: &str) -> Result<()> {
+    let beside = path.with_extension(format!("tmp{}", std::process::id()));
+    fs::write(&beside, text)
+        .and_then(|()| fs::rename(&beside, path))
+        .map_err(Error::io(format!("cannot write {}", path.display())))
+}
