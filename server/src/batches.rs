@@ -1,6 +1,7 @@
 //! Carrying batches on: what a batch has decided is done, and what becomes of it is told to the batch.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use longhaul_workflows::batch::{
 use serde::{Deserialize, Serialize};
 
 use crate::settled::{self, Verdict, Watched, is_settled};
-use crate::status;
+use crate::status::{self, StatusDocument};
 
 use crate::open::AGENTS;
 use crate::request::{self, RequestError};
@@ -40,8 +41,10 @@ pub struct BatchStanding {
     pub view: BatchView,
     /// The state of each project.
     pub states: BTreeMap<FeatureId, ProjectState>,
-    /// Whether it is carried on: else nothing more happens unless somebody does something.
+    /// Whether it is carried on: else nothing more happens without a person.
     pub is_open: bool,
+    /// Where its projects stand: those that are worked on; of a batch that is not carried on, all.
+    pub projects: BTreeMap<FeatureId, StatusDocument>,
 }
 
 /// Has a batch done, or its additions; idempotent by its id.
@@ -91,11 +94,17 @@ impl request::Request for BatchStatus {
         let run = BatchWorkflow::run_id(batch)
             .map_err(|_| RequestError::refused(format!("`{batch}` cannot be the id of a batch")))?;
         let is_open = service.batches.count(&run) > 0;
-        match standing(&service, &run).await? {
-            Some(standing) => Ok(BatchStanding { is_open, ..standing }),
-            None if is_open => Ok(BatchStanding { is_open, ..BatchStanding::default() }),
-            None => Err(RequestError::UnknownRun { run }),
+        let mut batch = match standing(&service, &run).await? {
+            Some(standing) => BatchStanding { is_open, ..standing },
+            None if is_open => BatchStanding { is_open, ..BatchStanding::default() },
+            None => return Err(RequestError::UnknownRun { run }),
+        };
+        for entry in &batch.view.plan.projects {
+            if !is_open || batch.states.get(&entry.name) == Some(&ProjectState::Working) {
+                batch.projects.insert(entry.name.clone(), service.status_of(entry).await?);
+            }
         }
+        Ok(batch)
     }
 }
 
@@ -131,6 +140,21 @@ impl Service {
     /// Whether a batch is carried on by this process.
     pub fn has_open_batch(&self) -> bool {
         !self.batches.lock().is_empty()
+    }
+
+    /// Where a project of a batch stands: by the log, or, if it has not begun, by its files.
+    async fn status_of(&self, entry: &Entry) -> Result<StatusDocument, RequestError> {
+        let project = RunId::new(entry.project.id.clone()).map_err(RequestError::refused)?;
+        let stuck = self.stuck_in_engine();
+        match status::of_project(&*self.store, &project, &stuck, self.engine.is_some()).await {
+            Ok(document) if !document.root.is_empty() => return Ok(document),
+            Ok(_) | Err(StoreError::UnknownRun(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let root = &entry.project.root;
+        let loaded = longhaul_activities::project::load(Path::new(root)).await;
+        Ok(loaded
+            .map_or_else(|_| status::unreadable(&project, root), |loaded| status::of_files(&project, root, &loaded)))
     }
 
     /// Has a plan done.
@@ -184,7 +208,7 @@ async fn standing(service: &Service, run: &RunId) -> Result<Option<BatchStanding
         (entry.name.clone(), state.unwrap_or_default())
     };
     let states = view.plan.projects.iter().map(state).collect();
-    Ok(Some(BatchStanding { view, states, is_open: false }))
+    Ok(Some(BatchStanding { view, states, ..BatchStanding::default() }))
 }
 
 /// The work of this process on a batch.

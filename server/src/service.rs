@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::RwLock;
 
-use crate::pending::Pending;
+use crate::head::RunHead;
 use crate::status::{self, StatusDocument};
 use crate::views;
 
@@ -146,12 +146,11 @@ impl request::Request for Reconcile {
             let status = summary.status.name();
             return Err(RequestError::refused(format!("run {run} is {status}: it waits for no word on an effect")));
         }
-        if let Some((landed, request)) = Pending::of(&*service.store, &run).await?.settled {
-            let said = if landed { "landed" } else { "did not land" };
-            return Err(RequestError::refused(format!(
-                "{} has said already that it {said}: that is taken up when it is run again",
-                request.by
-            )));
+        let head = RunHead::of(&*service.store, &run).await?;
+        let is_settled = |body: &MessageBody| matches!(body, MessageBody::Reconcile { .. });
+        if head.is_some_and(|head| head.has(is_settled)) {
+            let reason = "it is reconciled already: that is taken up when it is run again";
+            return Err(RequestError::refused(reason));
         }
         let output = output.map(|output| Payload::of(&output));
         service.deliver_one(run, MessageBody::Reconcile { landed, output, request }).await

@@ -21,7 +21,8 @@ const ARROWS: [(&str, &[&str]); 6] = [
 ];
 
 /// What workflow code may use besides the engine: nothing that could touch the world.
-const PURE_HELPERS: [&str; 7] = ["async-trait", "chrono", "petgraph", "roxmltree", "serde", "serde_json", "thiserror"];
+const PURE_HELPERS: [&str; 8] =
+    ["async-trait", "chrono", "petgraph", "roxmltree", "schemars", "serde", "serde_json", "thiserror"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()

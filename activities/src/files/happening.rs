@@ -1,121 +1,46 @@
-//! What happened, in the words of the files: the fixed vocabulary, and the order in which it is told.
+//! Entries of the files, and their order.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Position, RunId};
 use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::narrative::{Entry, Kind};
 
-/// What kind of thing happened. The names are in files that people and scripts read: they do not change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    FeatureStarted,
-    WorktreeOpened,
-    SetupPassed,
-    SetupFailed,
-    BaselinePassed,
-    BaselineFailed,
-    SessionStarted,
-    SessionEnded,
-    Handoff,
-    SessionFailed,
-    Checkpoint,
-    Tampering,
-    GatesPassed,
-    GatesFailed,
-    Merged,
-    MergeConflict,
-    Landed,
-    WorktreeClosed,
-    AttemptFailed,
-    FeatureCompleted,
-    FeatureBlocked,
-    FeatureCancelled,
-    Paused,
-    Resumed,
-    Parked,
-    Reconciled,
-    ListProblem,
-}
-
-impl Kind {
-    /// Its name in `history.json`, and as an `Action` in `claude-progress.txt`.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::FeatureStarted => "feature_started",
-            Self::WorktreeOpened => "worktree_opened",
-            Self::SetupPassed => "setup_passed",
-            Self::SetupFailed => "setup_failed",
-            Self::BaselinePassed => "baseline_passed",
-            Self::BaselineFailed => "baseline_failed",
-            Self::SessionStarted => "session_started",
-            Self::SessionEnded => "session_ended",
-            Self::Handoff => "handoff",
-            Self::SessionFailed => "session_failed",
-            Self::Checkpoint => "checkpoint",
-            Self::Tampering => "tampering",
-            Self::GatesPassed => "gates_passed",
-            Self::GatesFailed => "gates_failed",
-            Self::Merged => "merged",
-            Self::MergeConflict => "merge_conflict",
-            Self::Landed => "landed",
-            Self::WorktreeClosed => "worktree_closed",
-            Self::AttemptFailed => "attempt_failed",
-            Self::FeatureCompleted => "feature_completed",
-            Self::FeatureBlocked => "feature_blocked",
-            Self::FeatureCancelled => "feature_cancelled",
-            Self::Paused => "paused",
-            Self::Resumed => "resumed",
-            Self::Parked => "parked",
-            Self::Reconciled => "reconciled",
-            Self::ListProblem => "list_problem",
-        }
-    }
-
-    /// Whether it is told in `claude-progress.txt`, or only in `history.json`.
-    pub(super) fn is_for_progress_file(self) -> bool {
-        !matches!(
-            self,
-            Self::FeatureStarted
-                | Self::WorktreeOpened
-                | Self::SetupPassed
-                | Self::BaselinePassed
-                | Self::Merged
-                | Self::Landed
-                | Self::WorktreeClosed
-                | Self::AttemptFailed
-                | Self::ListProblem
-        )
-    }
-}
-
-/// The order in which things are told: by time; then as the log has them.
+/// The order of entries: by time, then as the log has them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) at: DateTime<Utc>,
     pub(super) run: RunId,
     pub(super) position: Position,
-    /// Which of the things that one event tells.
+    /// The number of the entry among those of its event.
     pub(super) nth: u8,
 }
 
-/// One thing that happened.
+/// One entry.
 #[derive(Debug, Clone)]
 pub(super) struct Happening {
     pub(super) key: Key,
-    pub(super) kind: Kind,
     /// `None`: it happened to the whole project.
     pub(super) feature: Option<FeatureId>,
     /// The session that it belongs to, or the run if there is none.
     pub(super) session: String,
-    /// In full.
-    pub(super) text: String,
-    pub(super) commit: Option<String>,
-    /// The step that was completed by it.
-    pub(super) step: Option<String>,
+    pub(super) entry: Entry,
 }
 
-/// The latest things of a kind, in order, whenever they were heard of.
+impl Happening {
+    pub(super) fn kind(&self) -> Kind {
+        self.entry.kind
+    }
+
+    /// In full.
+    pub(super) fn text(&self) -> String {
+        let Entry { text, details, .. } = &self.entry;
+        if details.is_empty() { text.clone() } else { format!("{text}\n\n{details}") }
+    }
+}
+
+/// The latest items, in order, whenever they were read.
 #[derive(Debug)]
 pub(super) struct Timeline<T>(BTreeMap<Key, T>);
 

@@ -33,10 +33,8 @@ mod reports;
 mod run;
 mod session;
 mod state;
-mod steps;
 mod text;
 mod turn;
-mod words;
 
 use std::path::PathBuf;
 use std::sync::Arc;

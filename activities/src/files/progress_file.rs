@@ -60,7 +60,7 @@ struct Entry {
 impl ProgressFile {
     /// Takes what is to be told there.
     pub(super) fn take(&mut self, told: &[Happening]) {
-        let told = told.iter().filter(|happening| happening.kind.is_for_progress_file());
+        let told = told.iter().filter(|happening| happening.kind().is_for_progress_file());
         self.pending.extend(told.map(Entry::of));
     }
 
@@ -124,14 +124,14 @@ impl Entry {
         let header = Header {
             time: happening.key.at.format("%Y-%m-%d %H:%M:%S").to_string(),
             session: happening.session.clone(),
-            action: happening.kind.name().to_owned(),
+            action: happening.kind().name().to_owned(),
             feature: happening.feature.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
         };
         let Header { time, session, action, feature } = &header;
         let mut text = format!("{RULER}\n[{time}] Session: {session}\nAction: {action}\nFeature: {feature}\n\n");
-        text.push_str(&free_text(&happening.text));
+        text.push_str(&free_text(&happening.text()));
         text.push('\n');
-        if let Some(commit) = &happening.commit {
+        if let Some(commit) = &happening.entry.commit {
             text.push_str("\nCommit: ");
             text.push_str(commit);
             text.push('\n');

@@ -11,6 +11,7 @@ use super::list::ListFile;
 use super::place::Place;
 use super::progress_file::ProgressFile;
 use super::reports;
+use super::session::Record;
 
 /// How far each run has been read.
 #[derive(Debug, Default)]
@@ -81,7 +82,7 @@ impl State {
         self.apply(news);
         let mut first = First::default();
         first.take(self.progress_file.append(&self.place));
-        if let Some(view) = self.fold.project.view.as_ref().filter(|view| !view.list_file.is_empty()) {
+        if let Some(view) = self.fold.project.view.summary.as_ref().filter(|view| !view.list_file.is_empty()) {
             let now = self.fold.list_changed_at().unwrap_or_default();
             first.take(self.list.bring_up_to_date(&self.place, &view.list_file, &now));
         }
@@ -129,10 +130,10 @@ impl State {
         let mut all = true;
         for (number, run, index) in self.fold.unwritten_sessions() {
             let Some(run) = self.fold.runs.get_mut(&run) else { continue };
-            let record = run.sessions[index].record(&run.feature, &run.id, &run.progress.step);
+            let record = Record::of(run, &run.view.sessions[index]);
             let name = format!("sessions/session-{number:03}.json");
             let is_written = first.take(self.place.write_own(&name, &reports::json(&record)));
-            run.sessions[index].written = is_written.then_some(number);
+            run.written[index] = is_written.then_some(number);
             all &= is_written;
         }
         all

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use longhaul_activities::confine;
+use longhaul_workflows::narrative;
 
 use super::page::{self, Page};
 use crate::arguments::{Output, Show};
@@ -11,8 +12,7 @@ use crate::document;
 use crate::exit::{Exit, failed};
 use crate::place::Project;
 use crate::term;
-use longhaul_server::status::{self, FeatureLine, PausedSessions, ShownPhase, StatusDocument};
-use longhaul_server::views::report::brief;
+use longhaul_server::status::{self, FeatureLine, PausedSessions, ProjectState, StatusDocument};
 use longhaul_server::{Client, ProjectStatus};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
@@ -68,25 +68,21 @@ pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<Statu
 /// Where a project stands, in a few lines.
 pub(super) fn headline(document: &StatusDocument) -> String {
     let counts = document.counts;
-    // What waits for a person in the middle of its work.
-    let is_held = document.active_runs == 0 && document.features.iter().any(FeatureLine::is_held);
-    let phase = match document.phase {
-        ShownPhase::New => "never run",
-        ShownPhase::Working if is_held => "needs a person",
-        ShownPhase::Working if document.is_running => "running",
-        ShownPhase::Working => "interrupted: `longhaul run` goes on",
-        ShownPhase::Idle if counts.passing == counts.total => "done",
-        ShownPhase::Idle => "needs a person",
-        ShownPhase::Halted => "cancelled",
-        ShownPhase::Paused => "paused",
+    let hint = match document.status {
+        ProjectState::Waiting if document.is_new() => ", never run",
+        ProjectState::Waiting => ": `longhaul run` goes on",
+        _ => "",
     };
-    let mut text = format!("{} ({}): {} of {} features pass", document.project, phase, counts.passing, counts.total);
+    let (project, state) = (&document.project, document.status.as_str());
+    let mut text = format!("{project} ({state}{hint}): {} of {} features passed", counts.passed, counts.total);
     if counts.blocked > 0 {
         text += &format!(", {} blocked", counts.blocked);
     }
     if let Some(request) = &document.stopped_by {
-        let why = if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };
-        text += &format!("\nstopped by {}{why}", request.by);
+        text += &format!("\nstopped{}", narrative::by(request));
+    }
+    for entry in &document.pending {
+        text += &format!("\npending: {}", entry.action);
     }
     if let Some(cause) = document.machine_wait() {
         text += &format!("\nwaiting: {cause}");
@@ -131,27 +127,15 @@ pub(super) fn table(document: &StatusDocument) -> String {
     let page = Page::here();
     let row = |line: &FeatureLine| {
         let sessions = if line.sessions == 0 { String::new() } else { line.sessions.to_string() };
-        vec![line.id.clone(), page.state(state(line)), sessions, page::safe(&remark(line))]
+        vec![line.id.clone(), page.state(line.status.as_str()), sessions, page::safe(&remark(line))]
     };
     let rows: Vec<_> = document.features.iter().map(row).collect();
     page.table(&["FEATURE", "STATUS", "SESSIONS", ""], &rows)
 }
 
-pub(super) fn state(line: &FeatureLine) -> &'static str {
-    use longhaul_workflows::backlog::FeatureStatus;
-    match (line.passes, line.status) {
-        (true, _) => "passes",
-        (_, FeatureStatus::InProgress) => "in progress",
-        (_, FeatureStatus::Blocked) => "blocked",
-        (_, FeatureStatus::Pending) if line.waiting_for.is_empty() => "pending",
-        (_, FeatureStatus::Pending) => "waiting",
-        (_, FeatureStatus::Completed) => "completed",
-    }
-}
-
 fn remark(line: &FeatureLine) -> String {
-    if let Some(reason) = &line.reason {
-        return first_line(&brief(reason));
+    if let Some(remark) = line.remark() {
+        return first_line(&remark);
     }
     if let Some(step) = &line.step {
         return step.clone();

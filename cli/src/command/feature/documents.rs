@@ -42,7 +42,9 @@ pub(in crate::command) struct NextDocument {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the shape of `Feature`, for the schema alone")]
 struct Asked {
+    /// Its id in the list.
     id: String,
+    /// Its name.
     name: String,
     /// What is to be built; may be empty.
     description: String,
@@ -70,6 +72,7 @@ struct Asked {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the shape of `Check`, for the schema alone")]
 struct Check {
+    /// Its name.
     name: String,
     /// The command, for `sh -c`.
     run: String,

@@ -16,6 +16,7 @@ pub(in crate::command) struct ImportDocument<'a> {
     list: String,
     /// The shape in which the file was read, as `--as` calls it.
     shape: String,
+    /// Whether nothing was to be written.
     dry_run: bool,
     /// How many entries the file has.
     entries: usize,
@@ -47,7 +48,9 @@ struct Where<'a> {
 /// A feature.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Added<'a> {
+    /// Its id in the list.
     id: &'a str,
+    /// Its name.
     name: &'a str,
     /// Whether the file says that it passes.
     claimed_passes: bool,
@@ -74,6 +77,7 @@ struct KeptLine<'a> {
     /// The feature that its entry became; absent for a key of the list as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
+    /// The key in the file that was read.
     key: &'a str,
     /// The key in the list of the project.
     kept_as: &'a str,
@@ -95,6 +99,7 @@ struct Left<'a> {
 /// An entry that is in the list of the project already.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SkippedLine<'a> {
+    /// Its id in the list.
     id: &'a str,
     /// Why it was skipped.
     reason: &'a str,

@@ -1,0 +1,222 @@
+//! Where a feature stands.
+
+use std::collections::BTreeMap;
+
+use longhaul_engine::{EventStore, RunId, Status, Stop, StoreError};
+use longhaul_workflows::backlog::{Feature, FeatureStatus};
+use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
+use longhaul_workflows::finding::{Finding, Findings};
+use longhaul_workflows::narrative;
+use longhaul_workflows::project::{NO_CHECK, signal};
+use longhaul_workflows::projection::{MailboxEntry, ProjectView, RunView, State};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::StatusDocument;
+use crate::head::RunHead;
+
+/// Where a feature stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FeatureLine {
+    /// Its id in the list.
+    pub id: String,
+    /// Its name in the list.
+    pub name: String,
+    /// Its state.
+    pub status: State,
+    /// Whether its checks passed on the target branch.
+    pub passes: bool,
+    /// Its last run.
+    #[schemars(with = "Option<String>")]
+    pub run: Option<RunId>,
+    /// How many sessions its runs have used.
+    pub sessions: u32,
+    /// Why it is blocked, waits or needs a person.
+    pub reason: Option<String>,
+    /// What people asked for it, and was not taken yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<MailboxEntry>,
+    /// What is being done.
+    pub step: Option<String>,
+    /// The dependencies that have not passed yet.
+    pub waiting_for: Vec<String>,
+    /// The commit that passed.
+    pub commit: Option<String>,
+    /// Whether its run can go on only when a person does something.
+    pub needs_person: bool,
+    /// The failure of the machine that its run waits out: a full disk, no descriptors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// The feature that was taken back since this one passed, on which it depends.
+    #[serde(default)]
+    pub invalidated: Option<String>,
+    /// What a person should know of its last run: tampering, weak evidence, refused steering.
+    #[serde(default)]
+    pub findings: Vec<String>,
+}
+
+impl FeatureLine {
+    /// Whether its run is under way, and goes on only when a person does something.
+    pub fn is_held(&self) -> bool {
+        self.needs_person && self.step.is_some()
+    }
+
+    /// Whether it is blocked, or a person asked for that.
+    pub fn is_blocked(&self) -> bool {
+        self.status == State::Blocked || self.pending.iter().any(|entry| entry.action.what == signal::BLOCK)
+    }
+
+    /// The reason, and what was asked.
+    pub fn remark(&self) -> Option<String> {
+        let pending = self.pending.iter().map(|entry| format!("pending: {}", entry.action));
+        let parts: Vec<String> = self.reason.clone().into_iter().chain(pending).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// What the next run makes of a feature that is new to it, before anything is tried.
+    pub(super) fn expect(&mut self, feature: &Feature, has_gates: bool) {
+        let reason = match feature.status {
+            FeatureStatus::Blocked if !feature.passes => "the list says so",
+            _ if feature.checks.is_empty() && !has_gates && self.waiting_for.is_empty() => NO_CHECK,
+            _ => return,
+        };
+        self.status = State::Blocked;
+        self.needs_person = true;
+        self.reason = Some(reason.into());
+    }
+
+    pub(super) fn pending(feature: &Feature) -> Self {
+        Self {
+            id: feature.id.to_string(),
+            name: feature.name.clone(),
+            status: State::Pending,
+            passes: false,
+            run: None,
+            sessions: 0,
+            reason: None,
+            pending: Vec::new(),
+            step: None,
+            waiting_for: Vec::new(),
+            commit: None,
+            needs_person: false,
+            machine: None,
+            invalidated: None,
+            findings: Vec::new(),
+        }
+    }
+
+    /// Takes in where its run stands, and what that has published.
+    fn take_run(&mut self, run: &RunId, head: &RunHead, progress: Option<FeatureProgress>, stuck: Option<&Stop>) {
+        let known = progress.as_ref().map(|progress| progress.findings.clone()).unwrap_or_default();
+        self.findings = texts(&head.findings(&known));
+        self.pending.extend(head.pending());
+        if let Some(progress) = progress {
+            if progress.step == FeatureProgress::AWAITS_APPROVAL {
+                self.reason =
+                    Some(format!("waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why …`"));
+                self.needs_person = true;
+            }
+            self.step = Some(progress.step);
+            self.sessions += progress.sessions;
+        }
+        let held = match (&head.summary.status, stuck) {
+            (_, Some(stop)) => Some(stop.to_string()),
+            (Status::Parked(reason), None) => Some(reason.clone()),
+            (Status::Paused(request), None) => Some(format!("paused{}", narrative::by(request))),
+            _ => None,
+        };
+        self.status = match &head.summary.status {
+            Status::Parked(_) => State::Parked,
+            Status::Paused(_) => State::Paused,
+            _ => State::Running,
+        };
+        self.machine = head.machine().filter(|_| stuck.is_none());
+        if let Some(cause) = &self.machine {
+            self.reason = Some(format!("waiting: {cause}"));
+        }
+        if held.is_some() {
+            self.reason = held;
+            self.needs_person = true;
+        }
+    }
+}
+
+/// What the lines of a project are made from.
+pub(super) struct Lines<'a> {
+    pub(super) store: &'a dyn EventStore,
+    pub(super) view: &'a ProjectView,
+    pub(super) stuck: &'a BTreeMap<RunId, Stop>,
+    pub(super) is_running: bool,
+    /// What people asked of the project for single features.
+    pub(super) pending: Vec<MailboxEntry>,
+}
+
+impl Lines<'_> {
+    /// The line of a feature, and whether its run is active.
+    pub(super) async fn of(&self, feature: &Feature) -> Result<(FeatureLine, bool), StoreError> {
+        let mut line = FeatureLine::pending(feature);
+        line.waiting_for = self.view.missing(&feature.id).map(ToString::to_string).collect();
+        let of_feature = |entry: &&MailboxEntry| entry.action.feature.as_deref() == Some(feature.id.as_str());
+        line.pending = self.pending.iter().filter(of_feature).cloned().collect();
+        line.status = self.view.state(&feature.id);
+        let Some(known) = self.view.feature(&feature.id) else { return Ok((line, false)) };
+        line.passes = known.passes;
+        line.run.clone_from(&known.run);
+        line.sessions = known.sessions;
+        line.reason = known.reason.clone().or_else(|| known.waits.clone());
+        line.commit.clone_from(&known.commit);
+        line.needs_person = line.status == State::Blocked;
+        line.invalidated = known.invalidated.as_ref().map(ToString::to_string);
+        line.findings = texts(&known.findings);
+        let Some(run) = &known.run else { return Ok((line, false)) };
+        line.sessions += sessions_cut_off(self.store, run, known.passes).await?;
+        if known.status != FeatureStatus::InProgress {
+            return Ok((line, false));
+        }
+        let Some(head) = RunHead::of(self.store, run).await? else { return Ok((line, true)) };
+        let progress = FeatureProgress::published(&self.store.published(run).await?);
+        let stuck = self.stuck.get(run);
+        line.take_run(run, &head, progress, stuck);
+        Ok((line, stuck.is_none() && head.is_active(self.is_running)))
+    }
+}
+
+fn texts(findings: &Findings) -> Vec<String> {
+    findings.iter().map(Finding::to_string).collect()
+}
+
+/// Names the person who ended the runs of features, and why. A history that cannot be read tells nothing.
+pub(crate) async fn name_who_ended(store: &dyn EventStore, document: &mut StatusDocument) {
+    for line in document.features.iter_mut().filter(|line| line.status == State::Blocked) {
+        let Some(run) = &line.run else { continue };
+        let Ok(Some(summary)) = store.summary(run).await else { continue };
+        if summary.status == Status::Cancelled
+            && let Ok(history) = store.read(run, summary.origin).await
+            && let Some(entry) = RunView::of(&history).ended_by()
+        {
+            let how = entry.ended().unwrap_or("cancelled");
+            line.reason = Some(format!("{how}{}", narrative::by(&entry.action.request())));
+        }
+    }
+}
+
+/// The sessions of runs of a feature that ended without a result: no outcome has told the project of them.
+async fn sessions_cut_off(store: &dyn EventStore, last: &RunId, passes: bool) -> Result<u32, StoreError> {
+    let Some((of_feature, number)) = last.as_str().rsplit_once('/') else { return Ok(0) };
+    let number: u32 = number.parse().unwrap_or_default();
+    // The last run of one that passes has a result.
+    let numbers = 1..=if passes { number.saturating_sub(1) } else { number };
+    let mut sessions = 0;
+    let mut continued_from = String::new();
+    for run in numbers.rev().filter_map(|number| RunId::new(format!("{of_feature}/{number}")).ok()) {
+        let Some(summary) = store.summary(&run).await? else { continue };
+        // A fork counts the sessions of its origin among its own.
+        let is_counted = continued_from.strip_prefix(run.as_str()).is_some_and(|rest| rest.starts_with('@'));
+        continued_from = summary.labels.get(FORKED_FROM).cloned().unwrap_or_default();
+        if !is_counted && matches!(summary.status, Status::Cancelled | Status::Failed(_)) {
+            let progress = FeatureProgress::published(&store.published(&run).await?);
+            sessions += progress.map_or(0, |progress| progress.sessions);
+        }
+    }
+    Ok(sessions)
+}
