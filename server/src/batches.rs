@@ -146,15 +146,14 @@ impl Service {
     async fn status_of(&self, entry: &Entry) -> Result<StatusDocument, RequestError> {
         let project = RunId::new(entry.project.id.clone()).map_err(RequestError::refused)?;
         let stuck = self.stuck_in_engine();
-        match status::of_project(&*self.store, &project, &stuck, self.engine.is_some()).await {
+        match status::of_project(&*self.store, &project, &stuck, self.engine.is_some(), None).await {
             Ok(document) if !document.root.is_empty() => return Ok(document),
             Ok(_) | Err(StoreError::UnknownRun(_)) => {}
             Err(error) => return Err(error.into()),
         }
         let root = &entry.project.root;
         let loaded = longhaul_activities::project::load(Path::new(root)).await;
-        Ok(loaded
-            .map_or_else(|_| status::unreadable(&project, root), |loaded| status::of_files(&project, root, &loaded)))
+        Ok(status::of_files(&project, root, loaded.ok()))
     }
 
     /// Has a plan done.
@@ -296,7 +295,7 @@ impl Driver {
             }
         }
         let Some(watched) = self.watched.get_mut(&entry.name) else { return Ok(None) };
-        let document = status::of_project(&*self.service.store, &watched.id, &engine.stuck(), true).await?;
+        let document = status::of_project(&*self.service.store, &watched.id, &engine.stuck(), true, None).await?;
         if !is_settled(watched, &document) {
             return Ok(Some(ProjectState::Working));
         }

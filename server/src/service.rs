@@ -13,7 +13,7 @@ use longhaul_engine::{
     Engine, EventStore, MessageBody, NewRun, Payload, Request, RunId, Started, Stop, StoreError, Summary,
 };
 use longhaul_storage::SledStore;
-use longhaul_workflows::contracts::ProjectRef;
+use longhaul_workflows::contracts::{LoadedBacklog, ProjectRef};
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
 use longhaul_workflows::signals;
 use serde::{Deserialize, Serialize};
@@ -34,8 +34,8 @@ use crate::served::{self, Engaged};
 pub struct ProjectStatus {
     /// The run of the project.
     pub project: RunId,
-    /// Whether to add what only people read, such as who ended a run. It costs a look at more histories.
-    pub for_people: bool,
+    /// The list as it is now; it counts for a project that no process runs. Absent: as the project read it last.
+    pub list: Option<LoadedBacklog>,
 }
 
 /// Runs a project, and makes its run read its list again.
@@ -88,15 +88,12 @@ impl request::Request for ProjectStatus {
 
     async fn perform(self, service: Arc<Service>) -> Result<Option<StatusDocument>, RequestError> {
         let stuck = service.stuck_in_engine();
-        let known = status::of_project(&*service.store, &self.project, &stuck, service.engine.is_some()).await;
-        let mut status = match known {
-            Err(StoreError::UnknownRun(_)) => return Ok(None),
-            known => known?,
-        };
-        if self.for_people {
-            status::name_who_ended(&*service.store, &mut status).await;
+        let is_running = service.engine.is_some();
+        let list = self.list.filter(|_| !is_running);
+        match status::of_project(&*service.store, &self.project, &stuck, is_running, list).await {
+            Err(StoreError::UnknownRun(_)) => Ok(None),
+            known => Ok(Some(known?)),
         }
-        Ok(Some(status))
     }
 }
 

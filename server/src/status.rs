@@ -2,9 +2,8 @@
 
 mod line;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
 use longhaul_engine::{EventKind, EventStore, Request, RunId, Status, Stop, StoreError, Summary};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::finding::Finding;
@@ -15,10 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::head::RunHead;
 pub use line::FeatureLine;
-pub(crate) use line::name_who_ended;
 
 /// Where a project stands.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct StatusDocument {
     /// The id of the project.
     pub project: String,
@@ -45,7 +43,7 @@ pub struct StatusDocument {
     pub waits_on_next: Option<String>,
     /// Why no session begins: an agent is out of order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sessions_paused: Option<PausedSessions>,
+    pub sessions_paused: Option<SessionsPaused>,
     /// The sandbox of its programs on this machine: `bubblewrap`, `landlock` or `none`, and why it is not a stricter one.
     #[serde(default)]
     pub sandbox: Option<String>,
@@ -67,20 +65,6 @@ pub struct StatusDocument {
     pub features: Vec<FeatureLine>,
 }
 
-/// No session of a project begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PausedSessions {
-    /// When one probes the agent; absent: one does now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<DateTime<Utc>>,
-    /// Why.
-    pub reason: String,
-    /// Since when.
-    pub since: DateTime<Utc>,
-    /// The agent cannot be started, or no session of it got through since a person had the project run.
-    pub needs_person: bool,
-}
-
 /// A run that cannot go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StuckRun {
@@ -94,12 +78,13 @@ pub struct StuckRun {
 }
 
 /// The state of a project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectState {
     /// Something is being done, or is to be done, and a process does it.
     Running,
     /// Something is to be done, and no process does it.
+    #[default]
     Waiting,
     /// Nothing more can be done without a person.
     NeedsAttention,
@@ -145,35 +130,29 @@ pub async fn known_root(store: &dyn EventStore, project: &RunId) -> Result<Optio
     Ok(ProjectView::of(&store.published(project).await?).summary.map(|summary| summary.root))
 }
 
-/// The runs of a project that cannot go on.
-fn stuck_below(project: &RunId, stuck: &BTreeMap<RunId, Stop>) -> Vec<StuckRun> {
-    let shown = |(run, stop): (&RunId, &Stop)| StuckRun {
-        run: run.clone(),
-        reason: stop.to_string(),
-        has_diverged: matches!(stop, Stop::Diverged(_)),
-    };
-    stuck.iter().filter(|(run, _)| run.is_within(project.as_str())).map(shown).collect()
-}
-
-/// Where a project stands, by the log.
+/// Where a project stands, by the log; with its list as it is now, if that is known.
 pub async fn of_project(
     store: &dyn EventStore,
     project: &RunId,
     stuck: &BTreeMap<RunId, Stop>,
     is_running: bool,
+    list: Option<LoadedBacklog>,
 ) -> Result<StatusDocument, StoreError> {
     // Before what it published: a project that waits with an empty mailbox has published what came of its messages.
     let head = RunHead::of(store, project).await?.ok_or_else(|| StoreError::UnknownRun(project.clone()))?;
-    let view = ProjectView::of(&store.published(project).await?);
-    let mut document = StatusDocument::empty(project, is_running);
+    let mut view = ProjectView::of(&store.published(project).await?);
+    let has_gates = list.as_ref().map(|list| !list.settings.gates.is_empty());
+    view.backlog = list.map_or(view.backlog, |list| list.features);
+    let mut document = StatusDocument { project: project.to_string(), is_running, ..StatusDocument::default() };
     let is_stuck = stuck.contains_key(project);
     let (about_features, pending) = head.pending().into_iter().partition(|entry| entry.action.feature.is_some());
     document.pending = pending;
     document.is_over = head.summary.status.is_terminal();
-    document.stuck = stuck_below(project, stuck);
+    let below = stuck.iter().filter(|(run, _)| run.is_within(project.as_str()));
+    document.stuck = below.map(|(run, stop)| StuckRun::of(run, stop)).collect();
     document.active_runs = usize::from(!is_stuck && head.is_active(is_running));
     document.machine = head.machine().filter(|_| !is_stuck);
-    let lines = line::Lines { store, view: &view, stuck, is_running, pending: about_features };
+    let lines = line::Lines { store, view: &view, has_gates, stuck, is_running, pending: about_features };
     for feature in &view.backlog {
         let (line, is_active) = lines.of(feature).await?;
         document.active_runs += usize::from(is_active);
@@ -194,44 +173,26 @@ pub async fn of_project(
     Ok(document)
 }
 
-/// Where a project stands that no log knows, and whose files cannot be read.
-pub(crate) fn unreadable(project: &RunId, root: &str) -> StatusDocument {
-    StatusDocument { root: root.to_owned(), ..StatusDocument::empty(project, false) }
-}
-
 /// Where a project stands that no log knows: what its list claims to be done is pending.
-pub fn of_files(project: &RunId, root: &str, loaded: &LoadedBacklog) -> StatusDocument {
-    let mut document = unreadable(project, root);
-    document.target.clone_from(&loaded.target);
-    document.take_list(loaded);
+pub fn of_files(project: &RunId, root: &str, loaded: Option<LoadedBacklog>) -> StatusDocument {
+    let mut document =
+        StatusDocument { project: project.to_string(), root: root.to_owned(), ..StatusDocument::default() };
+    let Some(LoadedBacklog { features, settings, target, .. }) = loaded else { return document };
+    let view = ProjectView::default().with_list(features);
+    let line = |feature| FeatureLine::of(feature, &view, Some(!settings.gates.is_empty()));
+    document.features = view.backlog.iter().map(line).collect();
+    document.target = target;
+    document.count();
     document
 }
 
-impl StatusDocument {
-    fn empty(project: &RunId, is_running: bool) -> Self {
-        Self {
-            project: project.to_string(),
-            root: String::new(),
-            target: String::new(),
-            status: ProjectState::Waiting,
-            is_running,
-            is_over: false,
-            stopped_by: None,
-            pending: Vec::new(),
-            problem: None,
-            waits_on_next: None,
-            sessions_paused: None,
-            sandbox: None,
-            findings: Vec::new(),
-            synced: String::new(),
-            stuck: Vec::new(),
-            active_runs: 0,
-            machine: None,
-            counts: Counts::default(),
-            features: Vec::new(),
-        }
+impl StuckRun {
+    pub(crate) fn of(run: &RunId, stop: &Stop) -> Self {
+        Self { run: run.clone(), reason: stop.to_string(), has_diverged: matches!(stop, Stop::Diverged(_)) }
     }
+}
 
+impl StatusDocument {
     /// Whether the project has never read its list.
     pub fn is_new(&self) -> bool {
         self.synced.is_empty()
@@ -269,37 +230,8 @@ impl StatusDocument {
         self.stopped_by = view.halted;
         self.problem = view.problem;
         self.waits_on_next = view.waits_on_next;
-        let shown = |paused: SessionsPaused| {
-            let SessionsPaused { until, reason, since, needs_person } = paused;
-            PausedSessions { until, reason, since, needs_person }
-        };
-        self.sessions_paused = view.paused.map(shown);
+        self.sessions_paused = view.paused;
         self.synced = view.synced;
-    }
-
-    /// Shows the features of this list: adds those that are new to the log, drops those that are gone.
-    pub fn take_list(&mut self, loaded: &LoadedBacklog) {
-        let mut known: BTreeMap<String, FeatureLine> =
-            self.features.drain(..).map(|line| (line.id.clone(), line)).collect();
-        let passed: BTreeSet<String> = known.values().filter(|line| line.passes).map(|line| line.id.clone()).collect();
-        for feature in &loaded.features {
-            let known = known.remove(feature.id.as_str());
-            let is_new = known.is_none();
-            let mut line = known.unwrap_or_else(|| FeatureLine::pending(feature));
-            let depends = feature.depends_on.iter().map(ToString::to_string);
-            line.waiting_for = depends.filter(|id| !passed.contains(id)).collect();
-            line.name.clone_from(&feature.name);
-            line.status = match line.status {
-                State::Pending | State::Waiting if line.waiting_for.is_empty() => State::Pending,
-                State::Pending | State::Waiting => State::Waiting,
-                status => status,
-            };
-            if is_new {
-                line.expect(feature, !loaded.settings.gates.is_empty());
-            }
-            self.features.push(line);
-        }
-        self.count();
     }
 
     /// The failure of the machine that all waits for that is under way: its first line. `None`: something else goes on.
@@ -311,7 +243,7 @@ impl StatusDocument {
 
     /// The pause of sessions that all waits for that is under way, if a person has to end it: the agent is missing or
     /// not logged in. The project itself is active: it has a timer for the next probe.
-    pub fn agent_wait(&self) -> Option<&PausedSessions> {
+    pub fn agent_wait(&self) -> Option<&SessionsPaused> {
         let is_working = matches!(self.status, ProjectState::Running | ProjectState::Waiting);
         let is_all = is_working && self.active_runs <= 1 && self.machine.is_none();
         self.sessions_paused.as_ref().filter(|paused| is_all && paused.needs_person && paused.until.is_some())

@@ -17,7 +17,7 @@ use crate::service::Service;
 use crate::socket::{Gone, Stream};
 
 /// The least time between two responses.
-const GATHER: Duration = Duration::from_millis(100);
+const GATHER: Duration = Duration::from_millis(200);
 /// The request is performed again after so long without an event: messages and stuck runs leave none.
 const SLOW: Duration = Duration::from_secs(1);
 

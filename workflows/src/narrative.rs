@@ -5,6 +5,7 @@ mod text;
 
 use longhaul_engine::event::{Cause, Message};
 use longhaul_engine::{Event, EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, Request};
+use serde::Serialize;
 
 use crate::feature::{
     Approval, FORKED_FROM, FeatureOutcome, FeatureProgress, Note, Ready, SessionEnded, SessionPermit, SessionRequest,
@@ -18,102 +19,43 @@ pub use text::{clock, counted, short};
 /// The most characters that a payload of unknown shape is shown with.
 const PREVIEW: usize = 80;
 
-/// The kind of an entry. The names are in files that people and scripts read: they do not change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The kind of an entry, as `history.json` and `claude-progress.txt` name it. The names do not change: scripts read them.
+/// A [`Kind::Detail`] is shown in the history of its run alone.
+#[expect(missing_docs, reason = "the names say it")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Shown in the history of the run alone.
     Detail,
-    /// A run was started.
     FeatureStarted,
-    /// A work tree was opened.
     WorktreeOpened,
-    /// The set-up succeeded.
     SetupPassed,
-    /// The set-up failed.
     SetupFailed,
-    /// The project passes its own check.
     BaselinePassed,
-    /// The project fails its own check.
     BaselineFailed,
-    /// A session began.
     SessionStarted,
-    /// The agent says that the feature is done.
     SessionEnded,
-    /// The context of an agent is full.
     Handoff,
-    /// A session failed.
     SessionFailed,
-    /// The work of a session was committed.
     Checkpoint,
-    /// Changes that an agent may not make were put back.
     Tampering,
-    /// The gates passed.
     GatesPassed,
-    /// A gate failed.
     GatesFailed,
-    /// The work merges with the target.
     Merged,
-    /// The work does not merge with the target.
     MergeConflict,
-    /// The target branch moved.
     Landed,
-    /// A work tree was removed.
     WorktreeClosed,
-    /// An attempt of an activity failed.
     AttemptFailed,
-    /// A feature passed.
     FeatureCompleted,
-    /// A feature needs a person.
     FeatureBlocked,
-    /// The run of a feature was cancelled or terminated.
     FeatureCancelled,
-    /// A person paused or halted something.
     Paused,
-    /// A person let it go on.
     Resumed,
-    /// The outcome of an effect is unknown.
     Parked,
-    /// A person said what became of an effect.
     Reconciled,
-    /// The list or the settings are wrong.
     ListProblem,
 }
 
 impl Kind {
-    /// Its name in `history.json`, and as an `Action` in `claude-progress.txt`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Detail => "detail",
-            Self::FeatureStarted => "feature_started",
-            Self::WorktreeOpened => "worktree_opened",
-            Self::SetupPassed => "setup_passed",
-            Self::SetupFailed => "setup_failed",
-            Self::BaselinePassed => "baseline_passed",
-            Self::BaselineFailed => "baseline_failed",
-            Self::SessionStarted => "session_started",
-            Self::SessionEnded => "session_ended",
-            Self::Handoff => "handoff",
-            Self::SessionFailed => "session_failed",
-            Self::Checkpoint => "checkpoint",
-            Self::Tampering => "tampering",
-            Self::GatesPassed => "gates_passed",
-            Self::GatesFailed => "gates_failed",
-            Self::Merged => "merged",
-            Self::MergeConflict => "merge_conflict",
-            Self::Landed => "landed",
-            Self::WorktreeClosed => "worktree_closed",
-            Self::AttemptFailed => "attempt_failed",
-            Self::FeatureCompleted => "feature_completed",
-            Self::FeatureBlocked => "feature_blocked",
-            Self::FeatureCancelled => "feature_cancelled",
-            Self::Paused => "paused",
-            Self::Resumed => "resumed",
-            Self::Parked => "parked",
-            Self::Reconciled => "reconciled",
-            Self::ListProblem => "list_problem",
-        }
-    }
-
     /// Whether it is told in `claude-progress.txt`, or only in `history.json`.
     pub fn is_for_progress_file(self) -> bool {
         !matches!(
@@ -151,6 +93,11 @@ impl Entry {
     /// An entry without details.
     pub fn new(kind: Kind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into(), details: String::new(), commit: None, step: None }
+    }
+
+    /// The line and the details.
+    pub fn in_full(&self) -> String {
+        text::paragraphs(&[&self.text, &self.details])
     }
 
     fn details(self, paragraphs: &[&str]) -> Self {
@@ -197,7 +144,8 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
         EventKind::RunParked { reason, .. } => entry(Kind::Parked, format!("parked: {reason}")),
         EventKind::RunReconciled { landed, request, .. } => {
             let what = if *landed { "the effect happened" } else { "the effect did not happen" };
-            entry(Kind::Reconciled, format!("reconciled{}: {what}", by_name(request)))
+            let why = if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };
+            entry(Kind::Reconciled, format!("reconciled{}: {what}{why}", by_name(request)))
         }
         EventKind::RunCompleted { output } => completed(output),
         EventKind::RunFailed { failure } => entry(Kind::FeatureBlocked, format!("over: failed: {}", failure.message)),

@@ -10,10 +10,10 @@ use longhaul_workflows::narrative::Kind;
 use longhaul_workflows::project::FeatureView;
 use longhaul_workflows::projection::Tested;
 
-use super::happening::{Happening, Timeline};
 use super::project::ProjectRun;
 use super::run::FeatureRun;
 use super::text::{iso, one_line};
+use super::timeline::{Timeline, TimelineEntry};
 
 /// The longest text in the history, in characters.
 const HISTORY_TEXT: usize = 300;
@@ -57,7 +57,7 @@ impl Fold {
     }
 
     /// Takes new events in, each run's in their order, and gives what they tell in the order of time.
-    pub(super) fn apply(&mut self, news: &[(RunId, Vec<Event>)]) -> Vec<Happening> {
+    pub(super) fn apply(&mut self, news: &[(RunId, Vec<Event>)]) -> Vec<TimelineEntry> {
         let mut told = Vec::new();
         let (of_project, of_features): (Vec<_>, Vec<_>) = news.iter().partition(|(run, _)| *run == self.project.id);
         for (run, events) in of_features {
@@ -77,13 +77,13 @@ impl Fold {
             self.log.insert(key, format!("Progress: {passed}/{features}"));
         }
         told.sort_by(|one, other| one.key.cmp(&other.key));
-        for happening in &told {
-            self.note(happening);
+        for entry in &told {
+            self.note(entry);
         }
         told
     }
 
-    fn apply_feature(&mut self, id: &RunId, events: &[Event], told: &mut Vec<Happening>) {
+    fn apply_feature(&mut self, id: &RunId, events: &[Event], told: &mut Vec<TimelineEntry>) {
         if !self.runs.contains_key(id) {
             let Some(run) = FeatureRun::of(&self.project.id, id) else { return };
             self.runs.insert(id.clone(), run);
@@ -109,13 +109,12 @@ impl Fold {
         told.append(&mut run.entries);
     }
 
-    fn note(&mut self, happening: &Happening) {
-        let Happening { key, feature, entry, .. } = happening;
+    fn note(&mut self, TimelineEntry { key, feature, entry, .. }: &TimelineEntry) {
         if let Some(step) = &entry.step {
             let of = feature.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
             self.log.insert(key.clone(), format!("[{}] Completed: {of}{step}", iso(key.at)));
         }
-        let text = one_line(&happening.text(), HISTORY_TEXT);
+        let text = one_line(&entry.in_full(), HISTORY_TEXT);
         self.history.insert(key.clone(), HistoryItem { feature: feature.clone(), kind: entry.kind, text });
     }
 

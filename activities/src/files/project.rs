@@ -6,7 +6,7 @@ use longhaul_workflows::narrative::{Entry, Kind, by};
 use longhaul_workflows::project::{FeatureView, ProjectSummary};
 use longhaul_workflows::projection::ProjectView;
 
-use super::happening::{Happening, Key};
+use super::timeline::{Key, TimelineEntry};
 
 /// The project.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct ProjectRun {
     pub(super) id: RunId,
     pub(super) view: ProjectView,
     /// The entries since they were taken last.
-    pub(super) entries: Vec<Happening>,
+    pub(super) entries: Vec<TimelineEntry>,
     /// How many features pass, of how many: each change of it since it was asked last.
     pub(super) counted: Vec<(Key, usize, usize)>,
 }
@@ -85,6 +85,6 @@ impl ProjectRun {
         let nth = before.map_or(0, |entry| entry.key.nth + 1);
         let session = feature.as_ref().map_or_else(|| self.id.to_string(), ToString::to_string);
         let entry = Entry::new(kind, text);
-        self.entries.push(Happening { key: self.key(event, nth), feature, session, entry });
+        self.entries.push(TimelineEntry { key: self.key(event, nth), feature, session, entry });
     }
 }

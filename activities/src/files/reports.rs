@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use longhaul_engine::RunId;
 use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
+use longhaul_workflows::narrative::Kind;
 use longhaul_workflows::project::{Phase, ProjectSummary};
 use serde::Serialize;
 
@@ -91,7 +92,7 @@ pub(super) fn history(fold: &Fold) -> Option<String> {
             feature: told.feature.as_ref(),
             run: &key.run,
             position: key.position,
-            kind: told.kind.name(),
+            kind: told.kind,
             text: &told.text,
         })
         .collect();
@@ -169,6 +170,6 @@ struct HistoryEntry<'a> {
     feature: Option<&'a FeatureId>,
     run: &'a RunId,
     position: longhaul_engine::Position,
-    kind: &'static str,
+    kind: Kind,
     text: &'a str,
 }

@@ -6,7 +6,7 @@ use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::narrative::{self, Kind};
 use longhaul_workflows::projection::{RunView, Session};
 
-use super::happening::{Happening, Key};
+use super::timeline::{Key, TimelineEntry};
 
 /// A run of a feature.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct FeatureRun {
     /// The number of the file that holds exactly the session at this index; `None`: no file does.
     pub(super) written: Vec<Option<usize>>,
     /// The entries since they were taken last.
-    pub(super) entries: Vec<Happening>,
+    pub(super) entries: Vec<TimelineEntry>,
 }
 
 impl FeatureRun {
@@ -63,7 +63,7 @@ impl FeatureRun {
         }
         let session = self.view.session().map_or_else(|| self.label.clone(), |session| self.session_id(session));
         let entries = entries.into_iter().filter(|entry| entry.kind != Kind::Detail).zip(0..);
-        self.entries.extend(entries.map(|(entry, nth)| Happening {
+        self.entries.extend(entries.map(|(entry, nth)| TimelineEntry {
             key: Key { at: event.at, run: self.id.clone(), position: event.position, nth },
             feature: Some(self.feature.clone()),
             session: session.clone(),

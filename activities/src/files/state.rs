@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use longhaul_engine::{Event, Position, RunId, Summary};
 
-use super::error::{FilesError, First};
+use super::error::{FilesError, FirstError};
 use super::fold::Fold;
 use super::list::ListFile;
 use super::place::Place;
@@ -38,12 +38,12 @@ impl Cursors {
 
 /// What is new in the log.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct NewEvents {
     events: Vec<(RunId, Vec<Event>)>,
     over: Vec<(RunId, Summary)>,
 }
 
-impl News {
+impl NewEvents {
     /// Adds the new events of a run; with its summary if that said before they were read that it is over.
     pub(super) fn add(&mut self, run: RunId, events: Vec<Event>, over: Option<Summary>) {
         self.over.extend(over.map(|over| (run.clone(), over)));
@@ -78,9 +78,9 @@ impl State {
     }
 
     /// Takes news in and brings the files up to date.
-    pub(super) fn take(&mut self, news: News) -> Result<(), FilesError> {
+    pub(super) fn take(&mut self, news: NewEvents) -> Result<(), FilesError> {
         self.apply(news);
-        let mut first = First::default();
+        let mut first = FirstError::default();
         first.take(self.progress_file.append(&self.place));
         if let Some(view) = self.fold.project.view.summary.as_ref().filter(|view| !view.list_file.is_empty()) {
             let now = self.fold.list_changed_at().unwrap_or_default();
@@ -93,7 +93,7 @@ impl State {
         first.into_result()
     }
 
-    fn apply(&mut self, news: News) {
+    fn apply(&mut self, news: NewEvents) {
         if !news.events.is_empty() {
             let told = self.fold.apply(&news.events);
             self.progress_file.take(&told);
@@ -110,7 +110,7 @@ impl State {
         }
     }
 
-    fn write_reports(&self, first: &mut First) -> bool {
+    fn write_reports(&self, first: &mut FirstError) -> bool {
         let files = [
             ("state.json", reports::state(&self.fold)),
             ("progress.md", reports::progress(&self.fold)),
@@ -126,7 +126,7 @@ impl State {
         all
     }
 
-    fn write_sessions(&mut self, first: &mut First) -> bool {
+    fn write_sessions(&mut self, first: &mut FirstError) -> bool {
         let mut all = true;
         for (number, run, index) in self.fold.unwritten_sessions() {
             let Some(run) = self.fold.runs.get_mut(&run) else { continue };

@@ -1,16 +1,15 @@
 //! `longhaul run`: owns the log, or joins the process that does, until every project has come to rest.
 
 mod differs;
+mod owner;
 mod progress;
 mod watch;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{Output, Run};
 use crate::document::{self, Titled};
@@ -19,11 +18,12 @@ use crate::place::Project;
 use crate::term;
 use longhaul_server::settled;
 use longhaul_server::status::StatusDocument;
-use longhaul_server::{self, Client, Limits, Listener, LockState, Service};
+use longhaul_server::{Limits, LockState};
 
+pub(super) use owner::own_or_join;
 pub(super) use progress::Progress;
-pub(super) use watch::Others;
-use watch::{LOOK, begin, watch};
+pub(super) use watch::{LOOK, Others};
+use watch::{begin, watch};
 
 /// Where projects stand that have come to rest.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -42,7 +42,15 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
     if projects.is_empty() {
         return Ok(Exit::of_all(exits));
     }
-    let documents = until_settled(data_dir, arguments, &projects).await?;
+    let limits = limits(arguments.max_agents, arguments.max_checks);
+    let documents = own_or_join(data_dir, limits, async |access, service| {
+        let watched = begin(access, &projects, arguments.take_over).await?;
+        if service.is_none() {
+            term::say("another Longhaul runs this log: joined it");
+        }
+        watch(access, watched, service).await
+    });
+    let documents = documents.await?;
     let Some(documents) = documents else {
         term::say("stopped; nothing is lost: the same command goes on where this one was");
         return Ok(Exit::Suspended);
@@ -140,86 +148,10 @@ pub(super) fn why_not(root: &Path, program: &str) -> Option<&'static str> {
     }
 }
 
-/// Runs until all projects have settled; `None` if somebody interrupted it.
-async fn until_settled(data_dir: &Path, arguments: &Run, projects: &[Project]) -> Result<Option<Vec<StatusDocument>>> {
-    loop {
-        match become_owner(data_dir, limits(arguments.max_agents, arguments.max_checks)).await? {
-            Some(service) => return as_owner(data_dir, service, projects, arguments.take_over).await,
-            None => {
-                if let Some(documents) = as_guest(data_dir, projects, arguments.take_over).await? {
-                    return Ok(documents);
-                }
-            }
-        }
-    }
-}
-
 /// The limits on the command line.
 pub(super) fn limits(agents: u32, checks: Option<u32>) -> Limits {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     Limits { agents: agents as usize, checks: checks.map_or(processors, |checks| checks as usize) }
-}
-
-/// Opens the log; `None` if another process owns it.
-pub(super) async fn become_owner(data_dir: &Path, limits: Limits) -> Result<Option<Arc<Service>>> {
-    match longhaul_server::open(data_dir, limits).await {
-        Ok(service) => Ok(Some(service)),
-        Err(error) if error.is_owned() => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-async fn as_owner(
-    data_dir: &Path,
-    service: Arc<Service>,
-    projects: &[Project],
-    take_over: bool,
-) -> Result<Option<Vec<StatusDocument>>> {
-    let server = Listener::start(data_dir, Arc::clone(&service))?;
-    let access = Client::Local(Arc::clone(&service));
-    let work = async {
-        let watched = begin(&access, projects, take_over).await?;
-        watch(&access, watched, Some(&service)).await
-    };
-    let documents = tokio::select! {
-        documents = work => documents.map(Some),
-        () = interrupted() => {
-            stop_on_request(data_dir, &service).await;
-            Ok(None)
-        }
-    };
-    service.stop().await;
-    drop(server);
-    documents
-}
-
-/// Joins the process that owns the log; `None` if that one ended before our projects settled.
-async fn as_guest(
-    data_dir: &Path,
-    projects: &[Project],
-    take_over: bool,
-) -> Result<Option<Option<Vec<StatusDocument>>>> {
-    let Some(access) = Client::reach_owner(data_dir, term::notice).await? else { return Ok(None) };
-    let work = async {
-        let watched = begin(&access, projects, take_over).await?;
-        term::say("another Longhaul runs this log: joined it");
-        watch(&access, watched, None).await
-    };
-    tokio::select! {
-        documents = work => match documents {
-            Ok(documents) => Ok(Some(Some(documents))),
-            Err(error) if exit::is_complaint(&error) => Err(error),
-            // The owner goes away: the work is for us then.
-            Err(_) => {
-                tokio::time::sleep(LOOK).await;
-                Ok(None)
-            }
-        },
-        () = interrupted() => {
-            term::say("the other Longhaul goes on with it");
-            Ok(Some(None))
-        }
-    }
 }
 
 fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
@@ -236,47 +168,4 @@ fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Stops because somebody wants that; who wants it once more has no time for the grace that agents are given.
-pub(super) async fn stop_on_request(data_dir: &Path, service: &Service) {
-    // Before it is offered: who takes it up at once is heard.
-    let mut interrupts = Interrupts::listen();
-    term::say("stopping: agents that are at work are ended; once more, and they are killed");
-    let hurry = async {
-        loop {
-            interrupts.next().await;
-            term::say("killing the agents that are at work");
-            longhaul_activities::process::hurry(data_dir);
-        }
-    };
-    tokio::select! {
-        () = service.stop() => {}
-        () = hurry => {}
-    }
-}
-
-/// Resolves when somebody wants this process to end.
-pub(super) async fn interrupted() {
-    Interrupts::listen().next().await;
-}
-
-/// The signals by which somebody wants this process to end.
-struct Interrupts([std::io::Result<Signal>; 3]);
-
-impl Interrupts {
-    /// Listens from now on.
-    fn listen() -> Self {
-        Self([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal))
-    }
-
-    /// The next of them; none, if the system lets us hear none.
-    async fn next(&mut self) {
-        let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut self.0 else { return std::future::pending().await };
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
 }

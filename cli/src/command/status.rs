@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use longhaul_activities::confine;
 use longhaul_workflows::narrative;
+use longhaul_workflows::project::SessionsPaused;
 
 use super::page::{self, Page};
 use crate::arguments::{Output, Show};
@@ -12,7 +13,7 @@ use crate::document;
 use crate::exit::{Exit, failed};
 use crate::place::Project;
 use crate::term;
-use longhaul_server::status::{self, FeatureLine, PausedSessions, ProjectState, StatusDocument};
+use longhaul_server::status::{self, FeatureLine, ProjectState, StatusDocument};
 use longhaul_server::{Client, ProjectStatus};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
@@ -35,33 +36,30 @@ fn sandbox(project: &Project) -> Option<String> {
     Some(confine::in_force(settings.agent.sandbox).unwrap_or_else(|failure| failure.message))
 }
 
-/// Where a project stands: by the log, or, if no log knows it, by its files.
+/// Where a project stands: by the log, or, if no log knows it, by its files. At rest, its list counts as it is now.
 pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<StatusDocument> {
-    if let Some(access) = Client::reach(data_dir, term::notice).await? {
-        let status = super::call(&access, ProjectStatus { project: project.id.clone(), for_people: true }).await?;
-        if let Some(mut status) = status.filter(|status| !status.root.is_empty()) {
-            // A list that was edited since the project last ran counts as it is now.
-            if !status.is_running {
-                match longhaul_activities::project::load(&project.root).await {
-                    Ok(loaded) => {
-                        status.take_list(&loaded);
-                        let list = project.root.join(&loaded.list_file);
-                        if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
-                            status.problem = Some(format!("{}: {error}", list.display()));
-                        }
-                    }
-                    Err(failure) => status.problem = Some(failure.message),
-                }
-            }
-            return Ok(status);
+    let loaded = longhaul_activities::project::load(&project.root).await;
+    let list = loaded.as_ref().ok().cloned();
+    let status = match Client::reach(data_dir, term::notice).await? {
+        Some(access) => super::call(&access, ProjectStatus { project: project.id.clone(), list }).await?,
+        None => None,
+    };
+    let mut document = match status.filter(|status| !status.root.is_empty()) {
+        Some(document) if document.is_running => return Ok(document),
+        Some(document) => document,
+        None => {
+            let loaded = loaded.clone().map_err(failed)?;
+            status::of_files(&project.id, &project.root.to_string_lossy(), Some(loaded))
         }
-    }
-    let loaded = longhaul_activities::project::load(&project.root).await.map_err(failed)?;
-    let mut document = status::of_files(&project.id, &project.root.to_string_lossy(), &loaded);
-    let list = project.root.join(&loaded.list_file);
-    if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
-        document.problem = Some(format!("{}: {error}", list.display()));
-    }
+    };
+    document.problem = match loaded {
+        Ok(loaded) => {
+            let list = project.root.join(&loaded.list_file);
+            let problem = longhaul_workflows::backlog::Backlog::new(loaded.features).err();
+            problem.map(|error| format!("{}: {error}", list.display())).or(document.problem)
+        }
+        Err(failure) => Some(failure.message),
+    };
     Ok(document)
 }
 
@@ -114,7 +112,7 @@ pub(super) fn headline(document: &StatusDocument) -> String {
 }
 
 /// Why no session begins, in a line.
-pub(super) fn sessions_paused(paused: &PausedSessions) -> String {
+pub(super) fn sessions_paused(paused: &SessionsPaused) -> String {
     let reason = first_line(&paused.reason);
     match paused.until {
         Some(until) => format!("sessions paused until {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC")),

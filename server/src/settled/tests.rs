@@ -80,7 +80,7 @@ impl Shop {
     }
 
     async fn is_settled(&self, watched: &mut Watched) -> bool {
-        let document = of_project(&self.0, &id(PROJECT), &BTreeMap::new(), true).await.unwrap();
+        let document = of_project(&self.0, &id(PROJECT), &BTreeMap::new(), true, None).await.unwrap();
         is_settled(watched, &document)
     }
 }

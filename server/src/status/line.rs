@@ -8,15 +8,14 @@ use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
 use longhaul_workflows::finding::{Finding, Findings};
 use longhaul_workflows::narrative;
 use longhaul_workflows::project::{NO_CHECK, signal};
-use longhaul_workflows::projection::{MailboxEntry, ProjectView, RunView, State};
+use longhaul_workflows::projection::{AuditEntry, MailboxEntry, ProjectView, RunView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::StatusDocument;
 use crate::head::RunHead;
 
 /// Where a feature stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FeatureLine {
     /// Its id in the list.
     pub id: String,
@@ -73,36 +72,32 @@ impl FeatureLine {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// What the next run makes of a feature that is new to it, before anything is tried.
-    pub(super) fn expect(&mut self, feature: &Feature, has_gates: bool) {
-        let reason = match feature.status {
-            FeatureStatus::Blocked if !feature.passes => "the list says so",
-            _ if feature.checks.is_empty() && !has_gates && self.waiting_for.is_empty() => NO_CHECK,
-            _ => return,
-        };
-        self.status = State::Blocked;
-        self.needs_person = true;
-        self.reason = Some(reason.into());
-    }
-
-    pub(super) fn pending(feature: &Feature) -> Self {
-        Self {
+    /// As the project has published it. `has_gates` is there if the list is newer than what the project has read: then
+    /// features that are new to it are shown as the next run takes them.
+    pub(super) fn of(feature: &Feature, view: &ProjectView, has_gates: Option<bool>) -> Self {
+        let mut line = Self {
             id: feature.id.to_string(),
             name: feature.name.clone(),
-            status: State::Pending,
-            passes: false,
-            run: None,
-            sessions: 0,
-            reason: None,
-            pending: Vec::new(),
-            step: None,
-            waiting_for: Vec::new(),
-            commit: None,
-            needs_person: false,
-            machine: None,
-            invalidated: None,
-            findings: Vec::new(),
+            status: view.state(&feature.id),
+            waiting_for: view.missing(&feature.id).map(ToString::to_string).collect(),
+            ..Self::default()
+        };
+        if let Some(known) = view.feature(&feature.id) {
+            line.passes = known.passes;
+            line.run.clone_from(&known.run);
+            line.sessions = known.sessions;
+            line.reason = known.reason.clone().or_else(|| known.waits.clone());
+            line.commit.clone_from(&known.commit);
+            line.invalidated = known.invalidated.as_ref().map(ToString::to_string);
+            line.findings = texts(&known.findings);
+        } else if line.status == State::Blocked {
+            line.reason = Some("the list says so".into());
+        } else if has_gates == Some(false) && feature.checks.is_empty() && line.waiting_for.is_empty() {
+            line.status = State::Blocked;
+            line.reason = Some(NO_CHECK.into());
         }
+        line.needs_person = line.status == State::Blocked;
+        line
     }
 
     /// Takes in where its run stands, and what that has published.
@@ -145,6 +140,7 @@ impl FeatureLine {
 pub(super) struct Lines<'a> {
     pub(super) store: &'a dyn EventStore,
     pub(super) view: &'a ProjectView,
+    pub(super) has_gates: Option<bool>,
     pub(super) stuck: &'a BTreeMap<RunId, Stop>,
     pub(super) is_running: bool,
     /// What people asked of the project for single features.
@@ -154,23 +150,14 @@ pub(super) struct Lines<'a> {
 impl Lines<'_> {
     /// The line of a feature, and whether its run is active.
     pub(super) async fn of(&self, feature: &Feature) -> Result<(FeatureLine, bool), StoreError> {
-        let mut line = FeatureLine::pending(feature);
-        line.waiting_for = self.view.missing(&feature.id).map(ToString::to_string).collect();
+        let mut line = FeatureLine::of(feature, self.view, self.has_gates);
         let of_feature = |entry: &&MailboxEntry| entry.action.feature.as_deref() == Some(feature.id.as_str());
         line.pending = self.pending.iter().filter(of_feature).cloned().collect();
-        line.status = self.view.state(&feature.id);
         let Some(known) = self.view.feature(&feature.id) else { return Ok((line, false)) };
-        line.passes = known.passes;
-        line.run.clone_from(&known.run);
-        line.sessions = known.sessions;
-        line.reason = known.reason.clone().or_else(|| known.waits.clone());
-        line.commit.clone_from(&known.commit);
-        line.needs_person = line.status == State::Blocked;
-        line.invalidated = known.invalidated.as_ref().map(ToString::to_string);
-        line.findings = texts(&known.findings);
         let Some(run) = &known.run else { return Ok((line, false)) };
         line.sessions += sessions_cut_off(self.store, run, known.passes).await?;
         if known.status != FeatureStatus::InProgress {
+            line.reason = self.ended_by(run, line.status).await?.or(line.reason);
             return Ok((line, false));
         }
         let Some(head) = RunHead::of(self.store, run).await? else { return Ok((line, true)) };
@@ -179,25 +166,20 @@ impl Lines<'_> {
         line.take_run(run, &head, progress, stuck);
         Ok((line, stuck.is_none() && head.is_active(self.is_running)))
     }
+
+    /// The person who ended the run of a blocked feature, and why.
+    async fn ended_by(&self, run: &RunId, state: State) -> Result<Option<String>, StoreError> {
+        let summary = if state == State::Blocked { self.store.summary(run).await? } else { None };
+        let Some(summary) = summary.filter(|summary| summary.status == Status::Cancelled) else { return Ok(None) };
+        // A history that cannot be read tells nothing.
+        let history = self.store.read(run, summary.origin).await.unwrap_or_default();
+        let how = |entry: &AuditEntry| Some(format!("{}{}", entry.ended()?, narrative::by(&entry.action.request())));
+        Ok(RunView::of(&history).ended_by().and_then(how))
+    }
 }
 
 fn texts(findings: &Findings) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
-}
-
-/// Names the person who ended the runs of features, and why. A history that cannot be read tells nothing.
-pub(crate) async fn name_who_ended(store: &dyn EventStore, document: &mut StatusDocument) {
-    for line in document.features.iter_mut().filter(|line| line.status == State::Blocked) {
-        let Some(run) = &line.run else { continue };
-        let Ok(Some(summary)) = store.summary(run).await else { continue };
-        if summary.status == Status::Cancelled
-            && let Ok(history) = store.read(run, summary.origin).await
-            && let Some(entry) = RunView::of(&history).ended_by()
-        {
-            let how = entry.ended().unwrap_or("cancelled");
-            line.reason = Some(format!("{how}{}", narrative::by(&entry.action.request())));
-        }
-    }
 }
 
 /// The sessions of runs of a feature that ended without a result: no outcome has told the project of them.

@@ -13,7 +13,8 @@ use crate::project::{Forked, Unblock, signal};
 /// A message to a run, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Action {
-    /// `pause`, `resume`, `cancel`, `terminate`, `reconcile`, `approve`, `deny`, `child_ended`, or the name of a signal.
+    /// `pause`, `resume`, `cancel`, `terminate`, `reconcile_landed`, `reconcile_not_landed`, `approve`, `deny`,
+    /// `child_ended`, or the name of a signal.
     pub what: String,
     /// The feature that it is about, if it was sent to the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,9 +68,13 @@ impl Action {
             MessageBody::Resume(_) => "resume",
             MessageBody::Cancel(_) => Self::CANCEL,
             MessageBody::Terminate(_) => Self::TERMINATE,
-            MessageBody::Reconcile { .. } => "reconcile",
+            MessageBody::Reconcile { landed, .. } => Self::reconcile(*landed),
         };
         Self { feature: feature(body), ..Self::by(what, request(body).unwrap_or_default()) }
+    }
+
+    fn reconcile(landed: bool) -> &'static str {
+        if landed { "reconcile_landed" } else { "reconcile_not_landed" }
     }
 
     /// The person or program that asked for it.
@@ -97,7 +102,7 @@ impl AuditEntry {
             EventKind::RunTerminated(request) => by(Action::TERMINATE, request),
             EventKind::RunResumed(request) => by("resume", request),
             EventKind::CancelDelivered { request, .. } => by(Action::CANCEL, request),
-            EventKind::RunReconciled { request, .. } => by("reconcile", request),
+            EventKind::RunReconciled { landed, request, .. } => by(Action::reconcile(*landed), request),
             EventKind::MessageReceived { message: Some(message), .. } if request(&message.body).is_some() => {
                 Action::of(&message.body)
             }

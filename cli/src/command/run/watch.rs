@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use longhaul_engine::RunId;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -15,7 +14,7 @@ use longhaul_server::status::StatusDocument;
 use longhaul_server::{Begin, Client, Error, ProjectStatus, RequestError, Service};
 
 /// Time alone settles some projects, so the last status is judged again after so long without news.
-pub(super) const LOOK: Duration = Duration::from_millis(200);
+pub(in crate::command) const LOOK: Duration = Duration::from_millis(200);
 
 /// Has the projects run.
 pub(super) async fn begin(access: &Client, projects: &[Project], take_over: bool) -> Result<Vec<Watched>> {
@@ -58,7 +57,7 @@ pub(super) async fn watch(
         };
         if may_go {
             progress.finish();
-            return Ok(for_people(access, documents.into_iter().flatten().collect()).await);
+            return Ok(documents.into_iter().flatten().collect());
         }
     }
 }
@@ -75,7 +74,7 @@ async fn follow(access: &Client, projects: &[Watched]) -> Result<(mpsc::Receiver
     let mut tasks = JoinSet::new();
     for (index, project) in projects.iter().enumerate() {
         let id = project.id.clone();
-        let mut watch = access.watch(ProjectStatus { project: id.clone(), for_people: false }).await?;
+        let mut watch = access.watch(ProjectStatus { project: id.clone(), list: None }).await?;
         let sender = sender.clone();
         tasks.spawn(async move {
             loop {
@@ -93,18 +92,6 @@ async fn follow(access: &Client, projects: &[Watched]) -> Result<(mpsc::Receiver
         });
     }
     Ok((updates, tasks))
-}
-
-/// The same documents with what is for people; as they are, if no process answers any more.
-async fn for_people(access: &Client, mut documents: Vec<StatusDocument>) -> Vec<StatusDocument> {
-    for document in &mut documents {
-        if let Ok(project) = RunId::new(document.project.clone())
-            && let Ok(Some(named)) = call(access, ProjectStatus { project, for_people: true }).await
-        {
-            document.features = named.features;
-        }
-    }
-    documents
 }
 
 /// All that the owner of a log runs, for itself and for others who joined it: it settles before the owner ends.
@@ -141,7 +128,7 @@ impl<'a> Others<'a> {
         }
         let mut all_settled = !self.service.has_open_batch();
         for project in ours.iter_mut().chain(&mut self.watched) {
-            let status = ProjectStatus { project: project.id.clone(), for_people: false };
+            let status = ProjectStatus { project: project.id.clone(), list: None };
             let status = call(self.access, status).await?;
             all_settled &= status.is_none_or(|status| is_settled(project, &status));
         }

@@ -72,7 +72,7 @@ impl View<'_> {
         if self.store.summary(project).await?.is_none() {
             return Ok(Vec::new());
         }
-        let document = status::of_project(self.store, project, &self.stuck, self.is_running).await?;
+        let document = status::of_project(self.store, project, &self.stuck, self.is_running, None).await?;
         let held = document.features.into_iter().filter(|line| line.needs_person);
         let told = held.map(|line| {
             let reason = line.reason.as_deref().unwrap_or("needs a person");

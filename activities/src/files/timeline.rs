@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Position, RunId};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::narrative::{Entry, Kind};
+use longhaul_workflows::narrative::Entry;
 
 /// The order of entries: by time, then as the log has them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,25 +19,13 @@ pub(super) struct Key {
 
 /// One entry.
 #[derive(Debug, Clone)]
-pub(super) struct Happening {
+pub(super) struct TimelineEntry {
     pub(super) key: Key,
     /// `None`: it happened to the whole project.
     pub(super) feature: Option<FeatureId>,
     /// The session that it belongs to, or the run if there is none.
     pub(super) session: String,
     pub(super) entry: Entry,
-}
-
-impl Happening {
-    pub(super) fn kind(&self) -> Kind {
-        self.entry.kind
-    }
-
-    /// In full.
-    pub(super) fn text(&self) -> String {
-        let Entry { text, details, .. } = &self.entry;
-        if details.is_empty() { text.clone() } else { format!("{text}\n\n{details}") }
-    }
 }
 
 /// The latest items, in order, whenever they were read.
