@@ -70,6 +70,11 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
     error.chain().find_map(named).unwrap_or(Exit::Operational)
 }
 
+/// Whether it is the command that has to change: the same request fails again in another process.
+pub(crate) fn is_complaint(error: &anyhow::Error) -> bool {
+    named(error.as_ref()).is_some_and(|exit| exit != Exit::Operational)
+}
+
 fn named(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(complaint) = cause.downcast_ref::<Complaint>() {
         return Some(complaint.exit);

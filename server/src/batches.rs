@@ -13,7 +13,7 @@ use longhaul_workflows::batch::{
 use serde::{Deserialize, Serialize};
 
 use crate::settled::{self, Verdict, Watched, is_settled};
-use crate::status;
+use crate::status::{self, StatusDocument};
 
 use crate::open::AGENTS;
 use crate::project;
@@ -42,8 +42,10 @@ pub struct BatchStanding {
     pub view: BatchView,
     /// The state of each project.
     pub states: BTreeMap<FeatureId, ProjectState>,
-    /// Whether it is carried on: else nothing more happens unless somebody does something.
+    /// Whether it is carried on: else nothing more happens without a person.
     pub is_open: bool,
+    /// Where its projects stand: those that are worked on; of a batch that is not carried on, all.
+    pub projects: BTreeMap<FeatureId, StatusDocument>,
 }
 
 /// Has a batch done, or its additions; idempotent by its id.
@@ -82,11 +84,17 @@ impl BatchStatus {
         let run = BatchWorkflow::run_id(batch)
             .map_err(|_| RequestError::refused(format!("`{batch}` cannot be the id of a batch")))?;
         let is_open = service.batches.count(&run) > 0;
-        match standing(service, &run).await? {
-            Some(standing) => Ok(BatchStanding { is_open, ..standing }),
-            None if is_open => Ok(BatchStanding { is_open, ..BatchStanding::default() }),
-            None => Err(RequestError::UnknownRun { run }),
+        let mut batch = match standing(&service, &run).await? {
+            Some(standing) => BatchStanding { is_open, ..standing },
+            None if is_open => BatchStanding { is_open, ..BatchStanding::default() },
+            None => return Err(RequestError::UnknownRun { run }),
+        };
+        for entry in &batch.view.plan.projects {
+            if !is_open || batch.states.get(&entry.name) == Some(&ProjectState::Working) {
+                batch.projects.insert(entry.name.clone(), service.status_of(entry).await?);
+            }
         }
+        Ok(batch)
     }
 }
 
@@ -122,6 +130,20 @@ impl Service {
     /// Whether a batch is carried on by this process.
     pub fn has_open_batch(&self) -> bool {
         !self.batches.lock().is_empty()
+    }
+
+    /// Where a project of a batch stands: by the log, or, if it has not begun, by its files.
+    async fn status_of(&self, entry: &Entry) -> Result<StatusDocument, RequestError> {
+        let project = RunId::new(entry.project.id.clone()).map_err(RequestError::refused)?;
+        let stuck = self.stuck_in_engine();
+        match status::of_project(&*self.store, &project, &stuck, self.engine.is_some(), None).await {
+            Ok(document) if !document.root.is_empty() => return Ok(document),
+            Ok(_) | Err(StoreError::UnknownRun(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let root = &entry.project.root;
+        let loaded = longhaul_activities::project::load(Path::new(root)).await;
+        Ok(status::of_files(&project, root, loaded.ok()))
     }
 
     /// Has a plan done.
@@ -179,7 +201,7 @@ async fn standing(service: &Service, run: &RunId) -> Result<Option<BatchStanding
         (entry.name.clone(), state.unwrap_or_default())
     };
     let states = view.plan.projects.iter().map(state).collect();
-    Ok(Some(BatchStanding { view, states, is_open: false }))
+    Ok(Some(BatchStanding { view, states, ..BatchStanding::default() }))
 }
 
 /// The work of this process on a batch.
@@ -267,7 +289,7 @@ impl Driver {
             }
         }
         let Some(watched) = self.watched.get_mut(&entry.name) else { return Ok(None) };
-        let document = status::of_project(&*self.service.store, &watched.id, &engine.stuck(), true).await?;
+        let document = status::of_project(&*self.service.store, &watched.id, &engine.stuck(), true, None).await?;
         if !is_settled(watched, &document) {
             return Ok(Some(ProjectState::Working));
         }

@@ -17,6 +17,7 @@ use crate::refused::refusal;
 use crate::request::{Incoming, RequestError, Response};
 use crate::service::Service;
 use crate::socket::{self, Address};
+use crate::watch::Repeated;
 
 /// The longest question, in bytes.
 const QUESTION_MAX: u64 = 16 * 1024 * 1024;
@@ -75,15 +76,13 @@ async fn converse(service: Arc<Service>, mut stream: UnixStream) {
     }
     let writer = Mutex::new(writer);
     let attending = async {
-        let request = match serde_json::from_str::<Incoming<'_>>(&line).map_err(|error| error.to_string()) {
-            Ok(incoming) => incoming.read(),
-            Err(error) => Err(error),
-        };
-        let request = match request {
-            Ok(request) => request,
+        let parsed = serde_json::from_str::<Incoming<'_>>(&line).map_err(|error| error.to_string());
+        let (is_watched, request) = match parsed.and_then(|incoming| Ok((incoming.watch, incoming.read()?))) {
+            Ok(parsed) => parsed,
             Err(error) => {
                 let reason = format!("the running Longhaul does not understand this: {error}");
-                return write(&writer, &Response::Error(RequestError::Refused { reason })).await;
+                write(&writer, &Response::Error(RequestError::Refused { reason })).await;
+                return;
             }
         };
         match refusal(request.command(), peer, service.log.directory()) {
@@ -92,26 +91,50 @@ async fn converse(service: Arc<Service>, mut stream: UnixStream) {
                 refusal.record(&service).await;
                 write(&writer, &Response::Error(error)).await;
             }
-            None => service.attend(request, async |response| write(&writer, &response).await).await,
+            None if is_watched && request.command().is_none() => {
+                let mut repeated = Repeated::begin(Arc::clone(&service), request);
+                let responses = async {
+                    while let Some(response) = repeated.next().await {
+                        if !write(&writer, &response).await {
+                            return;
+                        }
+                    }
+                };
+                tokio::select! {
+                    () = responses => {}
+                    () = signs_of_life(&writer) => {}
+                }
+            }
+            None => {
+                service.attend(request, async |response| write(&writer, &response).await).await;
+            }
         }
     };
-    // Whoever waits sees that somebody is at it.
-    let signs_of_life = async {
-        loop {
-            tokio::time::sleep(SIGN_OF_LIFE).await;
-            let _ = writer.lock().await.write_all(b"\n").await;
-        }
+    // A request that was taken up is performed to its end, also when the other end is gone.
+    let alive = async {
+        signs_of_life(&writer).await;
+        std::future::pending::<()>().await;
     };
     tokio::select! {
         () = attending => {}
-        () = signs_of_life => {}
+        () = alive => {}
     }
 }
 
-/// Writes an answer; who does not read it in time gets none, and holds nobody up.
-async fn write(writer: &Mutex<WriteHalf<'_>>, answer: &Response<Value>) {
-    if let Ok(mut line) = serde_json::to_vec(answer) {
-        line.push(b'\n');
-        let _ = tokio::time::timeout(READING_TAKES, async { writer.lock().await.write_all(&line).await }).await;
+/// Shows the other end that this process lives, until it is gone.
+async fn signs_of_life(writer: &Mutex<WriteHalf<'_>>) {
+    loop {
+        tokio::time::sleep(SIGN_OF_LIFE).await;
+        if writer.lock().await.write_all(b"\n").await.is_err() {
+            return;
+        }
     }
+}
+
+/// Writes a response; whether it was read in time.
+async fn write(writer: &Mutex<WriteHalf<'_>>, response: &Response<Value>) -> bool {
+    let Ok(mut line) = serde_json::to_vec(response) else { return false };
+    line.push(b'\n');
+    let written = tokio::time::timeout(READING_TAKES, async { writer.lock().await.write_all(&line).await }).await;
+    matches!(written, Ok(Ok(())))
 }

@@ -9,12 +9,10 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
 use longhaul_storage::{CheckReport, Scope, Swept};
-use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::projection::{ProjectView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::overlay;
 
 use crate::request::{RequestError, request};
 use crate::service::Service;
@@ -69,7 +67,7 @@ pub struct Prune {
     /// Runs that ended later stay.
     pub ended_before: DateTime<Utc>,
     /// How they ended.
-    pub statuses: Vec<String>,
+    pub statuses: Vec<State>,
     /// Whether only to say what would happen.
     pub dry_run: bool,
 }
@@ -138,7 +136,7 @@ pub struct PrunedRun {
     #[schemars(with = "String")]
     pub run: RunId,
     /// How it ended: `completed`, `failed` or `cancelled`.
-    pub status: String,
+    pub status: State,
     /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
     /// How many events are gone; not known before it is done.
@@ -189,9 +187,8 @@ impl Unfinished {
         going.retain(|(_, summary)| !summary.status.is_terminal());
         let mut blocked = Vec::new();
         for (project, _) in going.iter().filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME) {
-            let features = overlay::said(&service.store.published(project).await?);
-            let held = features.into_iter().filter(|(_, view)| view.status == FeatureStatus::Blocked);
-            blocked.extend(held.map(|(feature, _)| format!("{project}/{feature}")));
+            let view = ProjectView::of(&service.store.published(project).await?);
+            blocked.extend(view.in_state(State::Blocked).into_iter().map(|feature| format!("{project}/{feature}")));
         }
         Ok(UnfinishedRuns { runs: going.into_iter().map(|(run, _)| run).collect(), blocked })
     }

@@ -16,7 +16,7 @@ use crate::views::Unknown;
 /// A request to the service over an open log.
 ///
 /// It is performed the same way in the process that owns the log, through its socket, and on a log at rest.
-pub trait Request: Serialize + DeserializeOwned + Send + Sync + 'static {
+pub trait Request: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name on the wire.
     const NAME: &'static str;
     /// What it returns.
@@ -110,11 +110,17 @@ impl From<Failure> for RequestError {
 pub(crate) struct Outgoing<'a, R> {
     request: &'static str,
     body: &'a R,
+    /// Whether the response is sent again whenever it has changed.
+    watch: bool,
 }
 
 impl<'a, R: Request> Outgoing<'a, R> {
-    pub(crate) fn of(body: &'a R) -> Self {
-        Self { request: R::NAME, body }
+    pub(crate) fn once(body: &'a R) -> Self {
+        Self { request: R::NAME, body, watch: false }
+    }
+
+    pub(crate) fn watched(body: &'a R) -> Self {
+        Self { request: R::NAME, body, watch: true }
     }
 }
 
@@ -124,22 +130,41 @@ pub(crate) struct Incoming<'a> {
     request: String,
     #[serde(borrow)]
     body: &'a RawValue,
+    #[serde(default)]
+    pub(crate) watch: bool,
 }
 
 /// A response on the wire.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Response<T> {
     Done(T),
     Error(RequestError),
     /// The request was not taken up: the process is about to end.
     Closing,
+    /// A watched request has no further response.
+    End,
+}
+
+impl Response<Value> {
+    /// The response for the wire.
+    pub(crate) fn of<T: Serialize>(result: Result<T, RequestError>) -> Self {
+        match result {
+            Ok(response) => match serde_json::to_value(response) {
+                Ok(value) => Self::Done(value),
+                Err(error) => Self::Error(RequestError::Failed { reason: error.to_string() }),
+            },
+            Err(error) => Self::Error(error),
+        }
+    }
 }
 
 /// A request of any type.
 #[async_trait]
-pub(crate) trait AnyRequest: Send {
+pub(crate) trait AnyRequest: Send + Sync {
     fn command(&self) -> Option<&'static str>;
+    /// The same request once more.
+    fn again(&self) -> Box<dyn AnyRequest>;
     async fn perform(self: Box<Self>, service: Arc<Service>) -> Response<Value>;
 }
 
@@ -149,14 +174,12 @@ impl<R: Request> AnyRequest for R {
         Request::command(self)
     }
 
+    fn again(&self) -> Box<dyn AnyRequest> {
+        Box::new(self.clone())
+    }
+
     async fn perform(self: Box<Self>, service: Arc<Service>) -> Response<Value> {
-        match Request::perform(*self, service).await {
-            Ok(response) => match serde_json::to_value(response) {
-                Ok(value) => Response::Done(value),
-                Err(error) => Response::Error(RequestError::Failed { reason: error.to_string() }),
-            },
-            Err(error) => Response::Error(error),
-        }
+        Response::of(Request::perform(*self, service).await)
     }
 }
 

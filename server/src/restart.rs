@@ -7,16 +7,15 @@ use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::project::{FeatureView, ProjectInput};
+use longhaul_workflows::projection::ProjectView;
 
-use crate::overlay;
+use crate::head::RunHead;
 use crate::service::Service;
 
 impl Service {
     /// Whether a run is over, or ends as soon as it takes its mail.
     pub(crate) async fn is_ending(&self, run: &RunId) -> Result<bool, StoreError> {
-        let is_over = self.store.summary(run).await?.is_some_and(|summary| summary.status.is_terminal());
-        let mail = self.store.mailbox(run).await?;
-        Ok(is_over || mail.iter().any(|message| matches!(message.body, MessageBody::Terminate(_))))
+        Ok(RunHead::of(&*self.store, run).await?.is_some_and(|head| head.is_ending()))
     }
 
     /// Starts the run of a project afresh, from what the last one published. What is still alive below it is terminated
@@ -47,7 +46,7 @@ impl Service {
         published: &BTreeMap<String, Payload>,
     ) -> Result<BTreeMap<FeatureId, Vec<String>>, StoreError> {
         let mut changed = BTreeMap::new();
-        for (id, view) in overlay::said(published) {
+        for (id, view) in ProjectView::of(published).features {
             let FeatureView { passes: true, run: Some(run), .. } = view else { continue };
             let Some(summary) = self.store.summary(&run).await?.filter(|summary| summary.status == Status::Completed)
             else {
@@ -58,7 +57,7 @@ impl Service {
                 Some(Outcome::Completed(output)) => output.read::<FeatureOutcome>().ok(),
                 _ => None,
             };
-            if let (Some(FeatureOutcome::Passed { files, .. }), Ok(id)) = (outcome, FeatureId::new(id)) {
+            if let Some(FeatureOutcome::Passed { files, .. }) = outcome {
                 changed.insert(id, files);
             }
         }

@@ -5,10 +5,11 @@ use std::str::FromStr;
 use longhaul_engine::{RunId, Summary};
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::projection::State;
 use serde::{Deserialize, Serialize};
 
 use crate::status;
-use crate::views::{KINDS, Outcomes, STATES};
+use crate::views::{KINDS, Outcomes};
 
 use crate::request::{RequestError, request};
 use crate::service::Service;
@@ -37,8 +38,8 @@ pub struct Selected {
     pub run: RunId,
     /// The name of its workflow.
     pub kind: String,
-    /// The state that it is shown with.
-    pub status: String,
+    /// Its state.
+    pub status: State,
     /// Whether its work waits for a person.
     pub awaits_approval: bool,
 }
@@ -58,13 +59,12 @@ impl FromStr for Filter {
                 _ => return Err(format!("`{key}` is none of project, status, kind, feature, label.NAME")),
             },
         };
-        let known: &[&str] = match key {
-            Key::Status => &STATES,
-            Key::Kind => &KINDS,
-            _ => return Ok(Self { key, value: value.to_owned() }),
-        };
-        if !known.contains(&value) {
-            return Err(format!("`{value}` is none of {}", known.join(", ")));
+        match key {
+            Key::Status => drop(value.parse::<State>()?),
+            Key::Kind if !KINDS.contains(&value) => {
+                return Err(format!("`{value}` is none of {}", KINDS.join(", ")));
+            }
+            _ => {}
         }
         Ok(Self { key, value: value.to_owned() })
     }
@@ -119,12 +119,11 @@ impl SelectRuns {
                 continue;
             }
             let state = outcomes.state(&*service.store, &run, &summary).await?;
-            if filters.iter().all(|filter| filter.key != Key::Status || filter.value == state) {
+            if filters.iter().all(|filter| filter.key != Key::Status || filter.value == state.as_str()) {
                 let awaits_approval = !summary.status.is_terminal()
                     && summary.workflow == FeatureWorkflow::NAME
                     && service.awaited(&run).await?.is_some();
-                let (kind, status) = (summary.workflow.clone(), state.to_owned());
-                selected.push(Selected { run, kind, status, awaits_approval });
+                selected.push(Selected { run, kind: summary.workflow, status: state, awaits_approval });
             }
         }
         Ok(selected)
@@ -151,7 +150,7 @@ mod tests {
             ("project", "KEY=VALUE"),
             ("colour=red", "label.NAME"),
             ("label.=x", "label.NAME"),
-            ("status=asleep", "`asleep` is none of running, waiting"),
+            ("status=asleep", "`asleep` is none of pending, running"),
             ("kind=run", "`run` is none of project, feature, batch"),
         ];
         for (wrong, expected) in wrong {

@@ -10,6 +10,7 @@ use longhaul_activities::project;
 use longhaul_engine::{Payload, RunId};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::project::signal;
+use longhaul_workflows::settings::Settings;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::AbortHandle;
 
@@ -35,7 +36,7 @@ pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
         Entry::Vacant(place) => drop(place.insert(new)),
         Entry::Occupied(_) => return,
     }
-    let known = asked_for(&root).await;
+    let known = Edited::at(&root).await;
     let mut engaged = service.lock_engaged();
     // It may have been let go already.
     let Some(entry) = engaged.get_mut(&run) else { return };
@@ -83,27 +84,24 @@ async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
     }
 }
 
-/// What a project asks for, as text: without the states, which we write ourselves. An unreadable list is a text too.
-async fn asked_for(root: &Path) -> String {
-    match project::load(root).await {
-        Ok(loaded) => {
-            let asked = loaded.features.into_iter().map(|feature| Feature {
-                status: FeatureStatus::Pending,
-                passes: false,
-                last_tested: None,
-                ..feature
-            });
-            format!("{:?} {:?}", loaded.settings, asked.collect::<Vec<_>>())
-        }
-        Err(failure) => failure.message,
+/// The list and the settings of a project without the states, which Longhaul writes itself; or why they cannot be read.
+#[derive(PartialEq)]
+struct Edited(Result<(Settings, Vec<Feature>), String>);
+
+impl Edited {
+    async fn at(root: &Path) -> Self {
+        let loaded = project::load(root).await.map_err(|failure| failure.message);
+        let without_state =
+            |feature| Feature { status: FeatureStatus::Pending, passes: false, last_tested: None, ..feature };
+        Self(loaded.map(|loaded| (loaded.settings, loaded.features.into_iter().map(without_state).collect())))
     }
 }
 
-async fn watch_list(service: Arc<Service>, run: RunId, root: PathBuf, mut known: String) {
+async fn watch_list(service: Arc<Service>, run: RunId, root: PathBuf, mut known: Edited) {
     let Some(engine) = &service.engine else { return };
     loop {
         tokio::time::sleep(LOOK).await;
-        let now = asked_for(&root).await;
+        let now = Edited::at(&root).await;
         if now == known {
             continue;
         }

@@ -13,14 +13,14 @@ use longhaul_engine::{
     Engine, EventLog, MessageBody, NewRun, Payload, RequestedBy, RunId, RunReader, Started, Stop, StoreError, Summary,
 };
 use longhaul_storage::SledStore;
-use longhaul_workflows::contracts::ProjectRef;
+use longhaul_workflows::contracts::{LoadedBacklog, ProjectRef};
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
 use longhaul_workflows::signals;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::RwLock;
 
-use crate::pending::Pending;
+use crate::head::RunHead;
 use crate::project;
 use crate::status::{self, StatusDocument};
 use crate::views;
@@ -35,8 +35,8 @@ use crate::served::{self, Engaged};
 pub struct ProjectStatus {
     /// The run of the project.
     pub project: RunId,
-    /// Whether to add what only people read, such as who ended a run. It costs a look at more histories.
-    pub for_people: bool,
+    /// The list as it is now; it counts for a project that no process runs. Absent: as the project read it last.
+    pub list: Option<LoadedBacklog>,
 }
 
 /// Runs a project, and makes its run read its list again.
@@ -88,15 +88,12 @@ request!(ProjectStatus, "status" -> Option<StatusDocument>, |self, service| self
 impl ProjectStatus {
     async fn run(self, service: &Service) -> Result<Option<StatusDocument>, RequestError> {
         let stuck = service.stuck_in_engine();
-        let known = status::of_project(&*service.store, &self.project, &stuck, service.engine.is_some()).await;
-        let mut status = match known {
-            Err(StoreError::UnknownRun(_)) => return Ok(None),
-            known => known?,
-        };
-        if self.for_people {
-            status::name_who_ended(&*service.store, &mut status).await;
+        let is_running = service.engine.is_some();
+        let list = self.list.filter(|_| !is_running);
+        match status::of_project(&*service.store, &self.project, &stuck, is_running, list).await {
+            Err(StoreError::UnknownRun(_)) => Ok(None),
+            known => Ok(Some(known?)),
         }
-        Ok(Some(status))
     }
 }
 
@@ -128,12 +125,11 @@ impl Reconcile {
             let status = summary.status.name();
             return Err(RequestError::refused(format!("run {run} is {status}: it waits for no word on an effect")));
         }
-        if let Some((landed, request)) = Pending::of(&*service.store, &run).await?.settled {
-            let said = if landed { "landed" } else { "did not land" };
-            return Err(RequestError::refused(format!(
-                "{} has said already that it {said}: that is taken up when it is run again",
-                request.by
-            )));
+        let head = RunHead::of(&*service.store, &run).await?;
+        let is_settled = |body: &MessageBody| matches!(body, MessageBody::Reconcile { .. });
+        if head.is_some_and(|head| head.has(is_settled)) {
+            let reason = "it is reconciled already: that is taken up when it is run again";
+            return Err(RequestError::refused(reason));
         }
         let output = Payload::of(&output);
         service.deliver_one(run, MessageBody::Reconcile { landed, output, request }).await

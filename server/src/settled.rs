@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
 
-use crate::status::{FeatureLine, ShownPhase, StatusDocument};
+use crate::status::{ProjectState, StatusDocument};
 
 /// How long nothing may be active before a project that cannot go on counts as settled.
 const QUIET: Duration = Duration::from_secs(1);
@@ -69,14 +69,17 @@ pub fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
     if document.is_over {
         return document.active_runs == 0;
     }
-    if matches!(document.phase, ShownPhase::Idle | ShownPhase::Halted) {
+    let is_at_rest = match document.status {
+        ProjectState::Done | ProjectState::Cancelled => true,
+        ProjectState::NeedsAttention => !document.has_held(),
+        ProjectState::Running | ProjectState::Waiting | ProjectState::Paused => false,
+    };
+    if is_at_rest {
         // A project with a message in its mailbox is active, so it has acted on whatever it was sent before.
         return document.active_runs == 0;
     }
     // What is paused, parked or stuck does not move; nor does what waits for it.
-    let is_held = document.phase == ShownPhase::Paused
-        || !document.stuck.is_empty()
-        || document.features.iter().any(FeatureLine::is_held);
+    let is_held = document.status == ProjectState::Paused || !document.stuck.is_empty() || document.has_held();
     if document.active_runs > 0 || !is_held {
         watched.quiet_since = None;
         return false;
@@ -101,16 +104,15 @@ pub enum Verdict {
 
 /// How a settled project stands.
 pub fn verdict(document: &StatusDocument) -> Verdict {
-    let in_hand = document.features.iter().any(FeatureLine::is_held);
     if document.stuck.iter().any(|stuck| !stuck.has_diverged) || document.vain_wait().is_some() {
         Verdict::Failed
     } else if !document.stuck.is_empty() {
         Verdict::Blocked
     } else if document.problem.is_some() {
         Verdict::Misconfigured
-    } else if matches!(document.phase, ShownPhase::Paused | ShownPhase::Halted) || in_hand {
+    } else if matches!(document.status, ProjectState::Paused | ProjectState::Cancelled) || document.has_held() {
         Verdict::Suspended
-    } else if document.counts.passing < document.counts.total {
+    } else if document.counts.passed < document.counts.total {
         Verdict::Blocked
     } else if document.waits_on_next.is_some() {
         Verdict::Suspended

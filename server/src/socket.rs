@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::geteuid;
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 
@@ -135,46 +136,59 @@ impl Remote {
         Self { or_next: true, ..self }
     }
 
-    /// Asks it. A question that does not come through whole is not taken up.
+    /// Makes a request. One that does not come through whole is not performed.
     pub(crate) async fn call<R: Request>(&self, request: &R) -> Result<Result<R::Response, RequestError>, Gone> {
-        let before = |_| Gone::Before;
-        let mut stream = connect(&self.data_dir).await.map_err(before)?;
-        let mut line = serde_json::to_vec(&Outgoing::of(request)).expect("requests have a JSON form");
-        line.push(b'\n');
-        stream.write_all(&line).await.map_err(before)?;
-        let answer = self.hear(stream).await?;
-        match serde_json::from_str(&answer) {
-            Ok(Response::Closing) => Err(Gone::Before),
-            Ok(Response::Done(response)) => Ok(Ok(response)),
-            Ok(Response::Error(error)) => Ok(Err(error)),
-            Err(_) if answer.is_empty() => Err(Gone::Amid),
-            Err(error) => Err(Gone::Strange(error)),
+        match self.send(&Outgoing::once(request)).await?.next().await? {
+            Response::Done(response) => Ok(Ok(response)),
+            Response::Error(error) => Ok(Err(error)),
+            Response::Closing | Response::End => Err(Gone::Before),
         }
     }
 
-    /// Waits for the answer, for as long as there are signs of life.
-    async fn hear(&self, stream: UnixStream) -> Result<String, Gone> {
-        let mut lines = BufReader::new(stream).lines();
+    /// Watches a request.
+    pub(crate) async fn watch<R: Request>(&self, request: &R) -> Result<Stream, Gone> {
+        self.send(&Outgoing::watched(request)).await
+    }
+
+    async fn send<R: Request>(&self, request: &Outgoing<'_, R>) -> Result<Stream, Gone> {
+        let before = |_| Gone::Before;
+        let mut stream = connect(&self.data_dir).await.map_err(before)?;
+        let mut line = serde_json::to_vec(request).expect("requests have a JSON form");
+        line.push(b'\n');
+        stream.write_all(&line).await.map_err(before)?;
+        let lines = BufReader::new(stream).lines();
+        Ok(Stream { lines, data_dir: self.data_dir.clone(), notify: self.notify })
+    }
+}
+
+/// The responses of the owner of a log.
+pub(crate) struct Stream {
+    lines: Lines<BufReader<UnixStream>>,
+    data_dir: PathBuf,
+    notify: Notify,
+}
+
+impl Stream {
+    /// Waits for the next response, for as long as there are signs of life: empty lines.
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Response<T>, Gone> {
         loop {
-            let line = match tokio::time::timeout(SOON, lines.next_line()).await {
+            let line = match tokio::time::timeout(SOON, self.lines.next_line()).await {
                 Ok(line) => line,
-                Err(_) => self.hear_late(&mut lines).await?,
+                Err(_) => self.next_late().await?,
             };
             match line.ok().flatten() {
                 Some(line) if line.is_empty() => {}
-                line => return Ok(line.unwrap_or_default()),
+                Some(line) => return serde_json::from_str(&line).map_err(Gone::Strange),
+                None => return Err(Gone::Amid),
             }
         }
     }
 
-    /// The next line of somebody who has been silent for a while.
-    async fn hear_late(
-        &self,
-        lines: &mut Lines<BufReader<UnixStream>>,
-    ) -> Result<std::io::Result<Option<String>>, Gone> {
+    /// The next line of a process that has been silent for a while.
+    async fn next_late(&mut self) -> Result<io::Result<Option<String>>, Gone> {
         let process = holder(&self.data_dir);
         (self.notify)(&format!("waiting for process {process}, which runs this log"));
-        let waited = tokio::time::timeout(patience().saturating_sub(SOON), lines.next_line()).await;
+        let waited = tokio::time::timeout(patience().saturating_sub(SOON), self.lines.next_line()).await;
         waited.map_err(|_| Gone::Silent { process, seconds: patience().max(SOON).as_secs() })
     }
 }

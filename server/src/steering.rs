@@ -3,9 +3,11 @@
 use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, Status, StoreError, Summary};
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
+use longhaul_workflows::projection::State;
 use longhaul_workflows::signals;
 use serde::{Deserialize, Serialize};
 
+use crate::head::RunHead;
 use crate::views::Outcomes;
 
 use crate::order::Order;
@@ -41,8 +43,11 @@ impl Service {
         }
         if summary.status.is_terminal() {
             let state = Outcomes::default().state(&*self.store, target, &summary).await?;
-            let again =
-                if state == "blocked" { format!("; `longhaul resume {target}` tries it again") } else { String::new() };
+            let again = if state == State::Blocked {
+                format!("; `longhaul resume {target}` tries it again")
+            } else {
+                String::new()
+            };
             return Err(RequestError::refused(format!("run {target} is over: {state}{again}")));
         }
         if let Some(reason) = self.why_not(target, &summary, order).await? {
@@ -81,22 +86,7 @@ impl Service {
 
     /// Whether an order to pause waits in the mailbox.
     pub(crate) async fn is_to_pause(&self, run: &RunId) -> Result<bool, StoreError> {
-        let messages = self.store.mailbox(run).await?;
-        let last = messages.iter().rev().find_map(|message| match message.body {
-            MessageBody::Pause(_) => Some(true),
-            MessageBody::Resume(_) => Some(false),
-            _ => None,
-        });
-        Ok(last.unwrap_or(false))
-    }
-
-    /// Whether it is paused, or will be as soon as it looks.
-    async fn is_held_by_pause(&self, run: &RunId) -> Result<bool, StoreError> {
-        let summary = self.store.summary(run).await?;
-        let is_paused = summary.is_some_and(|summary| matches!(summary.status, Status::Paused(_)));
-        let told = self.store.mailbox(run).await?;
-        let is_resumed = || told.iter().any(|message| matches!(message.body, MessageBody::Resume(_)));
-        Ok(self.is_to_pause(run).await? || is_paused && !is_resumed())
+        Ok(RunHead::of(&*self.store, run).await?.and_then(|head| head.pause_order()).unwrap_or(false))
     }
 
     /// Whether nobody runs it now: what it is told waits.
@@ -122,10 +112,9 @@ impl Service {
         if self.awaited(run).await?.is_none() {
             return Ok(Some(format!("run {run} does not wait for approval")));
         }
-        let mailbox = self.store.mailbox(run).await?;
         let is_answer =
             |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == Approval::SIGNAL);
-        let answered = mailbox.iter().any(|message| is_answer(&message.body));
+        let answered = RunHead::of(&*self.store, run).await?.is_some_and(|head| head.has(is_answer));
         Ok(answered.then(|| format!("run {run} has an answer in its mailbox already")))
     }
 
@@ -158,7 +147,7 @@ impl Service {
             // A cancelled project stays, and can be run again; only the runs of its features end. While it is paused it
             // would not hear of that.
             if *order != Order::Resume {
-                if self.is_held_by_pause(run).await? {
+                if RunHead::of(&*self.store, run).await?.is_some_and(|head| head.is_held_by_pause()) {
                     self.deliver(run, MessageBody::Resume(request.clone())).await?;
                 }
                 return Ok(told);

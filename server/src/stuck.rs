@@ -27,11 +27,7 @@ impl StuckRuns {
                 known.insert(run, stop);
             }
         }
-        let shown = |(run, stop): (RunId, Stop)| {
-            let has_diverged = matches!(stop, Stop::Diverged(_));
-            StuckRun { run, reason: stop.to_string(), has_diverged }
-        };
-        Ok(known.into_iter().map(shown).collect())
+        Ok(known.iter().map(|(run, stop)| StuckRun::of(run, stop)).collect())
     }
 }
 

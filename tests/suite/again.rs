@@ -61,7 +61,7 @@ fn a_fork_at_every_step_comes_to_the_same_content() {
 }
 
 #[test]
-fn what_a_fork_at_rest_invalidates_is_shown_at_once() {
+fn a_fork_at_rest_is_shown_as_pending() {
     let plans = [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
     let world = World::new(&plans, 0.0, "");
     let list = world.project.read("feature_list.json");
@@ -75,13 +75,9 @@ fn what_a_fork_at_rest_invalidates_is_shown_at_once() {
     let list = world.project.read("feature_list.json");
     world.call(&["fork", &world.id("parser", 1), "--from", "start"]).exits(0);
     let line = world.line("parser");
-    assert_eq!((&line["status"], &line["run"]), (&json!("in_progress"), &json!(world.id("parser", 2))), "{line:#}");
-    for feature in ["table", "shell"] {
-        let line = world.line(feature);
-        assert_eq!((&line["passes"], &line["invalidated"]), (&json!(false), &json!("parser")), "{line:#}");
-    }
-    world.call(&["status", &world.root]).says("0 of 3 features pass").says("interrupted: `longhaul run` goes on");
-    world.call(&["why", "shell", "--dir", &world.root]).says("It needs parser (through table), which is in progress.");
+    assert_eq!((&line["status"], &line["pending"][0]["what"]), (&json!("passed"), &json!("fork")), "{line:#}");
+    world.call(&["status", &world.root]).says("3 of 3 features passed").says("pending: fork");
+    world.call(&["why", "parser", "--dir", &world.root]).says("Pending: fork");
     world.run().exits(0).says("3 of 3 features pass");
     assert_eq!(world.project.git(&["status", "--porcelain"]), "", "nothing came of it, and nothing is left to commit");
     assert_eq!(world.project.read("feature_list.json"), list);
@@ -97,7 +93,7 @@ fn a_blocked_feature_passes_with_a_note() {
         .call(&["fork", &first, "--from", "session:1", "--note", "finish it", "--reason", "it can"])
         .exits(0)
         .says(&second);
-    assert_eq!(world.line("parser")["status"], "in_progress", "although its project has not heard of it yet");
+    assert_eq!(world.line("parser")["pending"][0]["why"], "it can");
     world.run().exits(0).says("2 of 2 features pass");
     assert_eq!((world.sessions(&first), world.sessions(&second)), (2, 1));
     assert_eq!(world.line("parser")["sessions"], 3, "a session that was copied counts once");

@@ -11,33 +11,41 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
     let plans = ["parser", "table", "shell", "manual"].map(|id| plain(id, &[], 1));
     let world = World::with_settings(&plans, 0.0, APPROVAL);
     let said = world.run();
-    said.exits(3).says("needs a person").says("longhaul approve");
-    world.call("status .").exits(0).says("needs a person").says("longhaul approve");
+    said.exits(3).says("needs attention").says("longhaul approve");
+    world.call("status .").exits(0).says("needs attention").says("longhaul approve");
     world.call("why parser").exits(0).says("a person has to agree").says("`longhaul approve");
     world.call("terminate parser --why enough --by ann").exits(0);
     world.call("deny table --why wider --by bob").exits(0);
     world.call("approve shell --by cid").exits(0);
     world.call("cancel manual --by dan --why dear").exits(0);
     let asked = [
-        ("parser", "will be terminated when it is run again, asked by ann: enough"),
-        ("table", "will be sent back to its agent when it is run again, asked by bob: wider"),
-        ("shell", "will be merged when it is run again, asked by cid"),
-        ("manual", "will be cancelled when it is run again, asked by dan: dear"),
+        ("parser", "terminate by ann: enough"),
+        ("table", "deny by bob: wider"),
+        ("shell", "approve by cid"),
+        ("manual", "cancel by dan: dear"),
     ];
     for (feature, words) in asked {
-        world.call(&format!("why {feature}")).exits(0).says(&format!("It {words}.")).says("`longhaul run` goes on");
+        world
+            .call(&format!("why {feature}"))
+            .exits(0)
+            .says(&format!("Pending: {words}."))
+            .says("`longhaul run` goes on");
         let described = world.json(&format!("describe {feature}"));
-        assert_eq!(described["reason"], words, "{described:#}");
-        assert!(described["waits_for"].as_array().unwrap().contains(&format!("It {words}.").into()), "{described:#}");
+        let what = words.split(' ').next().unwrap();
+        assert_eq!(described["pending"][0]["what"], what, "{described:#}");
+        assert!(
+            described["waits_for"].as_array().unwrap().contains(&format!("Pending: {words}.").into()),
+            "{described:#}"
+        );
         let run = format!("{}/{feature}/1", world.project_id());
         let list = world.json("list");
         let line = list["runs"].as_array().unwrap().iter().find(|line| line["run"] == run).unwrap();
-        assert_eq!(line["reason"], words, "{list:#}");
+        assert_eq!(line["pending"][0]["what"], what, "{list:#}");
         let status = world.json("status .");
         let line = status["features"].as_array().unwrap().iter().find(|line| line["id"] == feature).unwrap();
-        assert_eq!((&line["reason"], &line["needs_person"]), (&words.into(), &false.into()), "{status:#}");
+        assert_eq!((&line["pending"][0]["what"], &line["needs_person"]), (&what.into(), &true.into()), "{status:#}");
     }
-    world.call("status .").says("interrupted: `longhaul run` goes on");
+    world.call("status .").says("pending: terminate by ann: enough");
     world.run().exits(3);
 
     let why = world.call("why parser").exits(0).clone();
@@ -48,7 +56,7 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
     assert!(history.trim_end().ends_with("over: terminated by ann: enough"), "{history}");
     assert!(!history.contains("paused"), "{history}");
     let told = world.json("describe parser");
-    assert_eq!((&told["told"][0]["what"], &told["told"][0]["by"]), (&"terminate".into(), &"ann".into()), "{told:#}");
+    assert_eq!((&told["audit"][0]["what"], &told["audit"][0]["by"]), (&"terminate".into(), &"ann".into()), "{told:#}");
     world.call("why manual").exits(0).says("It was cancelled by dan: dear.").says("`longhaul restart");
     assert_eq!(world.project.landed("main"), ["shell"]);
     world.call("resume parser").exits(0).says("/parser/2  resumed");

@@ -128,7 +128,7 @@ fn a_report_tells_what_passed_what_is_blocked_and_what_waits() {
     };
     let file = world.write("", more);
     let junit = world.path("junit.xml");
-    let said = world.batch(&file, &["--progress", "json", "-o", "json", "--junit", &junit.to_string_lossy()]);
+    let said = world.batch(&file, &["--progress", "jsonl", "-o", "json", "--junit", &junit.to_string_lossy()]);
     let lines: Vec<Value> = said.exits(5).out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (report, progress) = lines.split_last().unwrap();
     assert_eq!(states(report), ["passed", "blocked", "waiting"]);

@@ -63,9 +63,9 @@ fn others_ask_and_join_while_one_runs() {
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     let status = world.status();
-    assert_eq!((&status["is_running"], &status["phase"]), (&true.into(), &"working".into()), "{status:#}");
+    assert_eq!((&status["is_running"], &status["status"]), (&true.into(), &"running".into()), "{status:#}");
     let line = world.line("parser");
-    assert_eq!((&line["status"], &line["step"]), (&"in_progress".into(), &"session 1".into()), "{line:#}");
+    assert_eq!((&line["status"], &line["step"]), (&"running".into(), &"session 1".into()), "{line:#}");
     assert_eq!(world.line("table")["waiting_for"], serde_json::json!(["parser"]));
 
     let mut second = world.begin("second");
@@ -80,7 +80,7 @@ fn others_ask_and_join_while_one_runs() {
     second.exits(0);
     assert_eq!(world.landed("main"), ["manual", "parser", "table"]);
     let status = world.status();
-    assert_eq!((&status["is_running"], &status["phase"]), (&false.into(), &"idle".into()), "{status:#}");
+    assert_eq!((&status["is_running"], &status["status"]), (&false.into(), &"done".into()), "{status:#}");
     world.call(&["run"]).exits(0).says("3 of 3 features pass");
 }
 
@@ -110,7 +110,7 @@ fn a_paused_project_ends_its_session_and_goes_on_when_resumed() {
     world.project.let_go("parser");
     run.exits(3);
     let status = world.status();
-    assert_eq!((&status["phase"], &status["stopped_by"]["why"]), (&"paused".into(), &"lunch".into()), "{status:#}");
+    assert_eq!((&status["status"], &status["stopped_by"]["why"]), (&"paused".into(), &"lunch".into()), "{status:#}");
     assert_eq!(world.landed("main"), Vec::<String>::new());
     world.call(&["run"]).exits(3).says("lunch");
 
@@ -127,7 +127,7 @@ fn a_paused_project_is_resumed_while_it_runs() {
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     world.call(&["pause"]).exits(0);
-    until("the pause is seen", || world.status()["phase"] == "paused");
+    until("the pause is seen", || world.status()["status"] == "paused");
     world.call(&["resume"]).exits(0);
     world.project.let_go("parser");
     run.exits(0);
@@ -145,7 +145,11 @@ fn a_cancelled_project_stops_at_once_and_can_be_run_again() {
     world.project.let_go("parser");
     until("the agents are gone", || world.longhaul.left_over().is_empty());
     let status = world.status();
-    assert_eq!((&status["phase"], &status["stopped_by"]["why"]), (&"halted".into(), &"too dear".into()), "{status:#}");
+    assert_eq!(
+        (&status["status"], &status["stopped_by"]["why"]),
+        (&"cancelled".into(), &"too dear".into()),
+        "{status:#}"
+    );
     assert_ne!(world.line("parser")["passes"], true);
     world.call(&["run"]).exits(0);
     assert_eq!(world.landed("main"), ["parser", "table"]);
@@ -165,7 +169,7 @@ fn a_run_that_is_told_to_end_ends_its_agents_and_can_be_steered_at_rest() {
     assert_eq!(world.status()["is_running"], false);
 
     world.call(&["pause"]).exits(0);
-    assert_eq!(world.status()["phase"], "paused");
+    assert_eq!(world.status()["pending"][0]["what"], "pause");
     world.call(&["run"]).exits(3);
     world.call(&["resume"]).exits(0);
     world.call(&["cancel"]).exits(0);
@@ -208,7 +212,7 @@ fn a_blocked_feature_holds_up_what_needs_it_and_nothing_else() {
     let line = world.line("table");
     assert_eq!(
         (&line["status"], &line["waiting_for"]),
-        (&"pending".into(), &serde_json::json!(["parser"])),
+        (&"waiting".into(), &serde_json::json!(["parser"])),
         "{line:#}"
     );
     world.call(&["run"]).exits(1);

@@ -40,7 +40,7 @@ fn what_is_blocked_is_not_superfluous_and_what_passes_is_not_blocked() {
     world.run().exits(1);
     let doctor = world.call("doctor .");
     assert!(!doctor.exits(0).out.contains("git worktree remove"), "{}", doctor.out);
-    world.call("feature unblock table").exits(2).says("table is not blocked: it stands at `passes`");
+    world.call("feature unblock table").exits(2).says("table is not blocked: it is passed");
     world.call("feature unblock parser").exits(0);
 
     let agent = world.project.root().join("agent.sh");
@@ -54,9 +54,9 @@ fn what_passed_before_is_one_line() {
     let world = World::new(&[plain("parser", &[], 1), plain("table", &[], 1)], 0.0);
     world.run().exits(0);
     let again = world.run();
-    again.exits(0).says("2 of 2 features pass already");
+    again.exits(0).says("2 of 2 features passed already");
     assert!(!again.talk.contains("parser"), "{}", again.talk);
-    world.longhaul.call(&["run", "-v", &world.root]).exits(0).says("parser  passes").says("table  passes");
+    world.longhaul.call(&["run", "-v", &world.root]).exits(0).says("parser  passed").says("table  passed");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn lines_of_progress_are_nothing_but_lines() {
     let plan = world.project.place().join("plan.toml");
     fs::write(&plan, "batch = \"nightly\"\n[[project]]\ndir = \"p\"\n").unwrap();
     let plan = plan.to_string_lossy();
-    let said = world.longhaul.call(&["batch", &plan, "--progress", "json"]);
+    let said = world.longhaul.call(&["batch", &plan, "--progress", "jsonl"]);
     said.exits(0).says("batch nightly: 1 project\n");
     let lines: Vec<serde_json::Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (last, before) = lines.split_last().unwrap();

@@ -57,7 +57,7 @@ fn a_lock_of_the_users_makes_finished_work_wait_and_says_which() {
     let held = lock(&world, "index.lock", Duration::from_hours(2));
     world.run().exits(3).says(".git/index.lock is there since").says("rm '");
     let status = world.longhaul.status(&world.project.root());
-    assert_eq!(status["counts"]["passing"], 1, "{status:#}");
+    assert_eq!(status["counts"]["passed"], 1, "{status:#}");
     assert!(held.exists());
     assert!(world.project.landed("main").is_empty());
 

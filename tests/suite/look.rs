@@ -22,6 +22,7 @@ fn everything_is_shown_as_it_was() {
     world.check("describe", "describe parser");
     world.check("describe-json", "describe manual -o json");
     world.check("history", "history manual");
+    world.check("history-json", "history manual -o json");
     world.check("logs", "logs parser --session 1");
     world.call("history parser --full").exits(0).says("\"workflow\": \"feature\"");
     world.check("tree", "tree .");
@@ -75,9 +76,9 @@ fn narrow_pages_stay_readable(world: &World) {
     }
 }
 
-/// What `history -o json` gives are lines of a history file.
+/// What `history -o jsonl` gives are lines of a history file.
 fn histories_are_those_of_a_file(world: &World) {
-    let said = world.call("history manual -o json");
+    let said = world.call("history manual -o jsonl");
     let lines: Vec<&str> = said.exits(0).out.lines().collect();
     let run = format!("{}/manual/1", world.project_id());
     let header = format!(r#"{{"schema":"longhaul.history/1","run":"{run}","events":{}}}"#, lines.len());
@@ -110,7 +111,7 @@ fn a_log_in_use_and_one_at_rest_look_the_same() {
         "describe manual",
         "history parser",
         "history manual",
-        "history manual -o json",
+        "history manual -o jsonl",
         "why parser",
         "why table",
         "logs parser",
@@ -193,7 +194,7 @@ fn people_who_paused_are_named() {
     world.call("why table").exits(0).says("The project works on 1 at once").says("parser");
     world.call("pause . --reason lunch").exits(0);
     world.call("why table").exits(0).says("The project was paused by tester: lunch");
-    world.call("why parser").exits(0).says("It stops before its next step: paused by tester: lunch");
+    world.call("why parser").exits(0).says("Pending: pause by tester: lunch");
     world.call("describe parser").exits(0).says("pause");
     world.call("cancel . --reason dear").exits(0);
     run.exits(3);
@@ -212,5 +213,5 @@ fn why_reads_the_list_as_it_is_now() {
     world.project.write("feature_list.json", &free);
     world.call("why shell").says("Nothing holds shell up");
     world.call("feature unblock parser").exits(0);
-    world.call("why parser").says("Nothing holds parser up");
+    world.call("why parser").says("It was given up").says("Pending: unblock");
 }

@@ -205,7 +205,7 @@ fn an_outage_blocks_no_feature() {
     fs::remove_file(paid.place("down")).unwrap();
     paid.world.call("resume .").exits(0);
     run.exits(0);
-    assert_eq!(status()["counts"]["passing"], 8);
+    assert_eq!(status()["counts"]["passed"], 8);
     paid.world.call("replay --all").exits(0).says("0 diverged");
 }
 
@@ -238,7 +238,7 @@ fn vain(agent: &str, says: &str, sessions: usize) {
     said.says("is the agent installed and logged in?");
     assert_eq!(paid.of("a"), sessions, "{:?}", paid.sessions());
     let status = paid.world.longhaul.status(&paid.world.project.root());
-    assert_eq!(status["features"][0]["status"], "in_progress", "it is not the feature's fault");
+    assert_eq!(status["features"][0]["status"], "running", "it is not the feature's fault");
     assert!(status["sessions_paused"]["until"].is_string(), "the next probe is due then, whoever runs it");
     for command in ["status .", "why a", "why <project>"] {
         paid.world.call(command).says(says);

@@ -47,7 +47,7 @@ fn nobody_waits_for_an_answer_of_a_person() {
 fn who_closes_standard_output_has_read_enough() {
     let world = finished();
     let id = world.project_id();
-    for shows in ["completions bash", "list -o ids", &format!("history {id} -o json"), "schema status", "--help"] {
+    for shows in ["completions bash", "list -o ids", &format!("history {id} -o jsonl"), "schema status", "--help"] {
         let said = world.longhaul.shell(&format!("(longhaul {shows}; echo $? >&2) | true"));
         assert_eq!(said.talk.trim(), "0", "{shows}");
     }

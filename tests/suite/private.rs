@@ -50,7 +50,7 @@ fn a_long_path_leaves_the_socket_in_the_data_directory() {
     let mut run = longhaul.begin(&["run", &root], &project.place().join("said"));
     project.until_at_work_in(&home, "parser");
     assert!(home.join("owner.sock").exists());
-    longhaul.call(&["status", &root]).exits(0).says("in progress");
+    longhaul.call(&["status", &root]).exits(0).says("running");
     longhaul.call(&["doctor", &root]).exits(0).says("runs this log");
     project.let_go("parser");
     run.exits(0);

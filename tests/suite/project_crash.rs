@@ -22,7 +22,7 @@ use longhaul_tests::script::id;
 use longhaul_tests::wait::PATIENCE;
 use longhaul_tests::witness::Witness;
 use longhaul_workflows::contracts::{CheckBase, LoadBacklog, ProjectRef, RunChecks, RunSession, RunSetup};
-use longhaul_workflows::project::{Phase, ProjectInput, ProjectView, ProjectWorkflow, signal};
+use longhaul_workflows::project::{Phase, ProjectInput, ProjectSummary, ProjectWorkflow, signal};
 use serde_json::Value;
 
 /// Two features at once, one after them; a gate that fails, a full context, a list that was tampered with.
@@ -185,7 +185,7 @@ async fn come_to_rest(store: &DyingStore, handlers: Handlers, root: String, sync
 
 async fn is_at_rest(store: &DyingStore, sync: &str) -> Result<bool, StoreError> {
     let published = store.published(&id("p")).await?;
-    let view = published.get(ProjectView::KEY).and_then(|view| view.read::<ProjectView>().ok());
+    let view = published.get(ProjectSummary::KEY).and_then(|view| view.read::<ProjectSummary>().ok());
     Ok(view.is_some_and(|view| view.phase == Phase::Idle && view.synced == sync))
 }
 

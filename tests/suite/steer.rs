@@ -161,7 +161,7 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
     let history = world.tell(&["history", "parser"]);
     history.says("a note for the agent: write it with tabs, by tester: house style");
     history.says("a note for the agent: and keep it short, by ann: it is long");
-    let told = world.tell(&["describe", "parser", "-o", "json"]).json()["told"].clone();
+    let told = world.tell(&["describe", "parser", "-o", "json"]).json()["audit"].clone();
     assert_eq!(
         (&told[1]["what"], &told[1]["by"], &told[1]["why"]),
         (&"note".into(), &"ann".into(), &"it is long".into())

@@ -87,7 +87,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
             None => match retry::once(context, work).await? {
                 Try::Passed(commit) => commit,
                 Try::Again => continue,
-                Try::GivenUp(reason) => return Ok(work.blocked(reason)),
+                Try::GivenUp(reason) => return Ok(work.given_up(reason)),
                 Try::Landed { commit, waits_on_next } => return Ok(work.passed(commit, waits_on_next)),
             },
         };

@@ -31,7 +31,7 @@ pub use memory::{NO_CHECK, ProjectInput};
 use order::Order;
 pub use order::{Held, Skipped};
 pub use rollback::{Rollback, RollbackView};
-pub use view::{BacklogView, FeatureView, Phase, ProjectView};
+pub use view::{BacklogView, FeatureView, Phase, ProjectSummary};
 
 /// The workflow `project`: one run for each project, for ever.
 #[derive(Debug, Clone, Copy)]

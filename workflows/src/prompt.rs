@@ -116,7 +116,24 @@ fn rules(text: &mut String) {
     );
 }
 
-/// What went wrong, told to an agent, or to a person if there is no further session.
+/// What went wrong, in a line, for a person.
+pub fn summary(problem: &Problem) -> String {
+    match problem {
+        Problem::CheckFailed { evidence, .. } if evidence.held_out.is_some() => check_summary(evidence),
+        Problem::CheckFailed { evidence, .. } => {
+            let command = evidence.command.lines().next().unwrap_or_default();
+            format!("{} Command: {command}", check_summary(evidence))
+        }
+        Problem::Conflict { files, .. } => format!("In conflict: {}.", files.join(", ")),
+        Problem::SessionFailed { reason, output_tail } => match last_words(output_tail) {
+            words if words.is_empty() => format!("It ended so: {reason}."),
+            words => format!("It ended so: {reason}. Its last words: {words}"),
+        },
+        Problem::Denied { by, why } => format!("The checks passed, but {by} does not want it merged: {}", why.trim()),
+    }
+}
+
+/// What went wrong, told to an agent.
 pub fn told(problem: &Problem) -> String {
     match problem {
         Problem::CheckFailed { evidence, merged_with: None } => failed_check(evidence),
@@ -143,17 +160,33 @@ pub fn told(problem: &Problem) -> String {
 fn failed_check(evidence: &Evidence) -> String {
     if let Some(HeldOut { message, .. }) = &evidence.held_out {
         let message = message.as_deref().map(|message| format!(" {message}")).unwrap_or_default();
-        return format!("The held-out check `{}` failed on commit {}.{message}", evidence.name, evidence.commit);
+        return format!("{}{message}", check_summary(evidence));
     }
-    format!(
-        "The check `{}` failed on commit {}: {}.\n\n    {}{}",
-        evidence.name,
-        evidence.commit,
-        evidence.ending(),
-        evidence.command,
-        output("\n\n", &evidence.output_tail)
-    )
+    let output = output("\n\n", &evidence.output_tail);
+    format!("{}\n\n    {}{output}", check_summary(evidence), evidence.command)
 }
+
+fn check_summary(evidence: &Evidence) -> String {
+    let Evidence { name, commit, held_out, .. } = evidence;
+    match held_out {
+        Some(_) => format!("The held-out check `{name}` failed on commit {commit}."),
+        None => format!("The check `{name}` failed on commit {commit}: {}.", evidence.ending()),
+    }
+}
+
+/// The last line of an output; of a line of JSON, as agents print it, the message in it.
+pub(crate) fn last_words(output: &str) -> String {
+    let line = output.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let document: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+    let message = MESSAGES.iter().find_map(|place| document.pointer(place)?.as_str());
+    message.unwrap_or(line).lines().next().unwrap_or_default().chars().take(LAST_WORDS).collect()
+}
+
+/// Where agents put the message of an error: claude; codex; opencode.
+const MESSAGES: [&str; 5] = ["/result", "/error/message", "/message", "/error/data/message", "/error"];
+
+/// The most characters of the last line that are kept.
+const LAST_WORDS: usize = 200;
 
 /// The end of an output, behind what leads to it; nothing if there is none.
 fn output(lead: &str, tail: &str) -> String {

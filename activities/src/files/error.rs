@@ -57,9 +57,9 @@ impl FilesError {
 
 /// Keeps the first of several errors.
 #[derive(Debug, Default)]
-pub(super) struct First(Option<FilesError>);
+pub(super) struct FirstError(Option<FilesError>);
 
-impl First {
+impl FirstError {
     /// Takes an outcome; says whether it was a success.
     pub(super) fn take(&mut self, outcome: Result<(), FilesError>) -> bool {
         match outcome {

@@ -7,12 +7,14 @@ use chrono::{DateTime, Utc};
 use longhaul_backlog::EntryState;
 use longhaul_engine::{Event, Position, RunId};
 use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
+use longhaul_workflows::narrative::Kind;
 use longhaul_workflows::project::FeatureView;
+use longhaul_workflows::projection::Tested;
 
-use super::happening::{Happening, Kind, Timeline};
 use super::project::ProjectRun;
-use super::run::{FeatureRun, Tested};
+use super::run::FeatureRun;
 use super::text::{iso, one_line};
+use super::timeline::{Timeline, TimelineEntry};
 
 /// The longest text in the history, in characters.
 const HISTORY_TEXT: usize = 300;
@@ -22,7 +24,7 @@ const HISTORY_TEXT: usize = 300;
 pub(super) struct Fold {
     pub(super) project: ProjectRun,
     pub(super) runs: BTreeMap<RunId, FeatureRun>,
-    pub(super) history: Timeline<Told>,
+    pub(super) history: Timeline<HistoryItem>,
     /// Lines of the session log.
     pub(super) log: Timeline<String>,
     /// When the last event was recorded.
@@ -35,7 +37,7 @@ pub(super) struct Fold {
 
 /// An entry of the history.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct HistoryItem {
     pub(super) feature: Option<FeatureId>,
     pub(super) kind: Kind,
     pub(super) text: String,
@@ -56,7 +58,7 @@ impl Fold {
     }
 
     /// Takes new events in, each run's in their order, and gives what they tell in the order of time.
-    pub(super) fn apply(&mut self, news: &[(RunId, Vec<Event>)]) -> Vec<Happening> {
+    pub(super) fn apply(&mut self, news: &[(RunId, Vec<Event>)]) -> Vec<TimelineEntry> {
         let mut told = Vec::new();
         let (of_project, of_features): (Vec<_>, Vec<_>) = news.iter().partition(|(run, _)| *run == self.project.id);
         for (run, events) in of_features {
@@ -71,56 +73,57 @@ impl Fold {
             });
             self.last_at = self.last_at.max(Some(event.at));
         }
-        told.append(&mut self.project.told);
+        told.append(&mut self.project.entries);
         for (key, passed, features) in self.project.counted.drain(..) {
             self.log.insert(key, format!("Progress: {passed}/{features}"));
         }
         told.sort_by(|one, other| one.key.cmp(&other.key));
-        for happening in &told {
-            self.note(happening);
+        for entry in &told {
+            self.note(entry);
         }
         told
     }
 
-    fn apply_feature(&mut self, id: &RunId, events: &[Event], told: &mut Vec<Happening>) {
+    fn apply_feature(&mut self, id: &RunId, events: &[Event], told: &mut Vec<TimelineEntry>) {
         if !self.runs.contains_key(id) {
             let Some(run) = FeatureRun::of(&self.project.id, id) else { return };
             self.runs.insert(id.clone(), run);
         }
         let Some(run) = self.runs.get_mut(id) else { return };
-        let sessions = run.sessions.len();
+        let sessions = run.view.sessions.len();
         for event in events {
             run.apply(event);
             self.last_at = self.last_at.max(Some(event.at));
         }
-        for (place, session) in run.sessions.iter().enumerate().skip(sessions) {
-            self.numbers.insert((session.started_at, id.clone(), session.position), place);
+        for (place, session) in run.view.sessions.iter().enumerate().skip(sessions) {
+            if !session.record.is_copied {
+                self.numbers.insert((session.started_at, id.clone(), session.record.position), place);
+            }
         }
-        for (known, found) in [(&mut self.tested, &run.tested), (&mut self.landed, &run.landed)] {
+        for (known, found) in [(&mut self.tested, &run.view.tested), (&mut self.landed, &run.view.landed)] {
             if let Some(found) = found
                 && known.get(&run.feature).is_none_or(|before| before.at <= found.at)
             {
                 known.insert(run.feature.clone(), found.clone());
             }
         }
-        told.append(&mut run.told);
+        told.append(&mut run.entries);
     }
 
-    fn note(&mut self, happening: &Happening) {
-        let Happening { key, kind, feature, text, step, .. } = happening;
-        if let Some(step) = step {
+    fn note(&mut self, TimelineEntry { key, feature, entry, .. }: &TimelineEntry) {
+        if let Some(step) = &entry.step {
             let of = feature.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
             self.log.insert(key.clone(), format!("[{}] Completed: {of}{step}", iso(key.at)));
         }
-        let told = Told { feature: feature.clone(), kind: *kind, text: one_line(text, HISTORY_TEXT) };
-        self.history.insert(key.clone(), told);
+        let text = one_line(&entry.in_full(), HISTORY_TEXT);
+        self.history.insert(key.clone(), HistoryItem { feature: feature.clone(), kind: entry.kind, text });
     }
 
     /// The states of the features, as they belong into the list. Of one that passes it tells the time that its commit has:
     /// gates that were only asked again leave the list as it is committed.
     pub(super) fn states(&self) -> BTreeMap<FeatureId, EntryState> {
         let state = |id: &FeatureId| {
-            let view = self.project.feature(id);
+            let view = self.project.view.feature(id);
             let passes = view.is_some_and(|view| view.passes);
             let landed = self.landed.get(id).filter(|_| passes);
             EntryState {
@@ -129,28 +132,28 @@ impl Fold {
                 last_tested: landed.or_else(|| self.tested.get(id)).map(|tested| tested.text.clone()),
             }
         };
-        self.project.backlog.iter().map(|(id, _)| (id.clone(), state(id))).collect()
+        self.project.view.backlog.iter().map(|feature| (feature.id.clone(), state(&feature.id))).collect()
     }
 
     /// When the list says that it was changed last: as committed, unless something is under way or needs a person.
     pub(super) fn list_changed_at(&self) -> Option<String> {
         let is_settled = |view: &FeatureView| view.passes || view.status == FeatureStatus::Pending;
         let landed = self.landed.values().max_by_key(|landed| landed.at);
-        let landed = landed.filter(|_| self.project.features.values().all(is_settled));
+        let landed = landed.filter(|_| self.project.view.features.values().all(is_settled));
         landed.map(|landed| landed.text.clone()).or_else(|| self.last_at.map(iso))
     }
 
     /// The run of a feature that is under way, if one is.
     pub(super) fn running(&self, id: &FeatureId) -> Option<&FeatureRun> {
-        let run = self.project.feature(id)?.run.as_ref()?;
-        self.runs.get(run).filter(|run| !run.is_over)
+        let run = self.project.view.feature(id)?.run.as_ref()?;
+        self.runs.get(run).filter(|run| !run.view.is_over)
     }
 
     /// How many sessions a feature has had. The project counts those of a run when it has heard the outcome.
     pub(super) fn sessions_of(&self, id: &FeatureId) -> u32 {
-        let Some(view) = self.project.feature(id) else { return 0 };
+        let Some(view) = self.project.view.feature(id) else { return 0 };
         let run = view.run.as_ref().filter(|_| view.status == FeatureStatus::InProgress);
-        let under_way = run.and_then(|run| self.runs.get(run)).map_or(0, |run| run.progress.sessions);
+        let under_way = run.and_then(|run| self.runs.get(run)).map_or(0, |run| run.view.progress.sessions);
         view.sessions + under_way
     }
 
@@ -158,8 +161,8 @@ impl Fold {
     pub(super) fn unwritten_sessions(&self) -> Vec<(usize, RunId, usize)> {
         let numbered = self.numbers.iter().zip(1..);
         let unwritten = numbered.filter(|(((_, run, _), place), number)| {
-            let session = self.runs.get(run).and_then(|run| run.sessions.get(**place));
-            session.is_some_and(|session| session.written != Some(*number))
+            let written = self.runs.get(run).and_then(|run| run.written.get(**place));
+            written.is_some_and(|written| *written != Some(*number))
         });
         unwritten.map(|(((_, run, _), place), number)| (number, run.clone(), *place)).collect()
     }

@@ -23,7 +23,6 @@
 
 mod error;
 mod fold;
-mod happening;
 mod list;
 mod place;
 pub mod placed;
@@ -33,10 +32,9 @@ mod reports;
 mod run;
 mod session;
 mod state;
-mod steps;
 mod text;
+mod timeline;
 mod turn;
-mod words;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,9 +43,9 @@ use longhaul_engine::{RunId, RunReader};
 use tokio::sync::Mutex;
 
 pub use error::FilesError;
-use error::First;
+use error::FirstError;
 pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file};
-use state::{Cursors, News, State};
+use state::{Cursors, NewEvents, State};
 pub(crate) use turn::{LIST_PATIENCE, turn_of};
 pub use turn::{ListTurn, list_turn};
 
@@ -81,7 +79,7 @@ impl Projector {
     pub async fn refresh(&mut self) -> Result<(), FilesError> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let mut state = Arc::clone(&self.state).lock_owned().await;
-        let mut first = First::default();
+        let mut first = FirstError::default();
         let news = self.news(&state.cursors, &mut first).await?;
         let writing = tokio::task::spawn_blocking(move || {
             let written = state.take(news);
@@ -98,8 +96,8 @@ impl Projector {
         first.into_result()
     }
 
-    async fn news(&self, cursors: &Cursors, first: &mut First) -> Result<News, FilesError> {
-        let mut news = News::default();
+    async fn news(&self, cursors: &Cursors, first: &mut FirstError) -> Result<NewEvents, FilesError> {
+        let mut news = NewEvents::default();
         // The project first: what it answers to is then in what is read of the others after it.
         match self.store.read(&self.project, cursors.next(&self.project)).await {
             Ok(events) => news.add(self.project.clone(), events, None),

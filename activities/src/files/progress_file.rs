@@ -6,11 +6,13 @@ use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom, Write as
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use longhaul_engine::Payload;
+
 use super::error::FilesError;
-use super::happening::Happening;
 use super::place::{Place, look};
 use super::placed::{self, Links, Unreadable};
 use super::text::clean;
+use super::timeline::TimelineEntry;
 
 pub(crate) const NAME: &str = "claude-progress.txt";
 const RULER: &str = "============================================================";
@@ -59,8 +61,8 @@ struct Entry {
 
 impl ProgressFile {
     /// Takes what is to be told there.
-    pub(super) fn take(&mut self, told: &[Happening]) {
-        let told = told.iter().filter(|happening| happening.kind.is_for_progress_file());
+    pub(super) fn take(&mut self, told: &[TimelineEntry]) {
+        let told = told.iter().filter(|entry| entry.entry.kind.is_for_progress_file());
         self.pending.extend(told.map(Entry::of));
     }
 
@@ -120,18 +122,18 @@ fn ends_a_line(file: &mut File, length: u64) -> io::Result<bool> {
 }
 
 impl Entry {
-    fn of(happening: &Happening) -> Self {
+    fn of(entry: &TimelineEntry) -> Self {
         let header = Header {
-            time: happening.key.at.format("%Y-%m-%d %H:%M:%S").to_string(),
-            session: happening.session.clone(),
-            action: happening.kind.name().to_owned(),
-            feature: happening.feature.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+            time: entry.key.at.format("%Y-%m-%d %H:%M:%S").to_string(),
+            session: entry.session.clone(),
+            action: Payload::of(&entry.entry.kind).read().unwrap_or_default(),
+            feature: entry.feature.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
         };
         let Header { time, session, action, feature } = &header;
         let mut text = format!("{RULER}\n[{time}] Session: {session}\nAction: {action}\nFeature: {feature}\n\n");
-        text.push_str(&free_text(&happening.text));
+        text.push_str(&free_text(&entry.entry.in_full()));
         text.push('\n');
-        if let Some(commit) = &happening.commit {
+        if let Some(commit) = &entry.entry.commit {
             text.push_str("\nCommit: ");
             text.push_str(commit);
             text.push('\n');

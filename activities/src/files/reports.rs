@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use longhaul_engine::RunId;
-use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
-use longhaul_workflows::project::{Phase, ProjectView};
+use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
+use longhaul_workflows::narrative::Kind;
+use longhaul_workflows::project::{Phase, ProjectSummary};
 use serde::Serialize;
 
 use super::fold::Fold;
@@ -12,8 +13,8 @@ use super::text::{iso, one_line, precise};
 
 /// `state.json`: for programs. `None` before the project has said anything.
 pub(super) fn state(fold: &Fold) -> Option<String> {
-    let view = fold.project.view.as_ref()?;
-    let features = fold.project.backlog.iter().map(|(id, _)| FeatureEntry::of(fold, id)).collect();
+    let view = fold.project.view.summary.as_ref()?;
+    let features = fold.project.view.backlog.iter().map(|feature| FeatureEntry::of(fold, &feature.id)).collect();
     Some(json(&State {
         schema: "longhaul.state/1",
         project: &fold.project.id,
@@ -27,7 +28,7 @@ pub(super) fn state(fold: &Fold) -> Option<String> {
 
 /// `progress.md`: for people. `None` before the project has said anything.
 pub(super) fn progress(fold: &Fold) -> Option<String> {
-    let view = fold.project.view.as_ref()?;
+    let view = fold.project.view.summary.as_ref()?;
     let counts = Counts::of(view);
     let mut text = format!("# Progress: {}\n\n", fold.project.id);
     if let Some(at) = fold.last_at {
@@ -40,10 +41,10 @@ pub(super) fn progress(fold: &Fold) -> Option<String> {
     );
     text.push_str(&phase(view));
     text.push_str("\n| Feature | Name | Status | Sessions | Now | Reason |\n|---|---|---|---|---|---|\n");
-    for (id, name) in &fold.project.backlog {
-        let known = fold.project.feature(id);
+    for Feature { id, name, .. } in &fold.project.view.backlog {
+        let known = fold.project.view.feature(id);
         let status = known.map_or(FeatureStatus::Pending, |known| known.status);
-        let now = fold.running(id).map_or("", |run| run.progress.step.as_str());
+        let now = fold.running(id).map_or("", |run| run.view.progress.step.as_str());
         let reason = known.and_then(|known| known.reason.as_deref()).unwrap_or_default();
         let cells = [&id.to_string(), name, &status.to_string(), &fold.sessions_of(id).to_string(), now, reason];
         let cells = cells.map(|cell| one_line(cell, 120).replace('|', "\\|"));
@@ -53,7 +54,7 @@ pub(super) fn progress(fold: &Fold) -> Option<String> {
 }
 
 /// What the project does, and what keeps it from doing more.
-fn phase(view: &ProjectView) -> String {
+fn phase(view: &ProjectSummary) -> String {
     let mut text = match (view.phase, &view.halted) {
         (Phase::Halted, _) | (_, Some(_)) => {
             let request = view.halted.clone().unwrap_or_default();
@@ -91,7 +92,7 @@ pub(super) fn history(fold: &Fold) -> Option<String> {
             feature: told.feature.as_ref(),
             run: &key.run,
             position: key.position,
-            kind: told.kind.name(),
+            kind: told.kind,
             text: &told.text,
         })
         .collect();
@@ -125,7 +126,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(view: &ProjectView) -> Self {
+    fn of(view: &ProjectSummary) -> Self {
         let begun = view.passed + view.in_progress + view.blocked;
         Self {
             features: view.features,
@@ -150,7 +151,7 @@ struct FeatureEntry<'a> {
 
 impl<'a> FeatureEntry<'a> {
     fn of(fold: &'a Fold, id: &'a FeatureId) -> Self {
-        let known = fold.project.feature(id);
+        let known = fold.project.view.feature(id);
         Self {
             id,
             status: known.map_or(FeatureStatus::Pending, |known| known.status),
@@ -169,6 +170,6 @@ struct HistoryEntry<'a> {
     feature: Option<&'a FeatureId>,
     run: &'a RunId,
     position: longhaul_engine::Position,
-    kind: &'static str,
+    kind: Kind,
     text: &'a str,
 }

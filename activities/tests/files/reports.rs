@@ -143,11 +143,7 @@ async fn a_session_that_is_cut_off_is_tried_again_under_the_same_id() {
     world.started::<RunSession>(RUN, &input, 2).await;
     projector.refresh().await.unwrap();
     assert_eq!(status(&world), "active");
-    assert!(
-        world
-            .read("claude-progress.txt")
-            .contains("Session 1: the first of this run. Attempt 2: the one before was cut off.\n")
-    );
+    assert!(world.read("claude-progress.txt").contains("session 1 (start) begins (attempt 2)\n"));
     assert!(!world.path(".longhaul/sessions/session-002.json").exists());
 
     let failed = SessionEnding::Failed { reason: "exit code 1".into(), lacks_command: false };
@@ -181,7 +177,7 @@ async fn a_run_that_is_cancelled_and_started_again_has_sessions_of_its_own() {
         "login-1-r2-s1 session_started login",
     ];
     assert_eq!(ends, expected);
-    assert!(world.read("claude-progress.txt").contains("\nCancelled by ann: wrong branch\n"));
+    assert!(world.read("claude-progress.txt").contains("\nover: cancelled by ann: wrong branch\n"));
     assert!(world.path(".longhaul/sessions/session-002.json").exists());
 }
 

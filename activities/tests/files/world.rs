@@ -11,7 +11,7 @@ use longhaul_engine::store::Commit;
 use longhaul_engine::{Activity, Event, EventKind, EventLog, Payload, RunId, Slot, Summary};
 use longhaul_storage::MemoryStore;
 use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
-use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectView};
+use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectSummary};
 use tempfile::TempDir;
 
 pub(crate) const PROJECT: &str = "shop";
@@ -107,8 +107,11 @@ impl World {
     }
 
     /// Publishes what the project says of itself: two features, none begun, unless changed.
-    pub(crate) async fn project(&mut self, change: impl FnOnce(&mut ProjectView)) {
-        let mut view = ProjectView {
+    pub(crate) async fn project(&mut self, change: impl FnOnce(&mut ProjectSummary)) {
+        let mut view = ProjectSummary {
+            merging: Vec::new(),
+            merge_queue: Vec::new(),
+            parallel: 1,
             root: "/somewhere/else".to_owned(),
             target: "main".to_owned(),
             list_file: "feature_list.json".to_owned(),
@@ -124,7 +127,7 @@ impl World {
             blocked: 0,
         };
         change(&mut view);
-        self.publish(PROJECT, ProjectView::KEY, Payload::of(&view)).await;
+        self.publish(PROJECT, ProjectSummary::KEY, Payload::of(&view)).await;
     }
 
     pub(crate) async fn feature(&mut self, text: &str, view: FeatureView) {

@@ -36,7 +36,7 @@ pub(crate) enum Shown {
     #[default]
     Text,
     /// A line of JSON for each change, on standard output, and the report as the last line
-    Json,
+    Jsonl,
     /// Not at all
     None,
 }

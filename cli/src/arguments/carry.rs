@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use chrono::TimeDelta;
 use clap::ValueEnum;
+use longhaul_workflows::projection::State;
 
 use super::shared::span;
 use super::{Output, Within};
@@ -125,12 +126,10 @@ pub(crate) struct Prune {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ended {
-    /// A feature that passes its gates
+    /// With a result: a feature that passes its gates
     Passed,
     /// A feature that needs a person
     Blocked,
-    /// Anything else, with a result
-    Completed,
     /// Without a result
     Failed,
     /// As asked
@@ -138,9 +137,14 @@ pub(crate) enum Ended {
 }
 
 impl Ended {
-    /// The word for it that runs are shown with.
-    pub(crate) fn state(self) -> String {
-        self.to_possible_value().expect("none of them is hidden").get_name().to_owned()
+    /// The state of such runs.
+    pub(crate) fn state(self) -> State {
+        match self {
+            Self::Passed => State::Passed,
+            Self::Blocked => State::Blocked,
+            Self::Failed => State::Failed,
+            Self::Cancelled => State::Cancelled,
+        }
     }
 }
 

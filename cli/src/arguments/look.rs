@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, ValueEnum};
 
 use super::shared::span;
 use super::{OneRun, Output, Within};
-use longhaul_server::views::{KINDS, STATES};
+use longhaul_server::views::KINDS;
+use longhaul_workflows::projection::State;
 
 /// The commands that look and change nothing.
 #[derive(Debug, Subcommand)]
@@ -33,14 +34,19 @@ pub(crate) enum Look {
     Schema(Schema),
 }
 
+fn state() -> impl TypedValueParser<Value = State> {
+    let names = PossibleValuesParser::new(State::ALL.map(State::as_str));
+    names.map(|name| name.parse().expect("one of the possible values"))
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     /// Only runs of this project: its directory or its id
     #[arg(long, value_name = "DIR|ID")]
     pub(crate) project: Option<String>,
-    /// Only runs that stand so; may be repeated
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = PossibleValuesParser::new(STATES))]
-    pub(crate) status: Vec<String>,
+    /// Only runs in this state; may be repeated
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = state())]
+    pub(crate) status: Vec<State>,
     /// Only runs of this workflow
     #[arg(long, value_name = "WORKFLOW", value_parser = PossibleValuesParser::new(KINDS))]
     pub(crate) kind: Option<String>,
@@ -100,9 +106,21 @@ pub(crate) struct History {
     /// Go on with what happens, until the run is over
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// How it is written; as JSON, one event a line
+    /// How it is written
     #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) output: Output,
+    pub(crate) output: Events,
+}
+
+/// How a history is written to standard output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Events {
+    /// For people
+    #[default]
+    Table,
+    /// One JSON document with a `schema`; of a run that is followed, when it is over
+    Json,
+    /// One JSON object for each event, each a line, as in a history file
+    Jsonl,
 }
 
 #[derive(Debug, clap::Args)]

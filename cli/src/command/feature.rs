@@ -9,8 +9,9 @@ use std::path::Path;
 use anyhow::Result;
 use longhaul_activities::project;
 use longhaul_engine::RunId;
-use longhaul_workflows::backlog::{Backlog, Check, Feature, FeatureId, FeatureStatus};
+use longhaul_workflows::backlog::{Backlog, Check, Feature, FeatureId};
 use longhaul_workflows::project::signal;
+use longhaul_workflows::projection::State;
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Asked, FeatureAdd, FeatureChange, FeatureCommand, FeatureName, Output};
@@ -18,7 +19,7 @@ use crate::document;
 use crate::exit::{Exit, failed, usage};
 use crate::place::Project;
 use crate::term;
-use longhaul_server::status::{ShownPhase, StatusDocument};
+use longhaul_server::status::StatusDocument;
 use longhaul_server::{Client, SendSignal};
 
 use super::page::{self, safe};
@@ -93,7 +94,7 @@ async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Ex
         Output::Table => {
             page::print(described(feature));
             if let Some(line) = line {
-                page::print(format!("stands at:    {}", status::state(line)));
+                page::print(format!("status:       {}", line.status));
                 for (name, text) in [
                     ("run", line.run.as_ref().map(RunId::to_string)),
                     ("step", line.step.clone()),
@@ -163,9 +164,9 @@ fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog>
         let Ok(id) = FeatureId::new(line.id.clone()) else { continue };
         // A feature that was taken out of the list has no state to set.
         let _ = match line.status {
-            FeatureStatus::Completed if line.passes => backlog.mark_passed(&id),
-            FeatureStatus::InProgress => backlog.mark_in_progress(&id),
-            FeatureStatus::Blocked => backlog.mark_blocked(&id, line.reason.clone().unwrap_or_default()),
+            State::Passed => backlog.mark_passed(&id),
+            State::Running | State::Paused | State::Parked => backlog.mark_in_progress(&id),
+            State::Blocked => backlog.mark_blocked(&id, line.reason.clone().unwrap_or_default()),
             _ => Ok(()),
         };
     }
@@ -185,8 +186,8 @@ async fn unblock_feature(data_dir: &Path, dir: &Path, arguments: &FeatureChange)
     let (project, id) = in_list(dir, &arguments.id).await?;
     let known = status::document(data_dir, &project).await?;
     let line = known.features.iter().find(|line| line.id == id.as_str());
-    if let Some(line) = line.filter(|line| known.phase != ShownPhase::New && line.status != FeatureStatus::Blocked) {
-        return Err(usage(format!("{id} is not blocked: it stands at `{}`", status::state(line))));
+    if let Some(line) = line.filter(|line| !known.is_new() && !line.is_blocked()) {
+        return Err(usage(format!("{id} is not blocked: it is {}", line.status)));
     }
     signal_project(data_dir, &project, signal::UNBLOCK, json!(id), &arguments.asked).await?;
     term::say(format!("{id}: unblocked; `longhaul run` tries it again if nothing runs this project now"));

@@ -94,10 +94,20 @@ fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Makes a request. A name that is not enough is reported with those that may be meant.
+/// Makes a request.
 async fn call<R: Request>(client: &Client, request: R) -> Result<R::Response> {
-    client.call(request).await.map_err(|error| match error {
+    client.call(request).await.map_err(explained)
+}
+
+/// The error of a request; a name that is not enough is explained.
+fn explained(error: Error) -> anyhow::Error {
+    match error {
         Error::Request(RequestError::UnknownName(unknown)) => named::refusal(&unknown),
         error => error.into(),
-    })
+    }
+}
+
+/// Whether the process that runs the log ended before it answered.
+fn is_gone(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Error::Gone(_)))
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::exit;
 use crate::term;
-use longhaul_server::{self, Client, Error, Limits, Listener, Service};
+use longhaul_server::{self, Client, Limits, Listener, Service};
 
 /// The pause before the next try to own the log, after its owner went away.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -30,8 +31,10 @@ pub(super) async fn join_or_own<T>(
         let Some(client) = Client::reach_owner(data_dir, term::notice).await? else { continue };
         tokio::select! {
             result = work(&client, None) => match result {
-                Err(error) if matches!(error.downcast_ref(), Some(Error::Gone(_))) => tokio::time::sleep(AGAIN).await,
-                result => return result.map(Some),
+                Ok(done) => return Ok(Some(done)),
+                Err(error) if exit::is_complaint(&error) => return Err(error),
+                // The owner ended.
+                Err(_) => tokio::time::sleep(AGAIN).await,
             },
             () = interrupted() => {
                 term::say("the other Longhaul goes on with it");

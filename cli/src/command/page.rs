@@ -121,8 +121,8 @@ impl Page {
 /// The colour of a state.
 pub(super) fn colour(state: &str) -> Colour {
     match state {
-        "passes" | "passed" | "completed" => Colour::Green,
-        "running" | "in progress" => Colour::Blue,
+        "passed" | "done" => Colour::Green,
+        "running" => Colour::Blue,
         "blocked" | "failed" | "parked" => Colour::Red,
         "paused" | "cancelled" => Colour::Yellow,
         _ => Colour::Dim,
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn colours_are_for_pages_that_show_them() {
-        assert_eq!(PLAIN.state("passes"), "passes");
-        assert_eq!(Page { is_coloured: true, ..PLAIN }.state("passes"), "\x1b[32mpasses\x1b[0m");
+        assert_eq!(PLAIN.state("passed"), "passed");
+        assert_eq!(Page { is_coloured: true, ..PLAIN }.state("passed"), "\x1b[32mpassed\x1b[0m");
     }
 
     #[test]

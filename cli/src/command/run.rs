@@ -20,7 +20,7 @@ use longhaul_server::status::StatusDocument;
 use longhaul_server::{restore_checkouts, settled};
 
 pub(super) use progress::Progress;
-pub(super) use watch::Others;
+pub(super) use watch::{LOOK, Others};
 use watch::{begin, watch};
 
 /// Where projects stand that have come to rest.

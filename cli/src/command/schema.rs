@@ -27,6 +27,7 @@ documents! {
     "restore" 1 super::carry::RestoreDocument,
     "rollback" 1 super::again::RollbackDocument<'_>,
     "run" 1 super::run::RunDocument<'_>,
+    "run_history" 1 super::look::HistoryDocument,
     "told" 1 super::steer::ToldDocument<'_>,
 }
 

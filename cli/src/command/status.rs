@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use longhaul_activities::confine;
+use longhaul_workflows::narrative;
+use longhaul_workflows::project::SessionsPaused;
 
 use super::page::{self, Page};
 use crate::arguments::{Output, Show};
@@ -11,8 +13,7 @@ use crate::document;
 use crate::exit::{Exit, failed};
 use crate::place::Project;
 use crate::term;
-use longhaul_server::status::{self, FeatureLine, PausedSessions, ShownPhase, StatusDocument};
-use longhaul_server::views::report::brief;
+use longhaul_server::status::{self, FeatureLine, ProjectState, StatusDocument};
 use longhaul_server::{Client, ProjectStatus};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
@@ -35,58 +36,51 @@ fn sandbox(project: &Project) -> Option<String> {
     Some(confine::in_force(settings.agent.sandbox).unwrap_or_else(|failure| failure.message))
 }
 
-/// Where a project stands: by the log, or, if no log knows it, by its files.
+/// Where a project stands: by the log, or, if no log knows it, by its files. At rest, its list counts as it is now.
 pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<StatusDocument> {
-    if let Some(access) = Client::reach(data_dir, term::notice).await? {
-        let status = super::call(&access, ProjectStatus { project: project.id.clone(), for_people: true }).await?;
-        if let Some(mut status) = status.filter(|status| !status.root.is_empty()) {
-            // A list that was edited since the project last ran counts as it is now.
-            if !status.is_running {
-                match longhaul_activities::project::load(&project.root).await {
-                    Ok(loaded) => {
-                        status.take_list(&loaded);
-                        let list = project.root.join(&loaded.list_file);
-                        if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
-                            status.problem = Some(format!("{}: {error}", list.display()));
-                        }
-                    }
-                    Err(failure) => status.problem = Some(failure.message),
-                }
-            }
-            return Ok(status);
+    let loaded = longhaul_activities::project::load(&project.root).await;
+    let list = loaded.as_ref().ok().cloned();
+    let status = match Client::reach(data_dir, term::notice).await? {
+        Some(access) => super::call(&access, ProjectStatus { project: project.id.clone(), list }).await?,
+        None => None,
+    };
+    let mut document = match status.filter(|status| !status.root.is_empty()) {
+        Some(document) if document.is_running => return Ok(document),
+        Some(document) => document,
+        None => {
+            let loaded = loaded.clone().map_err(failed)?;
+            status::of_files(&project.id, &project.root.to_string_lossy(), Some(loaded))
         }
-    }
-    let loaded = longhaul_activities::project::load(&project.root).await.map_err(failed)?;
-    let mut document = status::of_files(&project.id, &project.root.to_string_lossy(), &loaded);
-    let list = project.root.join(&loaded.list_file);
-    if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
-        document.problem = Some(format!("{}: {error}", list.display()));
-    }
+    };
+    document.problem = match loaded {
+        Ok(loaded) => {
+            let list = project.root.join(&loaded.list_file);
+            let problem = longhaul_workflows::backlog::Backlog::new(loaded.features).err();
+            problem.map(|error| format!("{}: {error}", list.display())).or(document.problem)
+        }
+        Err(failure) => Some(failure.message),
+    };
     Ok(document)
 }
 
 /// Where a project stands, in a few lines.
 pub(super) fn headline(document: &StatusDocument) -> String {
     let counts = document.counts;
-    // What waits for a person in the middle of its work.
-    let is_held = document.active_runs == 0 && document.features.iter().any(FeatureLine::is_held);
-    let phase = match document.phase {
-        ShownPhase::New => "never run",
-        ShownPhase::Working if is_held => "needs a person",
-        ShownPhase::Working if document.is_running => "running",
-        ShownPhase::Working => "interrupted: `longhaul run` goes on",
-        ShownPhase::Idle if counts.passing == counts.total => "done",
-        ShownPhase::Idle => "needs a person",
-        ShownPhase::Halted => "cancelled",
-        ShownPhase::Paused => "paused",
+    let hint = match document.status {
+        ProjectState::Waiting if document.is_new() => ", never run",
+        ProjectState::Waiting => ": `longhaul run` goes on",
+        _ => "",
     };
-    let mut text = format!("{} ({}): {} of {} features pass", document.project, phase, counts.passing, counts.total);
+    let (project, state) = (&document.project, document.status.as_str());
+    let mut text = format!("{project} ({state}{hint}): {} of {} features passed", counts.passed, counts.total);
     if counts.blocked > 0 {
         text += &format!(", {} blocked", counts.blocked);
     }
     if let Some(request) = &document.stopped_by {
-        let why = if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };
-        text += &format!("\nstopped by {}{why}", request.by);
+        text += &format!("\nstopped{}", narrative::by(request));
+    }
+    for entry in &document.pending {
+        text += &format!("\npending: {}", entry.action);
     }
     if let Some(cause) = document.machine_wait() {
         text += &format!("\nwaiting: {cause}");
@@ -118,7 +112,7 @@ pub(super) fn headline(document: &StatusDocument) -> String {
 }
 
 /// Why no session begins, in a line.
-pub(super) fn sessions_paused(paused: &PausedSessions) -> String {
+pub(super) fn sessions_paused(paused: &SessionsPaused) -> String {
     let reason = first_line(&paused.reason);
     match paused.until {
         Some(until) => format!("sessions paused until {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC")),
@@ -131,27 +125,15 @@ pub(super) fn table(document: &StatusDocument) -> String {
     let page = Page::here();
     let row = |line: &FeatureLine| {
         let sessions = if line.sessions == 0 { String::new() } else { line.sessions.to_string() };
-        vec![line.id.clone(), page.state(state(line)), sessions, page::safe(&remark(line))]
+        vec![line.id.clone(), page.state(line.status.as_str()), sessions, page::safe(&remark(line))]
     };
     let rows: Vec<_> = document.features.iter().map(row).collect();
     page.table(&["FEATURE", "STATUS", "SESSIONS", ""], &rows)
 }
 
-pub(super) fn state(line: &FeatureLine) -> &'static str {
-    use longhaul_workflows::backlog::FeatureStatus;
-    match (line.passes, line.status) {
-        (true, _) => "passes",
-        (_, FeatureStatus::InProgress) => "in progress",
-        (_, FeatureStatus::Blocked) => "blocked",
-        (_, FeatureStatus::Pending) if line.waiting_for.is_empty() => "pending",
-        (_, FeatureStatus::Pending) => "waiting",
-        (_, FeatureStatus::Completed) => "completed",
-    }
-}
-
 fn remark(line: &FeatureLine) -> String {
-    if let Some(reason) = &line.reason {
-        return first_line(&brief(reason));
+    if let Some(remark) = line.remark() {
+        return first_line(&remark);
     }
     if let Some(step) = &line.step {
         return step.clone();

@@ -23,7 +23,7 @@ pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, 
     let all = service.store.runs("").await?;
     let (mut runs, mut outcomes) = (Vec::new(), Outcomes::default());
     for (run, summary) in all.into_iter().filter(|(run, summary)| is_meant(run, summary)) {
-        let status = outcomes.state(&*service.store, &run, &summary).await?.to_owned();
+        let status = outcomes.state(&*service.store, &run, &summary).await?;
         if !statuses.contains(&status) {
             continue;
         }

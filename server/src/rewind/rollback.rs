@@ -9,7 +9,7 @@ use longhaul_activities::git::WayBack;
 use longhaul_engine::{MessageBody, Payload, RunId, Status};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
-use longhaul_workflows::project::{FeatureView, ProjectView, ProjectWorkflow, Rollback, RollbackView};
+use longhaul_workflows::project::{FeatureView, ProjectSummary, ProjectWorkflow, Rollback, RollbackView};
 
 use super::{RollBack, RolledBack};
 use crate::order::Order;
@@ -26,7 +26,7 @@ impl Service {
         let engine = self.running()?;
         let summary = self.known(&project).await?;
         let published = self.store.published(&project).await?;
-        let view = published.get(ProjectView::KEY).and_then(|view| view.read::<ProjectView>().ok());
+        let view = published.get(ProjectSummary::KEY).and_then(|view| view.read::<ProjectSummary>().ok());
         let Some(view) = view.filter(|_| summary.workflow == ProjectWorkflow::NAME) else {
             return Err(RequestError::refused(format!("{project} is no project that has run")));
         };

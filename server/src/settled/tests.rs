@@ -7,7 +7,7 @@ use longhaul_engine::event::Cause;
 use longhaul_engine::store::{Commit, Creation, Delivery};
 use longhaul_engine::{Event, EventKind, EventLog, MessageBody, Payload, RunReader, Summary};
 use longhaul_storage::MemoryStore;
-use longhaul_workflows::project::{Phase, ProjectView, SessionsPaused, signal};
+use longhaul_workflows::project::{Phase, ProjectSummary, SessionsPaused, signal};
 
 use super::*;
 use crate::status::of_project;
@@ -18,8 +18,8 @@ fn id(text: &str) -> RunId {
     RunId::new(text).unwrap()
 }
 
-fn view() -> ProjectView {
-    ProjectView {
+fn view() -> ProjectSummary {
+    ProjectSummary {
         root: "/shop".into(),
         target: "main".into(),
         list_file: "feature_list.json".into(),
@@ -29,6 +29,9 @@ fn view() -> ProjectView {
         problem: None,
         waits_on_next: None,
         paused: None,
+        merging: Vec::new(),
+        merge_queue: Vec::new(),
+        parallel: 1,
         features: 0,
         passed: 0,
         in_progress: 0,
@@ -58,13 +61,13 @@ impl Shop {
     }
 
     /// The project takes a message, publishes this, and waits for the next message or a timer.
-    async fn acts(&self, message: Option<u64>, view: &ProjectView, timer: Option<DateTime<Utc>>) {
+    async fn acts(&self, message: Option<u64>, view: &ProjectSummary, timer: Option<DateTime<Utc>>) {
         let end = self.0.read(&id(PROJECT), 0).await.unwrap().len() as u64;
         let mut summary = self.0.summary(&id(PROJECT)).await.unwrap().unwrap();
         let event =
             Event { position: end, at: Utc::now(), kind: EventKind::MessageAwaited { command: 1, deadline: timer } };
         summary.apply(&event);
-        let published = vec![(ProjectView::KEY.to_owned(), Some(Payload::of(view)))];
+        let published = vec![(ProjectSummary::KEY.to_owned(), Some(Payload::of(view)))];
         let consumed = message.into_iter().collect();
         let commit = Commit { summary: Some(summary), published, consumed, ..Commit::of(id(PROJECT), vec![event]) };
         self.0.commit(commit).await.unwrap();
@@ -77,7 +80,7 @@ impl Shop {
     }
 
     async fn is_settled(&self, watched: &mut Watched) -> bool {
-        let document = of_project(&self.0, &id(PROJECT), &BTreeMap::new(), true).await.unwrap();
+        let document = of_project(&self.0, &id(PROJECT), &BTreeMap::new(), true, None).await.unwrap();
         is_settled(watched, &document)
     }
 }
@@ -87,13 +90,13 @@ impl Shop {
 async fn a_project_has_settled_when_it_has_read_all_that_it_was_sent() {
     let shop = Shop::begin().await;
     let mut watched = Watched::new(id(PROJECT));
-    shop.acts(None, &ProjectView { synced: "2".into(), ..view() }, None).await;
+    shop.acts(None, &ProjectSummary { synced: "2".into(), ..view() }, None).await;
     assert!(shop.is_settled(&mut watched).await);
     let earlier = shop.tell("1").await;
     assert!(!shop.is_settled(&mut watched).await, "the sync of another run is in its mailbox");
-    shop.acts(Some(earlier), &ProjectView { synced: "1".into(), phase: Phase::Working, ..view() }, None).await;
+    shop.acts(Some(earlier), &ProjectSummary { synced: "1".into(), phase: Phase::Working, ..view() }, None).await;
     assert!(!shop.is_settled(&mut watched).await, "it works");
-    shop.acts(None, &ProjectView { synced: "1".into(), ..view() }, None).await;
+    shop.acts(None, &ProjectSummary { synced: "1".into(), ..view() }, None).await;
     assert!(shop.is_settled(&mut watched).await);
 }
 
@@ -104,7 +107,7 @@ async fn an_agent_that_cannot_work_is_waited_for_as_long_as_the_machine() {
     let limit = TimeDelta::from_std(machine_wait()).unwrap();
     let paused = |since, needs_person| {
         let paused = SessionsPaused { until: Some(now), reason: "not logged in".into(), since, needs_person };
-        ProjectView { phase: Phase::Working, paused: Some(paused), ..view() }
+        ProjectSummary { phase: Phase::Working, paused: Some(paused), ..view() }
     };
     let watched_since = |begun| Watched { begun, ..Watched::new(id(PROJECT)) };
     let long_ago = now - limit * 2;

@@ -1,16 +1,18 @@
-//! Everything about one run.
+//! Everything about one run: where it stands, what was done, what its checks left.
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{Message, RunId, StoreError};
+use longhaul_engine::{RunId, StoreError};
 use longhaul_workflows::feature::FeatureOutcome;
+use longhaul_workflows::finding::Finding;
+use longhaul_workflows::projection::{ActivityCounts, AuditEntry, CheckRun, MailboxEntry, RunView, Segment, Session};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Activity, Evidence, Facts, Segment, Session};
+use super::View;
 use super::list::RunLine;
 use super::outcomes::Outcomes;
-use super::{Told, View, told};
-use crate::{findings, pruned};
+use crate::head::RunHead;
+use crate::pruned;
 
 /// A run: where it stands, and what was done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,12 +25,12 @@ pub struct DescribeDocument {
     /// What is being done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// Why it does not go on just now, in plain words; absent if nothing holds it.
+    /// What keeps it from going on now, each a sentence; absent if nothing does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
     /// How many events its history has.
     pub events: u64,
-    /// When its history was let go of, if it was.
+    /// When its history was pruned, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned_at: Option<String>,
     /// When something was last recorded of it.
@@ -36,11 +38,11 @@ pub struct DescribeDocument {
     pub last_event_at: Option<DateTime<Utc>>,
     /// Messages that it has not taken yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mailbox: Vec<Waiting>,
-    /// What people told it, and it has taken.
+    pub mailbox: Vec<MailboxEntry>,
+    /// What people asked of it, and it has taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<Told>,
-    /// How its history began, and began anew.
+    pub audit: Vec<AuditEntry>,
+    /// The segments of its history.
     pub segments: Vec<Segment>,
     /// The runs above it, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -53,13 +55,13 @@ pub struct DescribeDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Its activities, by name.
-    pub activities: Vec<Activity>,
+    pub activities: Vec<ActivityCounts>,
     /// The sessions of its agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<Session>,
     /// The results of its checks, in the order in which they ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub evidence: Vec<Evidence>,
+    pub evidence: Vec<CheckRun>,
     /// What a person should know of it: tampering, weak evidence, refused steering.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
@@ -67,75 +69,51 @@ pub struct DescribeDocument {
     pub cost: Cost,
 }
 
-/// A message in a mailbox.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Waiting {
-    /// Since when.
-    pub at: DateTime<Utc>,
-    /// `pause`, `resume`, `cancel`, `terminate`, `reconcile`, `child_ended`, or the name of a signal.
-    pub what: String,
-    /// Who sent it; absent if nobody said so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
-
-impl Waiting {
-    fn of(message: &Message) -> Self {
-        let (by, why) = told::request(&message.body).map(|request| (request.by, request.why)).unzip();
-        let why = why.filter(|why| !why.is_empty());
-        Self { at: message.at, what: told::what(&message.body), by, why }
-    }
-}
-
 /// What a run has cost so far, as far as it is recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
-    /// How many were started; one that was cut and begun afresh counts twice.
+    /// How many sessions were started; one that was cut off and begun afresh counts twice.
     pub sessions: usize,
-    /// How long agents worked in sessions that are over.
+    /// How long agents worked in sessions that are over, in seconds.
     pub session_seconds: f64,
-    /// US dollars; absent where no agent said anything.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usd: Option<f64>,
 }
 
 impl View<'_> {
     pub(super) async fn describe(&self, run: &RunId) -> Result<DescribeDocument, StoreError> {
-        let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
-        let facts = Facts::of(&self.store.read(run, 0).await?);
-        let pruned_at = pruned::at(&summary);
-        let line = self.line(run.clone(), summary).await?;
+        let head = RunHead::of(self.store, run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let view = RunView::of(&self.store.read(run, 0).await?);
+        let mailbox = head.mailbox();
+        let findings = head.findings(&view.progress.findings);
+        let pruned_at = pruned::at(&head.summary);
+        let mut line = self.line(run.clone(), head.summary).await?;
         let why = if line.ended_at.is_none() { self.why_run(run).await?.reasons } else { Vec::new() };
-        let mailbox = self.store.mailbox(run).await?.into_iter();
-        let outcome = facts.output.as_ref().and_then(|output| output.read::<FeatureOutcome>().ok());
-        let findings = findings::texts(&findings::of_run(self.store, run, facts.output.as_ref()).await?);
-        let (commit, blocked) = match outcome {
-            Some(FeatureOutcome::Passed { commit, .. }) => (Some(commit), None),
-            Some(FeatureOutcome::Blocked { reason, .. }) => (None, Some(reason)),
-            None => (None, None),
+        let commit = match &view.outcome {
+            Some(FeatureOutcome::Passed { commit, .. }) => Some(commit.clone()),
+            Some(FeatureOutcome::Blocked { reason, .. }) => {
+                line.reason.get_or_insert_with(|| reason.clone());
+                None
+            }
+            None => None,
         };
         Ok(DescribeDocument {
             is_running: self.is_running,
-            step: facts.step.clone().filter(|_| line.ended_at.is_none()),
+            step: Some(view.progress.step.clone()).filter(|step| line.ended_at.is_none() && !step.is_empty()),
             waits_for: why.into_iter().filter(|reason| reason.kind.holds()).map(|reason| reason.text).collect(),
-            events: facts.events,
+            events: view.events,
             pruned_at,
-            last_event_at: facts.last_at,
-            mailbox: mailbox.map(|message| Waiting::of(&message)).collect(),
+            last_event_at: view.last_at,
+            mailbox,
             ancestors: self.ancestors(line.parent.clone()).await?,
             children: self.children(run).await?,
-            cost: cost(&facts.sessions),
-            run: RunLine { reason: line.reason.clone().or(blocked), ..line },
+            cost: cost(&view.sessions),
+            run: line,
             commit,
-            told: facts.told,
-            segments: facts.segments,
-            activities: facts.activities.into_values().collect(),
-            sessions: facts.sessions,
-            evidence: facts.evidence,
-            findings,
+            findings: findings.iter().map(Finding::to_string).collect(),
+            audit: view.audit,
+            segments: view.segments,
+            activities: view.activities.into_values().collect(),
+            sessions: view.sessions,
+            evidence: view.checks,
         })
     }
 
@@ -158,16 +136,15 @@ impl View<'_> {
                 children.push(self.line_by(child, summary, &mut outcomes).await?);
             }
         }
-        children.sort_by(|one, other| one.started_at.cmp(&other.started_at).then_with(|| one.run.cmp(&other.run)));
+        let key = |line: &RunLine| (line.started_at, line.header.run.clone());
+        children.sort_by_key(key);
         Ok(children)
     }
 }
 
 fn cost(sessions: &[Session]) -> Cost {
-    let dollars: Vec<f64> = sessions.iter().filter_map(|session| session.cost_usd).collect();
     Cost {
         sessions: sessions.iter().map(|session| session.attempts as usize).sum(),
         session_seconds: sessions.iter().filter_map(|session| session.seconds).fold(0.0, |sum, seconds| sum + seconds),
-        usd: (!dollars.is_empty()).then(|| dollars.iter().sum()),
     }
 }

@@ -3,9 +3,11 @@
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Position, RunId, StoreError};
 use longhaul_storage::history_file;
+use longhaul_workflows::narrative;
+use longhaul_workflows::projection::RunView;
 use serde::{Deserialize, Serialize};
 
-use super::{Name, View, words};
+use super::{Name, View};
 use crate::pruned;
 
 /// How many events are on a page.
@@ -44,7 +46,7 @@ pub struct Happened {
     pub position: Position,
     /// When it was recorded.
     pub at: DateTime<Utc>,
-    /// In plain words.
+    /// In words.
     pub words: String,
     /// As in a history file, if it was asked for.
     pub line: Option<String>,
@@ -58,11 +60,20 @@ impl View<'_> {
         if let Some(at) = pruned::at(&summary) {
             return Ok(Err(pruned::refusal(run, &at)));
         }
-        let events = self.store.read(run, query.from).await?;
-        let more = events.len() > PAGE;
-        let mut shown = Vec::new();
-        for event in events.iter().take(PAGE) {
-            let words = words::of(&event.kind);
+        let mut view = RunView::default();
+        let (mut shown, mut more) = (Vec::new(), false);
+        for event in &self.store.read(run, 0).await? {
+            let entries = narrative::entries(event, &view);
+            view.apply(event);
+            if event.position < query.from {
+                continue;
+            }
+            if shown.len() == PAGE {
+                more = true;
+                break;
+            }
+            let words: Vec<String> = entries.into_iter().map(|entry| entry.text).collect();
+            let words = words.join("; ");
             let line = query.lines.then(|| history_file::event_line(event)).transpose();
             let line = line.map_err(|error| StoreError::Unusable(format!("run {run}: {error}")))?;
             shown.push(Happened { position: event.position, at: event.at, words, line });

@@ -4,20 +4,22 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use longhaul_engine::{RunId, Status, StoreError, Summary};
+use longhaul_workflows::narrative;
+use longhaul_workflows::projection::{MailboxEntry, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outcomes::Outcomes;
-use super::{View, belongs};
-use crate::pending::Pending;
+use super::{Header, View, belongs};
+use crate::head::RunHead;
 
 /// Which runs, and how many of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
     /// Only runs of this project.
     pub project: Option<RunId>,
-    /// The states, as they are shown; none: all.
-    pub status: Vec<String>,
+    /// Only runs in these states; none: all.
+    pub status: Vec<State>,
     /// Only runs of this workflow.
     pub kind: Option<String>,
     /// Only runs of this feature.
@@ -58,26 +60,21 @@ pub struct ListDocument {
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunLine {
-    /// The id of the run.
-    #[schemars(with = "String")]
-    pub run: RunId,
+    /// Its project, its feature, its id and its state.
+    #[serde(flatten)]
+    pub header: Header,
     /// The name of its workflow.
     pub workflow: String,
-    /// The id of the project that it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project: Option<String>,
-    /// The feature that it works on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub feature: Option<String>,
     /// The run that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub parent: Option<RunId>,
-    /// `running`, `waiting`, `paused`, `parked`, `completed`, `passed`, `blocked`, `failed` or `cancelled`.
-    pub status: String,
-    /// Why it is paused, parked or failed, or what it was told and has not taken yet.
+    /// Why it is paused, parked or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What people asked of it, and it has not taken yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<MailboxEntry>,
     /// When it goes on by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
@@ -86,29 +83,26 @@ pub struct RunLine {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DateTime<Utc>>,
-    /// Only runs with all of these labels.
+    /// Its labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
 impl RunLine {
-    fn of(run: RunId, summary: Summary) -> Self {
+    fn of(run: RunId, summary: Summary, status: State) -> Self {
         let (project, feature) = belongs(&run, &summary);
         let (reason, until) = match &summary.status {
             Status::Waiting { until, machine } => (machine.clone(), *until),
-            Status::Paused(request) if request.why.is_empty() => (Some(format!("by {}", request.by)), None),
-            Status::Paused(request) => (Some(format!("by {}: {}", request.by, request.why)), None),
+            Status::Paused(request) => (Some(narrative::by(request).trim_start().to_owned()), None),
             Status::Parked(reason) | Status::Failed(reason) => (Some(reason.clone()), None),
             _ => (None, None),
         };
         Self {
-            run,
+            header: Header { project, feature, run: Some(run), status },
             workflow: summary.workflow,
-            project,
-            feature,
             parent: summary.parent,
-            status: summary.status.name().into(),
             reason,
+            pending: Vec::new(),
             until,
             started_at: summary.started_at,
             ended_at: summary.ended_at,
@@ -116,8 +110,15 @@ impl RunLine {
         }
     }
 
-    fn cursor(&self) -> Cursor {
-        Cursor { started_at: self.started_at, run: self.run.clone() }
+    /// What keeps it from going on: a reason, or what it was asked.
+    pub fn remark(&self) -> Option<String> {
+        let pending = self.pending.iter().map(|entry| format!("pending: {}", entry.action));
+        let parts: Vec<String> = self.reason.clone().into_iter().chain(pending).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    fn cursor(&self) -> Option<Cursor> {
+        Some(Cursor { started_at: self.started_at, run: self.header.run.clone()? })
     }
 }
 
@@ -154,14 +155,15 @@ impl View<'_> {
                 continue;
             }
             let line = self.line_by(run, summary, &mut outcomes).await?;
-            if query.status.is_empty() || query.status.contains(&line.status) {
+            if query.status.is_empty() || query.status.contains(&line.header.status) {
                 fitting += 1;
                 if is_wanted {
                     lines.push(line);
                 }
             }
         }
-        let next = lines.last().filter(|_| fitting > lines.len()).map(|last: &RunLine| last.cursor().text());
+        let last = lines.last().filter(|_| fitting > lines.len());
+        let next = last.and_then(|last: &RunLine| Some(last.cursor()?.text()));
         Ok(ListDocument { is_running: self.is_running, runs: lines, fitting, next })
     }
 
@@ -178,13 +180,9 @@ impl View<'_> {
         outcomes: &mut Outcomes,
     ) -> Result<RunLine, StoreError> {
         let state = outcomes.state(self.store, &run, &summary).await?;
-        let mut line = RunLine::of(run, summary);
-        state.clone_into(&mut line.status);
-        if line.ended_at.is_none() {
-            let pending = Pending::of(self.store, &line.run).await?;
-            line.reason = pending.words(self.is_running).or(line.reason);
-        }
-        Ok(line)
+        let head = if state.is_over() { None } else { RunHead::of(self.store, &run).await? };
+        let pending = head.map(|head| head.pending()).unwrap_or_default();
+        Ok(RunLine { pending, ..RunLine::of(run, summary, state) })
     }
 }
 
@@ -203,9 +201,10 @@ impl Query {
 
     /// Whether a run may be shown in one of the states that are asked for.
     fn may_stand(&self, summary: &Summary) -> bool {
-        let name = summary.status.name();
-        let is_asked =
-            |state: &String| state == name || (name == "completed" && (state == "passed" || state == "blocked"));
+        let is_asked = |state: &State| match summary.status {
+            Status::Completed => matches!(state, State::Passed | State::Blocked),
+            ref status => *state == State::from(status),
+        };
         self.status.is_empty() || self.status.iter().any(is_asked)
     }
 }

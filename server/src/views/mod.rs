@@ -1,42 +1,36 @@
 //! The read side: requests that only look at runs, and the documents they return, computed from the log alone.
 
 pub mod describe;
-mod facts;
 pub mod graph;
+mod header;
 pub mod history;
-mod lane;
 pub mod list;
 mod names;
 mod outcomes;
-pub mod report;
 mod suggest;
 #[cfg(test)]
 mod tests;
-mod told;
 pub mod tree;
 pub mod why;
-mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use longhaul_engine::{Payload, RunId, RunReader, Stop};
+use longhaul_engine::{RunId, RunReader, Stop};
 use longhaul_workflows::backlog::Feature;
 use serde::{Deserialize, Serialize};
 
-use crate::overlay::said;
 use crate::request::{self, RequestError};
 use crate::service::Service;
 
-pub use describe::{DescribeDocument, Waiting};
-pub use facts::{Evidence, Session};
+pub use describe::DescribeDocument;
 pub use graph::GraphDocument;
+pub use header::Header;
 pub use history::HistoryPage;
 pub use list::ListDocument;
 use names::Found;
-pub use names::{KINDS, Name, STATES, belongs};
+pub use names::{KINDS, Name, belongs};
 pub use outcomes::Outcomes;
-pub use told::{Told, ended_by};
 pub use tree::TreeDocument;
 pub use why::WhyDocument;
 
@@ -50,7 +44,12 @@ pub struct Tree(pub Name);
 
 /// The features of a project.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Graph(pub RunId);
+pub struct Graph {
+    /// The run of the project.
+    pub project: RunId,
+    /// The list as it is now; absent: as the project read it last.
+    pub list: Option<Vec<Feature>>,
+}
 
 /// The run that is meant by a name; of a feature the last one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -85,7 +84,7 @@ macro_rules! reads {
 }
 
 reads!(list::Query, "list", ListDocument, |self, view| Ok(view.list(&self).await?));
-reads!(Graph, "graph", GraphDocument, |self, view| Ok(view.graph(&self.0).await?));
+reads!(Graph, "graph", GraphDocument, |self, view| Ok(view.graph(&self.project, self.list).await?));
 reads!(FindRun, "find_run", RunId, |self, view| view.run_of(&self.0).await);
 reads!(FindProject, "find_project", RunId, |self, view| view.project(&self.0).await);
 reads!(Describe, "describe", DescribeDocument, |self, view| {
@@ -147,9 +146,4 @@ pub struct View<'a> {
     pub stuck: BTreeMap<RunId, Stop>,
     /// Whether a process runs this log.
     pub is_running: bool,
-}
-
-/// A value that a run has published, if it is there and readable.
-fn published<T: serde::de::DeserializeOwned>(published: &BTreeMap<String, Payload>, key: &str) -> Option<T> {
-    published.get(key).and_then(|value| value.read().ok())
 }

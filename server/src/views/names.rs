@@ -4,17 +4,13 @@ use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::FeatureWorkflow;
-use longhaul_workflows::project::{BacklogView, ProjectWorkflow};
+use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::projection::ProjectView;
 use serde::{Deserialize, Serialize};
 
 use super::suggest::nearest;
-use super::{Nameless, Unknown, View, published, said};
-use crate::overlay::Features;
+use super::{Nameless, Unknown, View};
 use crate::request::RequestError;
-
-/// The states that runs are shown in: those of the engine, and for a feature what its run came to.
-pub const STATES: [&str; 9] =
-    ["running", "waiting", "paused", "parked", "completed", "passed", "blocked", "failed", "cancelled"];
 
 /// The workflows that runs are shown by.
 pub const KINDS: [&str; 3] = [ProjectWorkflow::NAME, FeatureWorkflow::NAME, BatchWorkflow::NAME];
@@ -56,7 +52,9 @@ impl View<'_> {
             Found::Feature { project, feature } => (project, feature),
             Found::Run(run) => return Ok(run),
         };
-        let run = Features::of(self.store, &project).await?.views.remove(feature.as_str()).and_then(|view| view.run);
+        let of_feature = format!("{project}/{feature}");
+        let runs = self.store.runs(&of_feature).await?;
+        let run = only(runs.iter().map(|(run, _)| run).filter(|run| run.is_within(&of_feature)), &of_feature);
         run.ok_or_else(|| unknown(&name.text, Nameless::NoRun, vec![feature.to_string()]))
     }
 
@@ -125,11 +123,9 @@ impl View<'_> {
 
     /// The features of a project, those that are gone from its list but had runs included.
     async fn features_of(&self, project: &RunId) -> Result<Vec<FeatureId>, StoreError> {
-        let values = self.store.published(project).await?;
-        let listed = published::<BacklogView>(&values, BacklogView::KEY).map(|backlog| backlog.features);
-        let mut known: Vec<FeatureId> = listed.into_iter().flatten().map(|feature| feature.id).collect();
-        let published = said(&values).into_keys().filter_map(|id| FeatureId::new(id).ok());
-        let more: Vec<FeatureId> = published.filter(|id| !known.contains(id)).collect();
+        let view = ProjectView::of(&self.store.published(project).await?);
+        let mut known: Vec<FeatureId> = view.backlog.into_iter().map(|feature| feature.id).collect();
+        let more: Vec<FeatureId> = view.features.into_keys().filter(|id| !known.contains(id)).collect();
         known.extend(more);
         Ok(known)
     }

@@ -10,7 +10,9 @@ use longhaul_engine::{
     Stop, Summary,
 };
 use longhaul_storage::MemoryStore;
-use longhaul_workflows::feature::{FeatureProgress, Turn};
+use longhaul_workflows::feature::FeatureProgress;
+use longhaul_workflows::project::ProjectSummary;
+use longhaul_workflows::projection::State;
 use serde_json::json;
 
 use super::{ListDocument, Name, View, list};
@@ -140,7 +142,7 @@ async fn people_are_named_with_their_reasons() {
     let delivery = Delivery { to: id("p/f/1"), at: at(9), body: MessageBody::Pause(request("")) };
     log.store.deliver(delivery).await.unwrap();
     let reasons = log.why("p/f/1").await;
-    assert_eq!(reasons[0], "paused: It stops before its next step: paused by ada.");
+    assert_eq!(reasons[0], "pending: Pending: pause by ada.");
 
     let delivered =
         EventKind::CancelDelivered { command: 1, digest: CommandDigest([0; 32]), request: request("too dear") };
@@ -149,7 +151,7 @@ async fn people_are_named_with_their_reasons() {
 
     let slot = Slot::only(1);
     let log = with(vec![EventKind::RunParked { slot, reason: "land: no answer".into() }]).await;
-    log.check_why("p/f/1", &["parked: Nobody knows what became of an effect: land: no answer."]).await;
+    log.check_why("p/f/1", &["parked: The outcome of an effect is unknown: land: no answer."]).await;
 }
 
 #[tokio::test]
@@ -163,10 +165,12 @@ async fn places_and_turns_name_those_who_have_them() {
 
     let waits = EventKind::MessageAwaited { command: 1, deadline: None };
     let log = with(vec![step("waiting to merge"), waits]).await;
-    let given =
-        EventKind::SignalSent { command: 1, to: id("p/g/1"), name: Turn::GIVEN.into(), payload: Payload::null() };
-    log.add("p", vec![given]).await;
-    log.check_why("p/f/1", &["turn: It waits for its turn to merge: g has it."]).await;
+    let summary = json!({"root": "/p", "target": "main", "list_file": "", "phase": "working", "halted": null,
+        "synced": "", "problem": null, "waits_on_next": null, "merging": ["g"], "merge_queue": ["h", "f"],
+        "parallel": 3, "features": 3, "passed": 0, "in_progress": 3, "blocked": 0});
+    let (key, value) = (ProjectSummary::KEY.into(), Payload::of(&summary));
+    log.add("p", vec![EventKind::StatusPublished { command: 1, key, value }]).await;
+    log.check_why("p/f/1", &["turn: It waits for its turn to merge: g merges; before it: h."]).await;
 }
 
 #[tokio::test]
@@ -187,7 +191,7 @@ async fn pages_of_a_list_are_stable() {
     loop {
         let query = list::Query { limit: 10, after: after.clone(), ..list::Query::default() };
         let page = log.list(query).await;
-        seen.extend(page.runs.iter().map(|line| line.run.to_string()));
+        seen.extend(page.runs.iter().map(|line| line.header.id().to_owned()));
         // What begins while somebody turns the pages does not move them.
         log.begin(&format!("a/new/{}", seen.len()), "feature", None).await;
         match page.next {
@@ -206,12 +210,12 @@ async fn a_list_is_filtered() {
     log.begin("q", "project", None).await;
     let runs = async |query: list::Query| {
         let page = log.list(list::Query { limit: 9, ..query }).await;
-        page.runs.iter().map(|line| line.run.to_string()).collect::<Vec<_>>().join(" ")
+        page.runs.iter().map(|line| line.header.id().to_owned()).collect::<Vec<_>>().join(" ")
     };
     let all = list::Query::default();
     assert_eq!(runs(all.clone()).await, "p p/f/1 q");
     assert_eq!(runs(list::Query { project: Some(id("p")), ..all.clone() }).await, "p p/f/1");
-    assert_eq!(runs(list::Query { status: vec!["paused".into()], ..all.clone() }).await, "p/f/1");
+    assert_eq!(runs(list::Query { status: vec![State::Paused], ..all.clone() }).await, "p/f/1");
     assert_eq!(runs(list::Query { kind: Some("project".into()), ..all.clone() }).await, "p q");
     assert_eq!(runs(list::Query { feature: Some("f".into()), ..all.clone() }).await, "p/f/1");
     assert_eq!(runs(list::Query { labels: vec![("team".into(), "q".into())], ..all.clone() }).await, "q");

@@ -7,9 +7,9 @@ use longhaul_workflows::feature::FeatureProgress;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::View;
 use super::list::RunLine;
 use super::outcomes::Outcomes;
-use super::{View, published};
 
 /// A run and what it started, in the order in which it did; each run comes behind its parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -66,7 +66,7 @@ impl View<'_> {
         if summary.status.is_terminal() {
             return Ok(None);
         }
-        let progress = published::<FeatureProgress>(&self.store.published(run).await?, FeatureProgress::KEY);
+        let progress = FeatureProgress::published(&self.store.published(run).await?);
         Ok(progress.map(|progress| progress.step))
     }
 }

@@ -2,35 +2,26 @@
 
 mod batch;
 mod feature;
-mod outcome;
 mod project;
 mod reason;
 mod run;
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{RequestedBy, RunId};
+use longhaul_workflows::projection::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graph::State;
+use super::Header;
 
 /// Why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhyDocument {
-    /// What was asked about: the id of a run or of a feature.
+    /// The id that was asked about: of a run or of a feature.
     pub about: String,
-    /// The project that it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project: Option<String>,
-    /// The feature that it works on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub feature: Option<String>,
-    /// The run; of a feature the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub run: Option<RunId>,
-    /// Where it stands, as `list` and `status` say it.
-    pub state: String,
+    /// Its project, its feature, its run and its state.
+    #[serde(flatten)]
+    pub header: Header,
     /// The reasons, the most important first.
     pub reasons: Vec<Reason>,
 }
@@ -48,7 +39,7 @@ pub struct Reason {
     /// When it goes on by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
-    /// Who asked for it, and why.
+    /// The person who asked for it, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Asked>")]
     pub by: Option<RequestedBy>,
@@ -65,7 +56,9 @@ pub struct Reason {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the shape of `RequestedBy`, for the schema alone")]
 pub struct Asked {
+    /// The person or program.
     by: String,
+    /// The reason given; may be empty.
     why: String,
 }
 
@@ -105,13 +98,15 @@ pub enum Kind {
     Message,
     /// A person has to agree before it is merged.
     Approval,
-    /// Somebody paused it.
+    /// A person asked for something, and it has not taken that yet.
+    Pending,
+    /// A person paused it.
     Paused,
-    /// Somebody cancelled the project.
+    /// A person cancelled the project.
     Halted,
-    /// Somebody cancelled it.
+    /// A person cancelled it.
     Cancelled,
-    /// Nobody knows what became of an effect.
+    /// The outcome of an effect is unknown.
     Parked,
     /// It cannot go on in the process that runs it.
     Stuck,
@@ -156,10 +151,12 @@ pub fn of_list(feature: &str, project: &RunId, state: State, has_run: bool) -> W
     let reason = Reason::of(Kind::NotRunning, text).with_remedy("`longhaul run` takes it up");
     WhyDocument {
         about: feature.to_owned(),
-        project: Some(project.to_string()),
-        feature: Some(feature.to_owned()),
-        run: None,
-        state: state.words().into(),
+        header: Header {
+            project: Some(project.to_string()),
+            feature: Some(feature.to_owned()),
+            run: None,
+            status: state,
+        },
         reasons: vec![reason],
     }
 }

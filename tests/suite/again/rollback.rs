@@ -26,7 +26,7 @@ fn a_project_goes_back_to_where_a_feature_landed_and_on_again() {
     assert_eq!(world.project.git(&["for-each-ref", "--format=%(objectname)", "refs/longhaul/rolled-back"]), tip);
     assert_eq!(world.line("table")["status"], "pending");
     let status = world.longhaul.status(world.root.as_ref());
-    assert_eq!((&status["phase"], &status["stopped_by"]["why"]), (&json!("halted"), &json!("it went wrong")));
+    assert_eq!((&status["status"], &status["stopped_by"]["why"]), (&json!("cancelled"), &json!("it went wrong")));
 
     world.run().exits(0);
     assert_eq!(world.project.content("main"), content);
@@ -52,7 +52,7 @@ fn a_checkout_with_changes_and_a_commit_of_elsewhere_are_refused() {
     world.call(&["pause", &world.root]).exits(0);
     rollback(&world, "parser").exits(3).says("longhaul resume");
     assert_eq!(world.project.git(&["rev-parse", "main"]), tip);
-    assert_eq!(world.longhaul.status(world.root.as_ref())["counts"]["passing"], 3);
+    assert_eq!(world.longhaul.status(world.root.as_ref())["counts"]["passed"], 3);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_rollback_that_is_killed_is_done_by_whoever_comes_next() {
         rollback.kill();
         world.run().exits(0);
         assert_eq!(world.project.content("main"), content, "killed after {delay} ms");
-        assert_eq!(world.longhaul.status(world.root.as_ref())["counts"]["passing"], 3);
+        assert_eq!(world.longhaul.status(world.root.as_ref())["counts"]["passed"], 3);
     }
     rollback(&world, "table").exits(0).says("to be done again: shell");
     assert_eq!(world.project.landed("main"), ["table", "parser"]);
@@ -115,7 +115,7 @@ fn a_project_stays_halted_when_the_rollback_changes_its_list() {
     assert!(!world.project.read("feature_list.json").contains("shell"), "the list of then has no shell");
     let status = || world.longhaul.status(world.root.as_ref());
     until("the list is read again", || status()["features"].as_array().map(Vec::len) == Some(2));
-    assert_eq!(status()["phase"], "halted", "{:#}", status());
+    assert_eq!(status()["status"], "cancelled", "{:#}", status());
     assert_eq!(world.project.landed("main"), ["parser"]);
 
     // An edit of the list by hand is taken up, and lifts nothing either.
@@ -123,6 +123,6 @@ fn a_project_stays_halted_when_the_rollback_changes_its_list() {
     world.project.write("feature_list.json", &edited);
     let name = || world.longhaul.status(world.root.as_ref())["features"][1]["name"].clone();
     until("the edit is taken up", || name() == "A table");
-    assert_eq!(world.longhaul.status(world.root.as_ref())["phase"], "halted");
+    assert_eq!(world.longhaul.status(world.root.as_ref())["status"], "cancelled");
     run.terminate();
 }

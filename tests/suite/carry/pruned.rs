@@ -47,7 +47,7 @@ fn pruning_a_log_in_use_says_when_the_space_comes_back() {
     let mut world = World::new(&[fills("parser"), fills("table"), plain("held", &[], 1)], 0.0);
     world.project.hold("held");
     let mut run = world.at_work("held");
-    let passing = || world.longhaul.status(&world.project.root())["counts"]["passing"] == 2;
+    let passing = || world.longhaul.status(&world.project.root())["counts"]["passed"] == 2;
     longhaul_tests::wait::until("two features pass", passing);
     let file = world.longhaul.home().join("log/db");
     let inode = || std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file).unwrap());

@@ -22,7 +22,7 @@ use longhaul_workflows::contracts::{
     SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, TipInput, TipTree,
     Worktree,
 };
-use longhaul_workflows::project::{FeatureView, ProjectInput, ProjectView, ProjectWorkflow, signal};
+use longhaul_workflows::project::{FeatureView, ProjectInput, ProjectSummary, ProjectWorkflow, signal};
 use longhaul_workflows::settings::{Limits, Settings};
 use tokio::sync::watch;
 
@@ -245,9 +245,9 @@ impl World {
         published.get(&FeatureView::key(&FeatureId::new(feature).unwrap()))?.read().ok()
     }
 
-    pub(super) async fn project(&self) -> ProjectView {
+    pub(super) async fn project(&self) -> ProjectSummary {
         let published = self.memory.published(&id(PROJECT)).await.unwrap();
-        published.get(ProjectView::KEY).map(|view| view.read().unwrap()).expect("the project has begun")
+        published.get(ProjectSummary::KEY).map(|view| view.read().unwrap()).expect("the project has begun")
     }
 
     pub(super) async fn until_passes(&self, feature: &str) {

@@ -12,7 +12,7 @@ use longhaul_tests::script::{id, until};
 use longhaul_workflows::contracts::{ProjectRef, RunSession};
 use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::project::{
-    FeatureView, Held, Phase, ProjectInput, ProjectView, ProjectWorkflow, SessionsPaused, signal,
+    FeatureView, Held, Phase, ProjectInput, ProjectSummary, ProjectWorkflow, SessionsPaused, signal,
 };
 
 use super::world::{Habit, Plan, World};
@@ -50,9 +50,9 @@ impl Shop {
         self.engine = engine(&self.world, &self.memory).await;
     }
 
-    async fn view(&self) -> Option<ProjectView> {
+    async fn view(&self) -> Option<ProjectSummary> {
         let published = self.memory.published(&id(PROJECT)).await.unwrap();
-        published.get(ProjectView::KEY).map(|view| view.read().unwrap())
+        published.get(ProjectSummary::KEY).map(|view| view.read().unwrap())
     }
 
     async fn paused(&self) -> Option<SessionsPaused> {

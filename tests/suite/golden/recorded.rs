@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use longhaul_engine::{
-    Activity, Engine, Event, EventKind, EventLog, MessageBody, NewRun, Options, Parts, Payload, RequestedBy, RunReader,
+    Activity, Engine, Event, EventKind, MessageBody, NewRun, Options, Parts, Payload, RequestedBy, RunReader,
 };
 use longhaul_storage::{MemoryStore, history_file};
 use longhaul_tests::history::workflows;
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::contracts::{ProjectRef, RunSession};
 use longhaul_workflows::feature::Note;
-use longhaul_workflows::project::{Phase, ProjectInput, ProjectView, ProjectWorkflow, signal};
+use longhaul_workflows::project::{Phase, ProjectInput, ProjectSummary, ProjectWorkflow, signal};
 
 use super::batch;
 use super::world::{Habit, Plan, World};
@@ -249,15 +249,15 @@ async fn holds(engine: &Engine, run: &str, what: impl Fn(&EventKind) -> bool) ->
     engine.store().read(&id(run), 0).await.unwrap().iter().any(|event| what(&event.kind))
 }
 
-async fn view(store: &dyn EventLog) -> ProjectView {
-    store.published(&id(PROJECT)).await.unwrap()[ProjectView::KEY].read().unwrap()
+async fn view(store: &dyn RunReader) -> ProjectSummary {
+    store.published(&id(PROJECT)).await.unwrap()[ProjectSummary::KEY].read().unwrap()
 }
 
 /// Whether nothing is left to do, and the project waits for a message.
 async fn is_at_rest(memory: &MemoryStore) -> bool {
     let history = memory.read(&id(PROJECT), 0).await.unwrap();
     let waits = matches!(history.last().unwrap().kind, EventKind::MessageAwaited { .. });
-    let is_synced = memory.published(&id(PROJECT)).await.unwrap().contains_key(ProjectView::KEY);
+    let is_synced = memory.published(&id(PROJECT)).await.unwrap().contains_key(ProjectSummary::KEY);
     waits && is_synced && {
         let view = view(memory).await;
         view.phase == Phase::Idle && view.synced == "1"

@@ -27,6 +27,37 @@ fn every_schema_says_what_it_is_of() {
     longhaul().call(&["schema", "nothing"]).exits(2).says("describe");
 }
 
+#[test]
+fn every_field_is_described() {
+    let mut bare = Vec::new();
+    for name in longhaul().call(&["schema"]).exits(0).out.lines().filter(|name| !APART.contains(name)) {
+        let schema = longhaul().call(&["schema", name]).exits(0).json();
+        fields(&schema, &mut |field, property| {
+            // A constant tells the variants of an enum apart.
+            if !property["const"].is_string() && !property["description"].is_string() {
+                bare.push(format!("{name}: {field}"));
+            }
+        });
+    }
+    assert!(bare.is_empty(), "these have no description:\n{}", bare.join("\n"));
+}
+
+/// All fields of a schema, those of its parts included.
+fn fields(schema: &Value, take: &mut impl FnMut(&str, &Value)) {
+    match schema {
+        Value::Object(parts) => {
+            for (name, part) in parts {
+                if let (true, Value::Object(properties)) = (name == "properties", part) {
+                    properties.iter().for_each(|(field, property)| take(field, property));
+                }
+                fields(part, take);
+            }
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| fields(part, take)),
+        _ => {}
+    }
+}
+
 /// The verbs that have tests of their own, for what they do takes long: a demo, measurements, scripts for shells.
 const APART: [&str; 3] = ["demo", "bench", "completions"];
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use longhaul_engine::{Delays, Policy};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, Feature};
@@ -27,7 +28,7 @@ activity! {
 }
 
 /// Why a session is started: what the prompt is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionReason {
     /// The first one of a run.

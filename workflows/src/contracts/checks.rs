@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use longhaul_engine::{Delays, Policy};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId};
@@ -96,7 +97,7 @@ pub struct ChecksReport {
 }
 
 /// What a check that ran leaves.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The check.
     pub name: String,
@@ -125,7 +126,7 @@ pub struct Evidence {
 }
 
 /// What was held out from agents.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldOut {
     /// blake3 of the paths and contents of its files, in hex.
     pub digest: String,

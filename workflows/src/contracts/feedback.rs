@@ -73,3 +73,13 @@ pub enum Problem {
         why: String,
     },
 }
+
+impl Problem {
+    /// The end of the output of the session that failed; empty for other problems, whose output is recorded as evidence.
+    pub fn output(&self) -> &str {
+        match self {
+            Self::SessionFailed { output_tail, .. } => output_tail,
+            Self::CheckFailed { .. } | Self::Conflict { .. } | Self::Denied { .. } => "",
+        }
+    }
+}

@@ -5,6 +5,7 @@ use longhaul_engine::{Context, ContextExt, Received, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{SessionEnding, SessionReason, SessionReport};
+use crate::prompt;
 use crate::settings::AgentSettings;
 
 use super::{Work, turn};
@@ -128,7 +129,7 @@ pub(super) async fn report(context: &mut dyn Context, work: &Work, result: Sessi
 impl SessionResult {
     /// The result of a session that was run.
     pub(super) fn of(session: &SessionReport, has_changed: bool) -> Self {
-        let last_words = last_words(&session.output_tail);
+        let last_words = prompt::last_words(&session.output_tail);
         match &session.ending {
             SessionEnding::Failed { reason, lacks_command } if !has_changed => {
                 Self::Failed { ending: reason.clone(), last_words, started: !lacks_command }
@@ -140,17 +141,3 @@ impl SessionResult {
         }
     }
 }
-
-/// The last line of an output; of a line of JSON, as agents print it, the message in it.
-fn last_words(output: &str) -> String {
-    let line = output.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let document: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
-    let message = MESSAGES.iter().find_map(|place| document.pointer(place)?.as_str());
-    message.unwrap_or(line).lines().next().unwrap_or_default().chars().take(LAST_WORDS).collect()
-}
-
-/// Where agents put the message of an error: claude; codex; opencode.
-const MESSAGES: [&str; 5] = ["/result", "/error/message", "/message", "/error/data/message", "/error"];
-
-/// The most letters of the last line that are kept.
-const LAST_WORDS: usize = 200;

@@ -1,5 +1,8 @@
 //! What a run of a feature is given, what it shows while it runs, and what it comes to.
 
+use std::collections::BTreeMap;
+
+use longhaul_engine::Payload;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, Feature};
@@ -59,6 +62,11 @@ impl FeatureProgress {
     pub const KEY: &'static str = "progress";
     /// The step in which work that failed its gates is tried on the target as it is now, before it is given up.
     pub const LAST_TRY: &'static str = "last try on the target as it is now";
+
+    /// What a run has published last.
+    pub fn published(values: &BTreeMap<String, Payload>) -> Option<Self> {
+        values.get(Self::KEY).and_then(|value| value.read().ok())
+    }
 }
 
 /// What a run of a feature comes to.
@@ -82,8 +90,11 @@ pub enum FeatureOutcome {
     },
     /// It needs a person.
     Blocked {
-        /// Why.
+        /// Why, in one line.
         reason: String,
+        /// The end of the output of the session that failed last; empty if something else went wrong.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        output: String,
         /// How it went.
         progress: FeatureProgress,
     },

@@ -372,8 +372,8 @@ impl Work {
         ];
         let (count, _, [once, many]) = reached.into_iter().find(|(count, limit, _)| count >= limit)?;
         let count = if count == 1 { once.to_owned() } else { many.replace('#', &count.to_string()) };
-        let problem = self.feedback.problem.as_ref().map(prompt::told);
-        Some(problem.map_or_else(|| count.clone(), |problem| format!("{count}. {problem}")))
+        let problem = self.feedback.problem.as_ref();
+        Some(problem.map_or_else(|| count.clone(), |problem| format!("{count}. {}", prompt::summary(problem))))
     }
 
     /// Whether the sessions so far changed no file.
@@ -391,7 +391,13 @@ impl Work {
     }
 
     pub(super) fn blocked(&self, reason: String) -> FeatureOutcome {
-        FeatureOutcome::Blocked { reason, progress: self.progress.clone() }
+        FeatureOutcome::Blocked { reason, output: String::new(), progress: self.progress.clone() }
+    }
+
+    /// It is given up because of its last problem.
+    pub(super) fn given_up(&self, reason: String) -> FeatureOutcome {
+        let output = self.feedback.problem.as_ref().map(Problem::output).unwrap_or_default().to_owned();
+        FeatureOutcome::Blocked { reason, output, progress: self.progress.clone() }
     }
 
     pub(super) fn passed(&self, commit: String, waits_on_next: Option<String>) -> FeatureOutcome {

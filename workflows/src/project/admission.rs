@@ -133,7 +133,7 @@ impl Memory {
         !is_full && !is_held
     }
 
-    fn parallel(&self) -> usize {
+    pub(super) fn parallel(&self) -> usize {
         self.settings.project.parallel.max(1) as usize
     }
 

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
@@ -63,9 +64,10 @@ pub(super) enum Admission {
 }
 
 /// Why sessions wait.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsPaused {
-    /// When a session probes the agent; `None`: one does now, or may at once.
+    /// When a session probes the agent; absent: one does now, or may at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
     /// What failed.
     pub reason: String,

@@ -20,7 +20,7 @@ use super::queue::MergeQueue;
 use super::regression;
 use super::rollback::Rollback;
 use super::runs::Current;
-use super::view::ProjectView;
+use super::view::ProjectSummary;
 
 /// Input of the project workflow: the project, and what it remembered when it went on as new.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -148,7 +148,7 @@ pub(super) struct Memory {
     /// Features whose state is not published yet.
     pub(super) changed: BTreeSet<FeatureId>,
     /// What was published last in this segment.
-    pub(super) published: Option<ProjectView>,
+    pub(super) published: Option<ProjectSummary>,
 }
 
 impl Memory {

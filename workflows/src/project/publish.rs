@@ -7,7 +7,7 @@ use crate::finding::Findings;
 
 use super::memory::Memory;
 use super::order::Skipped;
-use super::view::{BacklogView, FeatureView, Phase, ProjectView};
+use super::view::{BacklogView, FeatureView, Phase, ProjectSummary};
 
 impl Memory {
     /// Publishes the features that changed, then the project.
@@ -24,7 +24,7 @@ impl Memory {
         }
         let view = self.view();
         if self.published.as_ref() != Some(&view) {
-            context.set(ProjectView::KEY, &view).await?;
+            context.set(ProjectSummary::KEY, &view).await?;
             self.published = Some(view);
         }
         Ok(())
@@ -35,14 +35,14 @@ impl Memory {
         context.set(BacklogView::KEY, &BacklogView { features }).await
     }
 
-    fn view(&self) -> ProjectView {
+    fn view(&self) -> ProjectSummary {
         let counts = self.backlog.counts();
         let phase = match (&self.halted, self.is_idle()) {
             (Some(_), true) => Phase::Halted,
             (None, true) => Phase::Idle,
             _ => Phase::Working,
         };
-        ProjectView {
+        ProjectSummary {
             root: self.project.root.clone(),
             target: self.target.clone(),
             list_file: self.list_file.clone(),
@@ -52,6 +52,9 @@ impl Memory {
             problem: self.problem.clone(),
             waits_on_next: self.waits_on_next.clone(),
             paused: self.admissions.paused.clone(),
+            merging: self.queue.holders().cloned().collect(),
+            merge_queue: self.queue.waiting().map(|ready| ready.feature.clone()).collect(),
+            parallel: self.parallel(),
             features: counts.total(),
             passed: counts.passed,
             in_progress: counts.in_progress,

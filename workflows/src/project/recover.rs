@@ -6,10 +6,10 @@ use longhaul_engine::{Payload, RequestedBy};
 
 use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::ProjectRef;
-use crate::finding::Findings;
+use crate::projection::ProjectView;
 
 use super::memory::{ProjectInput, Record, Remembered};
-use super::view::{BacklogView, FeatureView, ProjectView};
+use super::view::FeatureView;
 
 impl ProjectInput {
     /// The input of a run that continues from what the last one published, and from the files that passed features
@@ -20,22 +20,22 @@ impl ProjectInput {
         published: &BTreeMap<String, Payload>,
         mut files: BTreeMap<FeatureId, Vec<String>>,
     ) -> Self {
-        let view = published.get(ProjectView::KEY).and_then(|view| view.read::<ProjectView>().ok());
-        let backlog = published.get(BacklogView::KEY).and_then(|view| view.read::<BacklogView>().ok());
-        let (Some(view), Some(backlog)) = (view, backlog) else { return Self { project, memory: None } };
-        let records = backlog.features.iter().filter_map(|feature| {
-            let view = published.get(&FeatureView::key(&feature.id))?.read::<FeatureView>().ok()?;
+        let ProjectView { summary: Some(summary), backlog, mut features, findings, .. } = ProjectView::of(published)
+        else {
+            return Self { project, memory: None };
+        };
+        let records = backlog.iter().filter_map(|feature| {
+            let view = features.remove(&feature.id)?;
             Some((feature.id.clone(), recovered(view, files.remove(&feature.id).unwrap_or_default())))
         });
         let mut memory = Remembered::nothing();
         memory.records = records.collect();
-        memory.features = backlog.features;
-        memory.target = view.target;
-        memory.list_file = view.list_file;
-        memory.waits_on_next = view.waits_on_next;
-        memory.synced = view.synced;
-        let findings = published.get(Findings::KEY).and_then(|findings| findings.read().ok());
-        memory.findings = findings.unwrap_or_default();
+        memory.features = backlog;
+        memory.target = summary.target;
+        memory.list_file = summary.list_file;
+        memory.waits_on_next = summary.waits_on_next;
+        memory.synced = summary.synced;
+        memory.findings = findings;
         memory.halted = Some(RequestedBy { by: String::new(), why: "its run is begun again".into() });
         Self { project, memory: Some(memory) }
     }

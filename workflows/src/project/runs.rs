@@ -119,7 +119,7 @@ impl Memory {
                 self.note_progress(feature, &progress);
                 self.pass(feature, Pass { commit, files, checks, by_claim: claim });
             }
-            Ok(FeatureOutcome::Blocked { reason, progress }) => {
+            Ok(FeatureOutcome::Blocked { reason, progress, .. }) => {
                 self.note_progress(feature, &progress);
                 self.block_if_in_progress(feature, reason);
             }

@@ -8,9 +8,9 @@ use crate::finding::Findings;
 
 use super::breaker::SessionsPaused;
 
-/// Published under [`ProjectView::KEY`]: where the project stands.
+/// Published under [`ProjectSummary::KEY`]: where the project stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProjectView {
+pub struct ProjectSummary {
     /// The top of the user's checkout.
     pub root: String,
     /// The branch that finished work goes to.
@@ -30,6 +30,14 @@ pub struct ProjectView {
     /// Why no session begins: an agent is out of order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<SessionsPaused>,
+    /// The features that merge: one, and those that do not go on by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merging: Vec<FeatureId>,
+    /// The features that wait to merge, the next one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merge_queue: Vec<FeatureId>,
+    /// How many features may be worked on at once.
+    pub parallel: usize,
     /// Features in all.
     pub features: usize,
     /// Features that pass.
@@ -88,7 +96,7 @@ pub struct FeatureView {
     pub findings: Findings,
 }
 
-impl ProjectView {
+impl ProjectSummary {
     /// The key that it is published under.
     pub const KEY: &'static str = "project";
 }

@@ -43,9 +43,11 @@ pub(in crate::command) struct RollbackDocument<'a> {
 /// A work tree that is kept as it was.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct CheckpointDocument<'a> {
+    /// The id of the run.
     pub(super) run: String,
     /// How `fork --from` calls it.
     pub(super) name: String,
+    /// The commit that keeps the work.
     pub(super) commit: String,
     /// Who says so.
     pub(super) by: &'a str,
@@ -63,6 +65,7 @@ pub(in crate::command) struct CheckpointsDocument {
 /// A step of a run, and the commit that its work stood on.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CheckpointLine {
+    /// The id of the run.
     run: String,
     /// How `fork --from` calls it: `session:N`, `checkpoint:N`, or the position.
     name: String,
@@ -72,7 +75,9 @@ struct CheckpointLine {
     rollback: bool,
     /// The position in the history of the run.
     position: u64,
+    /// When it was recorded.
     at: DateTime<Utc>,
+    /// The commit that keeps the work.
     commit: String,
     /// The session that it sealed, from 1.
     session: Option<u32>,

@@ -9,9 +9,10 @@ use anyhow::{Context, Result};
 use longhaul_activities::process::start_in_background;
 
 use crate::arguments::Batch;
+use crate::command::is_gone;
 use crate::exit::Exit;
 use crate::term;
-use longhaul_server::{Client, Error};
+use longhaul_server::Client;
 
 use super::{Asked, submit, wait};
 
@@ -26,7 +27,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
                 return Ok(Exit::Ok);
             }
             // It is about to end: a new process carries it on.
-            Err(error) if matches!(error.downcast_ref(), Some(Error::Gone(_))) => {}
+            Err(error) if is_gone(&error) => {}
             Err(error) => return Err(error),
         }
     }
@@ -45,7 +46,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
     if let Some(junit) = &arguments.junit {
         args.extend(["--junit".into(), std::path::absolute(junit)?.into()]);
     }
-    args.extend(["--progress".into(), "json".into(), "--output".into(), "json".into()]);
+    args.extend(["--progress".into(), "jsonl".into(), "--output".into(), "json".into()]);
     let mut process = start_in_background(&args, &log).context("cannot start a process in the background")?;
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use longhaul_workflows::backlog::FeatureStatus;
+use longhaul_workflows::projection::State;
 
 use longhaul_server::status::FeatureLine;
 
@@ -44,7 +44,7 @@ fn suite(text: &mut String, project: &ProjectReport) {
 }
 
 fn is_failure(feature: &FeatureLine) -> bool {
-    !feature.passes && feature.status == FeatureStatus::Blocked
+    feature.status == State::Blocked
 }
 
 fn counts<'a>(features: impl Iterator<Item = &'a FeatureLine>) -> String {

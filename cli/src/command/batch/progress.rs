@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use chrono::{DateTime, Utc};
-use longhaul_workflows::backlog::FeatureStatus;
+use longhaul_workflows::projection::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -35,9 +35,9 @@ pub(super) enum Change {
     Feature {
         /// Its id.
         feature: String,
-        /// `pending`, `in_progress`, `completed` or `blocked`.
-        #[schemars(with = "String")]
-        status: FeatureStatus,
+        /// Its state.
+        status: State,
+        /// Whether its checks passed on the target branch.
         passes: bool,
         /// What is being done.
         step: Option<String>,
@@ -60,7 +60,7 @@ impl Changes {
     pub(super) fn new(shown: Shown) -> Self {
         match shown {
             Shown::Text => Self::Text(Progress::new()),
-            Shown::Json => Self::Json(BTreeMap::new()),
+            Shown::Jsonl => Self::Json(BTreeMap::new()),
             Shown::None => Self::None,
         }
     }

@@ -40,12 +40,15 @@ pub(super) struct ProjectReport {
     pub(super) state: ProjectState,
     /// The higher, the sooner its agents get a place.
     priority: i64,
+    /// Its labels.
     labels: BTreeMap<String, String>,
     /// The projects, by their names, that had to pass first.
     after: Vec<String>,
     /// Why finished work waits on `longhaul/next`.
     waits_on_next: Option<String>,
+    /// How many features are in which state.
     counts: Counts,
+    /// Its features, in the order of the list.
     pub(super) features: Vec<FeatureLine>,
 }
 
@@ -109,7 +112,7 @@ impl Report {
     pub(super) fn table(&self) -> String {
         let page = Page::here();
         let row = |project: &ProjectReport| {
-            let pass = format!("{}/{}", project.counts.passing, project.counts.total);
+            let pass = format!("{}/{}", project.counts.passed, project.counts.total);
             vec![project.name.clone(), page.state(project.state.as_str()), pass, page::safe(&project.remark())]
         };
         let rows: Vec<_> = self.projects.iter().map(row).collect();

@@ -57,6 +57,7 @@ pub(in crate::command) struct CheckDocument {
     blobs: u64,
     /// How many of these no record names; that is no damage.
     unused: u64,
+    /// What is damaged.
     damages: Vec<DamageLine>,
     /// The files into which damaged records were moved.
     quarantined: Vec<String>,

@@ -27,6 +27,7 @@ use finding::{Finding, State};
 /// What keeps Longhaul from working here, and what does not.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct DoctorDocument {
+    /// What was found, in the order of the checks.
     findings: Vec<Finding>,
 }
 

@@ -38,7 +38,9 @@ pub(in crate::command) struct ExportDocument<'a> {
 /// A run that could not be read.
 #[derive(Debug, Serialize, JsonSchema)]
 struct LeftOut<'a> {
+    /// The id of the run.
     run: &'a str,
+    /// Why it was left out.
     reason: &'a str,
 }
 

@@ -45,6 +45,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
 /// What a file means for a log.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct ImportDocument {
+    /// Whether nothing was to be taken in.
     dry_run: bool,
     /// Whether its runs were taken in: all that are new, or none.
     imported: bool,
@@ -61,6 +62,7 @@ pub(in crate::command) struct ImportDocument {
 /// A run that the log has otherwise.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Differing {
+    /// The id of the run.
     run: String,
     /// What differs.
     how: String,

@@ -19,7 +19,9 @@ use longhaul_server::{Client, Pruned, PrunedRun};
 /// The runs whose histories were, or would be, let go of.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct PruneDocument {
+    /// Whether nothing was to be pruned.
     dry_run: bool,
+    /// The runs, with their states.
     runs: Vec<PrunedRun>,
     /// How many files of large payloads were removed.
     files: u64,

@@ -58,8 +58,11 @@ pub(in crate::command) struct Report {
     same: usize,
     /// How many decide otherwise.
     diverged: usize,
+    /// Runs whose histories were pruned.
     pruned: usize,
+    /// Runs that could not be read.
     unreadable: usize,
+    /// The verdict on each run.
     runs: Vec<Line>,
 }
 

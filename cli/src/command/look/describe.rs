@@ -10,8 +10,8 @@ use crate::arguments::look::Named;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
-use longhaul_server::views::report::brief;
-use longhaul_server::views::{Describe, DescribeDocument, Evidence, Session, Waiting};
+use longhaul_server::views::{Describe, DescribeDocument};
+use longhaul_workflows::projection::{CheckRun, SegmentCause, Session, SessionState};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
@@ -37,16 +37,14 @@ fn text(page: Page, document: &DescribeDocument) -> String {
         }
     };
     let children = document.children.iter();
-    let children = children.map(|child| vec![child.run.to_string(), page.state(&child.status)]);
+    let children = children.map(|child| vec![child.header.id().to_owned(), page.state(child.header.status.as_str())]);
     part("Children", &["RUN", "STATUS"], children.collect());
-    let told = document.told.iter();
-    let told = told.map(|told| {
-        [page::time(told.at)]
-            .into_iter()
-            .chain([&told.what, &told.by, &told.why].map(|text| page::safe(text)))
-            .collect()
+    let audit = document.audit.iter().map(|entry| {
+        let action = &entry.action;
+        let cells = [&action.what, &action.by, &action.why].map(|text| page::safe(text));
+        std::iter::once(page::time(entry.at)).chain(cells).collect()
     });
-    part("Told", &["WHEN", "WHAT", "BY", "WHY"], told.collect());
+    part("Audit", &["WHEN", "WHAT", "BY", "WHY"], audit.collect());
     let activities = document.activities.iter().map(|activity| {
         let failure = activity.last_failure.as_ref();
         let failure = failure.map(|failure| page::short(&page::safe(&failure.message), 100)).unwrap_or_default();
@@ -67,34 +65,36 @@ fn text(page: Page, document: &DescribeDocument) -> String {
 
 fn facts(page: Page, document: &DescribeDocument) -> String {
     let run = &document.run;
-    let status = match &run.reason {
-        Some(reason) => {
-            format!("{}: {}", page.state(&run.status), page::safe(&brief(reason)))
-        }
-        None => page.state(&run.status),
+    let state = page.state(run.header.status.as_str());
+    let status = match run.remark() {
+        Some(remark) => format!("{state}: {}", page::safe(&remark)),
+        None => state,
     };
     let labels: Vec<String> = run.labels.iter().map(|(key, value)| page::safe(&format!("{key}={value}"))).collect();
     let ancestors: Vec<String> = document.ancestors.iter().map(ToString::to_string).collect();
-    let waiting: Vec<String> = document.mailbox.iter().map(waiting).collect();
-    let began = document.segments.iter().filter(|segment| segment.cause != "started");
-    let began: Vec<String> =
-        began.map(|segment| format!("{} at {}", segment.cause.replace('_', " "), segment.position)).collect();
+    let mailbox: Vec<String> = document.mailbox.iter().map(|entry| page::safe(&entry.action.to_string())).collect();
+    let began = document.segments.iter().filter_map(|segment| match segment.cause {
+        SegmentCause::Started => None,
+        SegmentCause::ContinuedAsNew => Some(format!("continued as new at {}", segment.position)),
+        SegmentCause::Restarted => Some(format!("restarted at {}", segment.position)),
+    });
+    let began: Vec<String> = began.collect();
     let took = run
         .ended_at
         .map(|ended_at| format!("{} (took {})", page::time(ended_at), page::span(ended_at - run.started_at)));
     let gone = document.pruned_at.as_ref().map(|at| format!(", pruned on {at}: not there any more"));
     let history = format!("{} events{}", document.events, gone.unwrap_or_default());
     let lines = [
-        ("Run", Some(run.run.to_string())),
+        ("Run", Some(run.header.id().to_owned())),
         ("Status", Some(status)),
         ("Workflow", Some(run.workflow.clone())),
-        ("Project", run.project.clone()),
-        ("Feature", run.feature.clone()),
+        ("Project", run.header.project.clone()),
+        ("Feature", run.header.feature.clone()),
         ("Below", (!ancestors.is_empty()).then(|| ancestors.join(", "))),
         ("Labels", (!labels.is_empty()).then(|| labels.join(", "))),
         ("Step", document.step.clone()),
         ("Waits", (!document.waits_for.is_empty()).then(|| page::safe(&document.waits_for.join(" ")))),
-        ("Mailbox", (!waiting.is_empty()).then(|| waiting.join(", "))),
+        ("Mailbox", (!mailbox.is_empty()).then(|| mailbox.join(", "))),
         ("Started", Some(page::time(run.started_at))),
         ("Ended", took),
         ("Commit", document.commit.clone()),
@@ -106,12 +106,6 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
     shown.collect::<Vec<_>>().join("\n")
 }
 
-fn waiting(message: &Waiting) -> String {
-    let by = message.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
-    let why = message.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    page::safe(&format!("{}{by}{why}", message.what))
-}
-
 /// A name and its value; a value that needs more than one line goes below itself.
 fn line(page: Page, name: &str, value: &str) -> String {
     const COLUMN: usize = 12;
@@ -121,24 +115,36 @@ fn line(page: Page, name: &str, value: &str) -> String {
 
 fn cost(document: &DescribeDocument) -> Option<String> {
     let cost = &document.cost;
-    let dollars = cost.usd.map(|dollars| format!(", {dollars:.2} USD")).unwrap_or_default();
     let sessions = page::counted(cost.sessions as u64, "session");
-    (cost.sessions > 0).then(|| format!("{sessions}, {:.1} seconds of agents{dollars}", cost.session_seconds))
+    (cost.sessions > 0).then(|| format!("{sessions}, {:.1} seconds of agents", cost.session_seconds))
 }
 
 fn session(session: &Session) -> Vec<String> {
     let again = if session.attempts > 1 { format!(" ({} attempts)", session.attempts) } else { String::new() };
     vec![
         format!("{}{again}", session.number),
-        session.reason.replace('_', " "),
+        session.reason.as_str().replace('_', " "),
         page::time(session.started_at),
         session.seconds.map(|seconds| format!("{seconds:.1}")).unwrap_or_default(),
-        session.ending.as_deref().unwrap_or("at work").replace('_', " "),
+        ended(session),
     ]
 }
 
-fn evidence(page: Page, evidence: &Evidence) -> Vec<String> {
-    let result = if evidence.passed {
+fn ended(session: &Session) -> String {
+    let how = match session.state {
+        SessionState::Working => "working",
+        SessionState::Interrupted => "interrupted",
+        SessionState::ClaimsDone => "claims done",
+        SessionState::ContextFull => "context full",
+        SessionState::Landed => "landed",
+        SessionState::Failed => "failed",
+    };
+    session.failure.as_ref().map_or_else(|| how.to_owned(), |failure| format!("{how}: {}", page::safe(failure)))
+}
+
+fn evidence(page: Page, check: &CheckRun) -> Vec<String> {
+    let evidence = &check.evidence;
+    let result = if check.passed {
         page.paint(page::Colour::Green, "passed")
     } else {
         page.paint(page::Colour::Red, &evidence.ending())
@@ -146,7 +152,7 @@ fn evidence(page: Page, evidence: &Evidence) -> Vec<String> {
     let seconds = std::time::Duration::from_millis(evidence.duration_ms).as_secs_f64();
     vec![
         page::safe(&evidence.name),
-        evidence.step.clone(),
+        check.step.clone(),
         result,
         format!("{seconds:.1}"),
         evidence.commit.chars().take(10).collect(),

@@ -16,8 +16,8 @@ use crate::document;
 use crate::exit::{Exit, usage};
 use crate::place::Project;
 use crate::term;
-use longhaul_server::views::GraphDocument;
-use longhaul_server::views::graph::{self, State};
+use longhaul_server::views::{self, GraphDocument};
+use longhaul_workflows::projection::{ProjectView, State};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
     let document = document(data_dir, &Project::at(&arguments.dir).await?).await?;
@@ -37,27 +37,25 @@ pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
 /// The features as the list has them now, in the states that the log knows.
 async fn document(data_dir: &Path, project: &Project) -> Result<GraphDocument> {
     let loaded = longhaul_activities::project::load(&project.root).await;
-    let known = match super::ask(data_dir, longhaul_server::views::Graph(project.id.clone())).await {
-        Ok(document) => Some(document),
+    let list = loaded.as_ref().ok().map(|loaded| loaded.features.clone());
+    match super::ask(data_dir, views::Graph { project: project.id.clone(), list }).await {
         // There is no log, or it does not know the project yet.
-        Err(error) if super::is_usage(&error) => None,
-        Err(error) => return Err(error),
-    };
-    match (known, loaded) {
-        (Some(known), Ok(loaded)) => Ok(known.with_list(&project.id, &loaded.features)),
-        (Some(known), Err(_)) => Ok(known),
-        (None, loaded) => Ok(graph::of_list(&project.id, &loaded.map_err(usage)?.features)),
+        Err(error) if super::is_usage(&error) => {
+            let view = ProjectView::default().with_list(loaded.map_err(usage)?.features);
+            Ok(GraphDocument::of(&project.id, &view))
+        }
+        document => document,
     }
 }
 
 /// The colours of a state: of its box, and of its border.
 fn colours(state: State) -> (&'static str, &'static str) {
     match state {
-        State::Passes => ("#d7f0d9", "#2e7d32"),
-        State::InProgress => ("#d6e6fb", "#1565c0"),
+        State::Passed => ("#d7f0d9", "#2e7d32"),
         State::Pending => ("#ffffff", "#616161"),
         State::Waiting => ("#f0f0f0", "#9e9e9e"),
-        State::Blocked => ("#fbdcdc", "#c62828"),
+        State::Blocked | State::Failed | State::Cancelled => ("#fbdcdc", "#c62828"),
+        State::Running | State::Paused | State::Parked => ("#d6e6fb", "#1565c0"),
     }
 }
 
@@ -66,8 +64,8 @@ fn dot(document: &GraphDocument) -> String {
     let mut text = String::from("digraph features {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\"];\n");
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ");
     for node in &document.features {
-        let (fill, border) = colours(node.state);
-        let label = format!("{}\\n{}", quoted(&node.id), node.state.words());
+        let (fill, border) = colours(node.status);
+        let label = format!("{}\\n{}", quoted(&node.id), node.status);
         let tip = quoted(&node.name);
         text += &format!(
             "  \"{}\" [label=\"{label}\", tooltip=\"{tip}\", fillcolor=\"{fill}\", color=\"{border}\"];\n",
@@ -87,23 +85,19 @@ fn mermaid(document: &GraphDocument) -> String {
     let number = |id: &str| numbers.get(id).copied();
     for (index, node) in document.features.iter().enumerate() {
         let label = node.id.replace('"', "#quot;");
-        text += &format!("  f{index}[\"{label}<br/>{}\"]:::{}\n", node.state.words(), class(node.state));
+        text += &format!("  f{index}[\"{label}<br/>{}\"]:::{}\n", node.status, node.status);
     }
     for (from, to) in edges(document) {
         if let (Some(from), Some(to)) = (number(from), number(to)) {
             text += &format!("  f{from} --> f{to}\n");
         }
     }
-    let states = [State::Passes, State::InProgress, State::Pending, State::Waiting, State::Blocked];
+    let states = [State::Passed, State::Running, State::Pending, State::Waiting, State::Blocked];
     let classes = states.map(|state| {
         let (fill, border) = colours(state);
-        format!("  classDef {} fill:{fill},stroke:{border}", class(state))
+        format!("  classDef {state} fill:{fill},stroke:{border}")
     });
     text + &classes.join("\n")
-}
-
-fn class(state: State) -> String {
-    state.words().replace(' ', "_")
 }
 
 /// What is needed, and what needs it.
@@ -117,10 +111,10 @@ mod tests {
 
     /// A graph of features with what they need.
     pub(super) fn sample(features: &[(&str, State, &[&str])]) -> GraphDocument {
-        let node = |(id, state, needs): &(&str, State, &[&str])| graph::Node {
+        let node = |(id, state, needs): &(&str, State, &[&str])| views::graph::Node {
             id: (*id).into(),
             name: format!("<{id}> & \"more\""),
-            state: *state,
+            status: *state,
             depends_on: needs.iter().map(|need| (*need).into()).collect(),
         };
         let features = features.iter().map(node).collect();
@@ -129,13 +123,10 @@ mod tests {
 
     #[test]
     fn other_tools_get_quoted_text() {
-        let graph = sample(&[("a", State::Passes, &[]), ("b", State::InProgress, &["a"])]);
+        let graph = sample(&[("a", State::Passed, &[]), ("b", State::Running, &["a"])]);
         let dot = dot(&graph);
         assert!(dot.contains(r#"tooltip="<a> & \"more\"""#) && dot.contains(r#"  "a" -> "b";"#), "{dot}");
         let mermaid = mermaid(&graph);
-        assert!(
-            mermaid.contains("  f0 --> f1\n") && mermaid.contains("f1[\"b<br/>in progress\"]:::in_progress"),
-            "{mermaid}"
-        );
+        assert!(mermaid.contains("  f0 --> f1\n") && mermaid.contains("f1[\"b<br/>running\"]:::running"), "{mermaid}");
     }
 }

@@ -1,60 +1,96 @@
 //! `longhaul history`.
 
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Result;
 use longhaul_engine::Position;
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::page::{self, Page};
-use crate::arguments::Output;
-use crate::arguments::look::History;
+use crate::arguments::look::{Events, History};
+use crate::document;
 use crate::exit::Exit;
 use crate::term;
+use longhaul_server::Client;
 use longhaul_server::views::history::{Happened, Query};
 use longhaul_server::views::{HistoryPage, Name};
 
-/// How often a run that is followed is asked for more.
-const AGAIN: Duration = Duration::from_millis(300);
+/// The history of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct HistoryDocument {
+    /// The id of the run.
+    run: String,
+    /// Its events, each as a line of a history file has it: its position, its time, its kind and what that holds.
+    events: Vec<Map<String, Value>>,
+}
 
 pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
     let mut name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
     let page = Page::here();
+    let mut client = super::reach(data_dir).await?;
     let mut from = 0;
+    let mut lines = Vec::new();
     loop {
-        let happened = ask(data_dir, arguments, &name, from).await?;
-        for event in &happened.events {
-            show(page, arguments, event);
-            from = event.position + 1;
-        }
+        let happened = match next(&client, arguments, &name, from).await {
+            Ok(happened) => happened,
+            // The owner ended: the rest is in the log.
+            Err(error) if super::is_gone(&error) && arguments.follow => {
+                client = super::reach(data_dir).await?;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         // A feature may begin another run while this one is read.
         name.text = happened.run.to_string();
-        if term::is_over() {
-            return Ok(Exit::Ok);
+        for event in happened.events {
+            from = event.position + 1;
+            match arguments.output {
+                Events::Json => lines.push(serde_json::from_str(event.line.as_deref().unwrap_or_default())?),
+                _ => show(page, arguments, &event),
+            }
         }
-        if happened.more {
+        if happened.more && !term::is_over() {
             continue;
         }
-        if !arguments.follow || happened.is_over {
+        let is_stopped = !happened.is_over && !happened.is_running;
+        if !arguments.follow || happened.is_over || is_stopped || term::is_over() {
+            if arguments.output == Events::Json {
+                document::print(HistoryDocument { run: name.text.clone(), events: lines })?;
+            }
+            if arguments.follow && is_stopped {
+                term::say(format!("{} is not over, but no process runs it: `longhaul run` goes on", name.text));
+                return Ok(Exit::Suspended);
+            }
             return Ok(Exit::Ok);
         }
-        if !happened.is_running {
-            term::say(format!("{} is not over, but no process runs it: `longhaul run` goes on", happened.run));
-            return Ok(Exit::Suspended);
-        }
-        tokio::time::sleep(AGAIN).await;
     }
 }
 
-async fn ask(data_dir: &Path, arguments: &History, name: &Name, from: Position) -> Result<HistoryPage> {
-    let lines = arguments.full || arguments.output == Output::Json;
+/// The next page; for one who follows, the next that has something new.
+async fn next(client: &Client, arguments: &History, name: &Name, from: Position) -> Result<HistoryPage> {
+    let lines = arguments.full || arguments.output != Events::Table;
     let query = Query { name: name.clone(), from, lines };
-    super::ask(data_dir, query).await
+    if !arguments.follow {
+        return super::call(client, query).await;
+    }
+    let mut watch = client.watch(query.clone()).await?;
+    let mut last = None;
+    while let Some(page) = watch.next().await.map_err(super::explained)? {
+        if !page.events.is_empty() || page.is_over || !page.is_running {
+            return Ok(page);
+        }
+        last = Some(page);
+    }
+    match last {
+        Some(page) => Ok(HistoryPage { is_running: false, ..page }),
+        None => super::call(client, query).await,
+    }
 }
 
 fn show(page: Page, arguments: &History, event: &Happened) {
-    if arguments.output == Output::Json {
+    if arguments.output == Events::Jsonl {
         term::print_data(event.line.as_deref().unwrap_or_default());
         return;
     }

@@ -14,7 +14,6 @@ use crate::term;
 use longhaul_server::Client;
 use longhaul_server::views::ListDocument;
 use longhaul_server::views::list::{Cursor, Query, RunLine};
-use longhaul_server::views::report::brief;
 
 pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     let output = arguments.output;
@@ -41,7 +40,7 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
                 document::print_line(line)?;
             }
         }
-        Listed::Ids => document.runs.iter().for_each(|line| term::print(&line.run)),
+        Listed::Ids => document.runs.iter().for_each(|line| term::print(line.header.id())),
     }
     if let Some(next) = &document.next {
         let rest = document.fitting - document.runs.len();
@@ -78,11 +77,11 @@ fn row(page: Page, line: &RunLine) -> Vec<String> {
     let now = Utc::now();
     let took = line.ended_at.map(|ended_at| page::span(ended_at - line.started_at)).unwrap_or_default();
     let until = line.until.map(|until| format!("until {}", page::time(until)));
-    let remark = line.reason.as_deref().map(|reason| page::safe(&brief(reason))).or(until).unwrap_or_default();
+    let remark = line.remark().map(|remark| page::safe(&remark)).or(until).unwrap_or_default();
     vec![
-        line.run.to_string(),
+        line.header.id().to_owned(),
         line.workflow.clone(),
-        page.state(&line.status),
+        page.state(line.header.status.as_str()),
         page::span(now - line.started_at),
         took,
         page::short(&remark, 100),

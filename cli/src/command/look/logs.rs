@@ -13,8 +13,9 @@ use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
 use crate::term;
 use crate::term::Cleaner;
-use longhaul_server::pruned;
-use longhaul_server::views::{Describe, DescribeDocument, Name, Session};
+use longhaul_server::views::{Describe, DescribeDocument, Name};
+use longhaul_server::{Watch, pruned};
+use longhaul_workflows::projection::Session;
 
 /// How much of a file is read at once.
 const PIECE: usize = 64 * 1024;
@@ -23,18 +24,18 @@ const PIECE: usize = 64 * 1024;
 const AGAIN: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
-    let mut name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
+    let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
+    let mut follower = Follower::begin(data_dir, name, arguments).await?;
     let mut last_shown = 0;
     loop {
-        let document = describe(data_dir, &name).await?;
-        name.text = document.run.run.to_string();
+        let document = &follower.document;
         if let Some(at) = &document.pruned_at {
-            return Err(usage(pruned::refusal(&document.run.run, at)));
+            return Err(usage(pruned::refusal(document.run.header.id(), at)));
         }
-        if let Some(index) = chosen(&document, arguments, last_shown)? {
+        if let Some(index) = chosen(document, arguments, last_shown)? {
             last_shown = index + 1;
-            term::say(format!("{}: session {}", name.text, document.sessions[index].number));
-            show(data_dir, &name, document, index, arguments).await?;
+            term::say(format!("{}: session {}", follower.name.text, document.sessions[index].number));
+            follower.show(index).await?;
             if !arguments.follow || arguments.session.is_some() || term::is_over() {
                 return Ok(Exit::Ok);
             }
@@ -43,11 +44,11 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
         if document.run.ended_at.is_some() || !arguments.follow || term::is_over() {
             return Ok(Exit::Ok);
         }
-        if !is_running(data_dir, &name).await? {
-            term::say(format!("{} is not over, but no process runs it: `longhaul run` goes on", name.text));
+        if !document.is_running {
+            term::say(format!("{} is not over, but no process runs it: `longhaul run` goes on", follower.name.text));
             return Ok(Exit::Suspended);
         }
-        tokio::time::sleep(AGAIN).await;
+        follower.next().await?;
     }
 }
 
@@ -59,7 +60,7 @@ fn chosen(document: &DescribeDocument, arguments: &Logs, shown: usize) -> Result
         let unknown = || {
             usage(format!(
                 "{} has had {}, and no session {number}",
-                document.run.run,
+                document.run.header.id(),
                 counted(sessions.len() as u64, "session")
             ))
         };
@@ -69,40 +70,102 @@ fn chosen(document: &DescribeDocument, arguments: &Logs, shown: usize) -> Result
         return Ok((shown < sessions.len()).then_some(shown));
     }
     if sessions.is_empty() && !arguments.follow {
-        term::say(format!("{} has had no session yet", document.run.run));
+        term::say(format!("{} has had no session yet", document.run.header.id()));
     }
     Ok(sessions.len().checked_sub(1))
 }
 
-/// Shows a session; one that is at work and followed, until it is over.
-async fn show(
-    data_dir: &Path,
-    name: &Name,
-    mut document: DescribeDocument,
-    index: usize,
-    arguments: &Logs,
-) -> Result<()> {
-    let mut file: Option<(PathBuf, File)> = None;
-    let mut cleaner = Cleaner::default();
-    loop {
-        let session = document.sessions.get(index).context("the history of the run has become shorter")?;
-        let is_over = session.ended_at.is_some();
-        let path = log(data_dir, name, session);
-        // Another attempt writes another file.
-        if file.as_ref().map(|(open, _)| open) != path.as_ref() {
-            file = path.and_then(|path| File::open(&path).ok().map(|open| (path, open)));
+/// A run whose sessions are shown.
+struct Follower<'a> {
+    data_dir: &'a Path,
+    arguments: &'a Logs,
+    name: Name,
+    document: DescribeDocument,
+    /// Its new descriptions; only of a run that is followed.
+    watch: Option<Watch<Describe>>,
+}
+
+impl<'a> Follower<'a> {
+    async fn begin(data_dir: &'a Path, mut name: Name, arguments: &'a Logs) -> Result<Self> {
+        let client = super::reach(data_dir).await?;
+        let document = super::call(&client, Describe(name.clone())).await?;
+        document.run.header.id().clone_into(&mut name.text);
+        let follows = arguments.follow && document.is_running;
+        let watch = if follows { Some(client.watch(Describe(name.clone())).await?) } else { None };
+        Ok(Self { data_dir, arguments, name, document, watch })
+    }
+
+    /// Waits for a new description.
+    async fn next(&mut self) -> Result<()> {
+        let next = match &mut self.watch {
+            Some(watch) => watch.next().await,
+            None => Ok(None),
+        };
+        match next {
+            Ok(Some(document)) => self.document = document,
+            Ok(None) => self.document.is_running = false,
+            // The owner ended: the rest is in the log.
+            Err(longhaul_server::Error::Gone(_)) => {
+                *self = Self::begin(self.data_dir, self.name.clone(), self.arguments).await?;
+            }
+            Err(error) => return Err(super::explained(error)),
         }
-        match &mut file {
-            Some((_, open)) if arguments.raw => term::pass_on(open),
-            Some((_, open)) => pass_on(open, &mut cleaner)?,
-            None if is_over => term::say("its output is not here any more"),
+        Ok(())
+    }
+
+    /// Shows a session; one that is at work and followed, until it is over.
+    async fn show(&mut self, index: usize) -> Result<()> {
+        let mut output = SessionOutput::new(self.arguments.raw);
+        loop {
+            let session =
+                self.document.sessions.get(index).context("the history of the run has become shorter")?.clone();
+            let (data_dir, name) = (self.data_dir, self.name.clone());
+            let is_over = session.ended_at.is_some();
+            output.pass_on(log(data_dir, &name, &session))?;
+            if output.file.is_none() && is_over {
+                term::say("its output is not here any more");
+            }
+            if is_over || !self.arguments.follow || term::is_over() || !self.document.is_running {
+                return Ok(());
+            }
+            let mut next = std::pin::pin!(self.next());
+            while !term::is_over() {
+                tokio::select! {
+                    next = &mut next => {
+                        next?;
+                        break;
+                    }
+                    // No event tells that a file grows.
+                    () = tokio::time::sleep(AGAIN) => output.pass_on(log(data_dir, &name, &session))?,
+                }
+            }
+        }
+    }
+}
+
+/// The output of a session: its file, as far as it was shown.
+struct SessionOutput {
+    raw: bool,
+    file: Option<(PathBuf, File)>,
+    cleaner: Cleaner,
+}
+
+impl SessionOutput {
+    fn new(raw: bool) -> Self {
+        Self { raw, file: None, cleaner: Cleaner::default() }
+    }
+
+    /// Shows what the file has more. Another attempt of the session writes another file.
+    fn pass_on(&mut self, path: Option<PathBuf>) -> Result<()> {
+        if self.file.as_ref().map(|(open, _)| open) != path.as_ref() {
+            self.file = path.and_then(|path| File::open(&path).ok().map(|open| (path, open)));
+        }
+        match &mut self.file {
+            Some((_, open)) if self.raw => term::pass_on(open),
+            Some((_, open)) => pass_on(open, &mut self.cleaner)?,
             None => {}
         }
-        if is_over || !arguments.follow || term::is_over() || !is_running(data_dir, name).await? {
-            return Ok(());
-        }
-        tokio::time::sleep(AGAIN).await;
-        document = describe(data_dir, name).await?;
+        Ok(())
     }
 }
 
@@ -133,13 +196,4 @@ fn log(data_dir: &Path, name: &Name, session: &Session) -> Option<PathBuf> {
     let files = files.flatten().filter(of_call);
     let newest = files.max_by_key(|file| file.metadata().and_then(|data| data.created()).ok());
     newest.map(|file| file.path())
-}
-
-async fn describe(data_dir: &Path, name: &Name) -> Result<DescribeDocument> {
-    super::ask(data_dir, Describe(name.clone())).await
-}
-
-async fn is_running(data_dir: &Path, name: &Name) -> Result<bool> {
-    let query = longhaul_server::views::history::Query { name: name.clone(), from: u64::MAX, lines: false };
-    Ok(super::ask(data_dir, query).await?.is_running)
 }

@@ -12,13 +12,16 @@ use std::path::Path;
 
 use anyhow::Result;
 
+pub(super) use history::HistoryDocument;
+
 use super::named::{self, name};
-use super::{call, page, reach};
+use super::{call, explained, is_gone, page, reach};
 use crate::arguments::look::Look;
 use crate::exit::{self, Exit};
 use crate::term;
 use longhaul_server::Request;
 use longhaul_server::views::list::RunLine;
+use longhaul_workflows::projection::State;
 
 pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
     match look {
@@ -45,7 +48,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
 
 /// Says that nothing is being done, if something is to be done.
 fn say_if_idle<'a>(is_running: bool, runs: impl IntoIterator<Item = &'a RunLine>) {
-    if !is_running && runs.into_iter().any(|run| run.status == "running") {
+    if !is_running && runs.into_iter().any(|run| run.header.status == State::Running) {
         term::say("no process runs this log now: what is running there goes on with `longhaul run`");
     }
 }

@@ -16,7 +16,8 @@ use crate::place::Project;
 use crate::term;
 use longhaul_server::Client;
 use longhaul_server::views::why::{self, Reason};
-use longhaul_server::views::{Why, WhyDocument, graph};
+use longhaul_server::views::{Why, WhyDocument};
+use longhaul_workflows::projection::ProjectView;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     let document = document(data_dir, arguments).await?;
@@ -56,15 +57,15 @@ async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
     let (root, features) = listed(arguments).await?;
     let feature = features.iter().find(|feature| feature.id.as_str() == arguments.one.run)?;
     let project = Project::at(&root).await.ok()?;
-    let graph = graph::of_list(&project.id, &features);
-    let node = graph.features.iter().find(|node| node.id == feature.id.as_str())?;
-    Some(why::of_list(&node.id, &project.id, node.state, has_run))
+    let state = ProjectView::default().with_list(features.clone()).state(&feature.id);
+    Some(why::of_list(feature.id.as_str(), &project.id, state, has_run))
 }
 
 fn text(page: Page, document: &WhyDocument) -> String {
-    let run = document.run.as_ref().map(ToString::to_string).filter(|run| *run != document.about);
+    let run = document.header.run.as_ref().map(ToString::to_string).filter(|run| *run != document.about);
     let run = run.map(|run| format!(" ({run})")).unwrap_or_default();
-    let mut lines = vec![page.indented(0, &format!("{}{run}: {}", document.about, page.state(&document.state)))];
+    let mut lines =
+        vec![page.indented(0, &format!("{}{run}: {}", document.about, page.state(document.header.status.as_str())))];
     for reason in &document.reasons {
         lines.push(self::reason(page, reason));
     }

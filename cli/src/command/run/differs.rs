@@ -13,7 +13,7 @@ const SHOWN: usize = 10;
 
 /// Says it of a project that is about to be run.
 pub(super) async fn say(access: &Client, project: &Project) {
-    let status = ProjectStatus { project: project.id.clone(), for_people: false };
+    let status = ProjectStatus { project: project.id.clone(), list: None };
     if let Ok(Some(status)) = access.call(status).await
         && !status.root.is_empty()
     {

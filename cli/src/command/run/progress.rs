@@ -7,10 +7,9 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::command::page::safe;
-use crate::command::status::{first_line, sessions_paused, state};
+use crate::command::status::{first_line, sessions_paused};
 use crate::term;
 use longhaul_server::status::{FeatureLine, StatusDocument};
-use longhaul_server::views::report::brief;
 
 /// What was shown last of each feature of each project.
 pub(in crate::command) struct Progress {
@@ -40,11 +39,11 @@ impl Progress {
 
     /// Shows what changed in a project.
     pub(in crate::command) fn show(&mut self, document: &StatusDocument) {
-        // What passed before is a number, unless somebody wants to hear more.
+        // Without --verbose, the features that passed earlier are only counted.
         let is_first = self.begun.insert(document.project.clone()) && !term::is_verbose();
         let passed = document.features.iter().filter(|line| is_first && line.passes).count();
         if passed > 0 {
-            let sentence = format!("{passed} of {} features pass already", document.counts.total);
+            let sentence = format!("{passed} of {} features passed already", document.counts.total);
             match &self.bars {
                 Some(bars) => drop(bars.all.println(format!("  {sentence}"))),
                 None => plain(&document.project, &sentence),
@@ -102,11 +101,10 @@ fn is_untouched(line: &FeatureLine) -> bool {
 }
 
 fn sentence(line: &FeatureLine) -> String {
-    let detail = if line.passes { None } else { line.reason.as_deref().or(line.step.as_deref()) };
-    let detail = detail.map(brief);
+    let detail = if line.passes { None } else { line.remark().or_else(|| line.step.clone()) };
     match detail {
-        Some(detail) => format!("{}: {}", state(line), safe(&first_line(&detail))),
-        None => state(line).to_owned(),
+        Some(detail) => format!("{}: {}", line.status, safe(&first_line(&detail))),
+        None => line.status.to_string(),
     }
 }
 
@@ -118,7 +116,7 @@ fn plain(project: &str, sentence: &str) {
 impl Bars {
     fn show_project(&mut self, document: &StatusDocument) {
         let bar = self.projects.entry(document.project.clone()).or_insert_with(|| {
-            let style = ProgressStyle::with_template("{prefix:.bold} [{bar:30}] {pos}/{len} pass{msg}  {elapsed}");
+            let style = ProgressStyle::with_template("{prefix:.bold} [{bar:30}] {pos}/{len} passed{msg}  {elapsed}");
             // A bar that is not one of them yet would draw a line of its own.
             let bar = self.all.add(ProgressBar::new(document.counts.total as u64));
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
@@ -126,7 +124,7 @@ impl Bars {
             bar
         });
         bar.set_length(document.counts.total as u64);
-        bar.set_position(document.counts.passing as u64);
+        bar.set_position(document.counts.passed as u64);
         let blocked = document.counts.blocked;
         bar.set_message(if blocked == 0 { String::new() } else { format!(", {blocked} blocked") });
     }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
-use longhaul_engine::RunId;
+use anyhow::{Context, Result};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use super::{Progress, differs};
 use crate::command::call;
@@ -12,8 +13,8 @@ use longhaul_server::settled::{Watched, is_settled};
 use longhaul_server::status::StatusDocument;
 use longhaul_server::{Begin, Client, Error, ProjectStatus, RequestError, Service};
 
-/// How often a project is looked at.
-const LOOK: Duration = Duration::from_millis(200);
+/// Time alone settles some projects, so the last status is judged again after so long without news.
+pub(in crate::command) const LOOK: Duration = Duration::from_millis(200);
 
 /// Has the projects run.
 pub(super) async fn begin(access: &Client, projects: &[Project], take_over: bool) -> Result<Vec<Watched>> {
@@ -34,89 +35,103 @@ pub(super) async fn watch(
 ) -> Result<Vec<StatusDocument>> {
     let mut progress = Progress::new();
     let mut others = service.map(|service| Others::of(service, access));
+    let (mut updates, _tasks) = follow(access, &ours).await?;
+    let mut documents: Vec<Option<StatusDocument>> = ours.iter().map(|_| None).collect();
     loop {
-        let mut documents = Vec::new();
-        let mut all_settled = true;
-        for project in &mut ours {
-            let document = status(access, &project.id).await?;
+        if let Ok(update) = tokio::time::timeout(LOOK, updates.recv()).await {
+            let Update { index, document } = update.context("no process tells where the projects stand")?;
+            let document = document?;
             progress.show(&document);
-            all_settled &= is_settled(project, &document);
-            documents.push(document);
+            documents[index] = Some(document);
         }
-        let is_over = match &mut others {
-            Some(others) => {
-                all_settled &= others.are_settled(&ours).await?;
-                others.may_go(all_settled).await
-            }
-            None => all_settled,
+        let known = ours.iter_mut().zip(&documents);
+        let settled: Vec<bool> = known
+            .map(|(project, document)| document.as_ref().is_some_and(|document| is_settled(project, document)))
+            .collect();
+        if settled.contains(&false) {
+            continue;
+        }
+        let may_go = match &mut others {
+            Some(others) => others.may_go(&mut ours).await?,
+            None => true,
         };
-        if is_over {
+        if may_go {
             progress.finish();
-            return Ok(for_people(access, documents).await);
-        }
-        if !all_settled {
-            tokio::time::sleep(LOOK).await;
+            return Ok(documents.into_iter().flatten().collect());
         }
     }
 }
 
-async fn status(access: &Client, project: &RunId) -> Result<StatusDocument> {
-    status_for(access, project, false).await
+/// A new status of the project at an index.
+struct Update {
+    index: usize,
+    document: Result<StatusDocument>,
 }
 
-/// The same documents with what is for people; as they are, if nobody is there any more to ask for that.
-async fn for_people(access: &Client, mut documents: Vec<StatusDocument>) -> Vec<StatusDocument> {
-    for document in &mut documents {
-        if let Ok(project) = RunId::new(document.project.clone())
-            && let Ok(told) = status_for(access, &project, true).await
-        {
-            document.features = told.features;
-        }
+/// Follows the status of projects, until the tasks are dropped.
+async fn follow(access: &Client, projects: &[Watched]) -> Result<(mpsc::Receiver<Update>, JoinSet<()>)> {
+    let (sender, updates) = mpsc::channel(projects.len().max(1));
+    let mut tasks = JoinSet::new();
+    for (index, project) in projects.iter().enumerate() {
+        let id = project.id.clone();
+        let mut watch = access.watch(ProjectStatus { project: id.clone(), list: None }).await?;
+        let sender = sender.clone();
+        tasks.spawn(async move {
+            loop {
+                let document = match watch.next().await {
+                    Ok(Some(Some(document))) => Ok(document),
+                    Ok(Some(None)) => Err(Error::from(RequestError::UnknownRun { run: id.clone() }).into()),
+                    Ok(None) => return,
+                    Err(error) => Err(error.into()),
+                };
+                let is_last = document.is_err();
+                if sender.send(Update { index, document }).await.is_err() || is_last {
+                    return;
+                }
+            }
+        });
     }
-    documents
+    Ok((updates, tasks))
 }
 
-async fn status_for(access: &Client, project: &RunId, for_people: bool) -> Result<StatusDocument> {
-    let status = call(access, ProjectStatus { project: project.clone(), for_people }).await?;
-    Ok(status.ok_or(RequestError::UnknownRun { run: project.clone() }).map_err(Error::from)?)
-}
-
-/// The projects of others who joined the owner of a log: they settle before it goes.
+/// All that the owner of a log runs, for itself and for others who joined it: it settles before the owner ends.
 pub(in crate::command) struct Others<'a> {
     service: &'a Service,
     access: &'a Client,
     watched: Vec<Watched>,
-    is_closed: bool,
 }
 
 impl<'a> Others<'a> {
     pub(in crate::command) fn of(service: &'a Service, access: &'a Client) -> Self {
-        Self { service, access, watched: Vec::new(), is_closed: false }
+        Self { service, access, watched: Vec::new() }
     }
 
-    /// Whether all that is run besides ours has settled, batches too.
-    pub(in crate::command) async fn are_settled(&mut self, ours: &[Watched]) -> Result<bool> {
+    /// Whether the owner may end: all has settled, still after the service has performed its last request.
+    pub(in crate::command) async fn may_go(&mut self, ours: &mut [Watched]) -> Result<bool> {
+        if !self.are_settled(ours).await? {
+            return Ok(false);
+        }
+        self.service.close().await;
+        let may_go = self.are_settled(ours).await?;
+        if !may_go {
+            self.service.reopen();
+        }
+        Ok(may_go)
+    }
+
+    /// Whether all that is run has settled, batches too.
+    async fn are_settled(&mut self, ours: &mut [Watched]) -> Result<bool> {
         for run in self.service.engaged() {
             if ours.iter().chain(&self.watched).all(|known| known.id != run) {
                 self.watched.push(Watched::new(run));
             }
         }
         let mut all_settled = !self.service.has_open_batch();
-        for project in &mut self.watched {
-            all_settled &= is_settled(project, &status(self.access, &project.id).await?);
+        for project in ours.iter_mut().chain(&mut self.watched) {
+            let status = ProjectStatus { project: project.id.clone(), list: None };
+            let status = call(self.access, status).await?;
+            all_settled &= status.is_none_or(|status| is_settled(project, &status));
         }
         Ok(all_settled)
-    }
-
-    /// What comes after a look at everything: the service is closed when all has settled, and when all has settled still, by what
-    /// somebody was answered meanwhile, the owner may go.
-    pub(in crate::command) async fn may_go(&mut self, all_settled: bool) -> bool {
-        let was_closed = std::mem::replace(&mut self.is_closed, all_settled);
-        match (all_settled, was_closed) {
-            (true, false) => self.service.close().await,
-            (false, true) => self.service.reopen(),
-            _ => {}
-        }
-        all_settled && was_closed
     }
 }

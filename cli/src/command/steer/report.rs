@@ -21,6 +21,7 @@ pub(in crate::command) struct ToldDocument<'a> {
     by: &'a str,
     /// Why; empty where nobody said.
     why: &'a str,
+    /// Whether nothing was to be sent.
     dry_run: bool,
     /// Those that were named, or found.
     runs: Vec<ToldLine<'a>>,

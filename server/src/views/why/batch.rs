@@ -3,8 +3,7 @@
 use longhaul_engine::{RunId, StoreError};
 use longhaul_workflows::batch::{BatchView, Entry, ProjectState};
 
-use super::super::report::brief;
-use super::super::{View, published};
+use super::super::View;
 use super::{Kind, Reason};
 use crate::status;
 
@@ -12,10 +11,11 @@ impl View<'_> {
     /// One for each project that is not done with, those that need a person first.
     pub(super) async fn batch_reasons(&self, batch: &RunId) -> Result<Vec<Reason>, StoreError> {
         let values = self.store.published(batch).await?;
-        let plan = published::<BatchView>(&values, BatchView::KEY).unwrap_or_default().plan;
+        let read = |key: &str| values.get(key);
+        let plan = read(BatchView::KEY).and_then(|view| view.read::<BatchView>().ok()).unwrap_or_default().plan;
         let mut reasons = Vec::new();
         for entry in &plan.projects {
-            let state = published::<ProjectState>(&values, &ProjectState::key(&entry.name)).unwrap_or_default();
+            let state = read(&ProjectState::key(&entry.name)).and_then(|state| state.read().ok()).unwrap_or_default();
             reasons.extend(self.of_entry(entry, &state).await?);
         }
         if reasons.is_empty() {
@@ -72,10 +72,10 @@ impl View<'_> {
         if self.store.summary(project).await?.is_none() {
             return Ok(Vec::new());
         }
-        let document = status::of_project(self.store, project, &self.stuck, self.is_running).await?;
+        let document = status::of_project(self.store, project, &self.stuck, self.is_running, None).await?;
         let held = document.features.into_iter().filter(|line| line.needs_person);
         let told = held.map(|line| {
-            let reason = brief(line.reason.as_deref().unwrap_or("needs a person"));
+            let reason = line.reason.as_deref().unwrap_or("needs a person");
             (line.id.clone(), format!("{}: {}", line.id, reason.trim_end_matches('.')))
         });
         Ok(told.collect())

@@ -3,11 +3,10 @@
 use chrono::{DateTime, Utc};
 use longhaul_engine::{FailureKind, RequestedBy};
 use longhaul_workflows::finding::{Finding, Findings};
+use longhaul_workflows::narrative::{by, clock, short};
 use longhaul_workflows::project::SessionsPaused;
+use longhaul_workflows::projection::{AuditEntry, CheckRun, MailboxEntry, Waits};
 
-use super::super::facts::{Evidence, Waits};
-use super::super::report::short;
-use super::super::words::{by, clock};
 use super::{Kind, Reason};
 
 /// How many lines of the output of a check are shown.
@@ -46,21 +45,27 @@ impl Reason {
     }
 
     pub(super) fn paused(what: &str, target: &str, request: &RequestedBy) -> Self {
-        Self::of(Kind::Paused, format!("{what} paused {}.", by(request)))
+        Self::of(Kind::Paused, format!("{what} paused{}.", by(request)))
             .asked_by(request)
             .with_remedy(format!("`longhaul resume {target}` lets it go on"))
     }
 
     pub(super) fn halted(request: &RequestedBy) -> Self {
-        Self::of(Kind::Halted, format!("The project was cancelled {}.", by(request)))
+        Self::of(Kind::Halted, format!("The project was cancelled{}.", by(request)))
             .asked_by(request)
             .with_remedy("`longhaul run` goes on with it")
     }
 
-    /// It was `cancelled` or `terminated`.
-    pub(super) fn ended(how: &str, request: Option<&RequestedBy>) -> Self {
-        let Some(request) = request else { return Self::of(Kind::Cancelled, format!("It was {how}.")) };
-        Self::of(Kind::Cancelled, format!("It was {how} {}.", by(request))).asked_by(request)
+    /// A person asked for something that was not taken yet.
+    pub(super) fn pending(entry: &MailboxEntry) -> Self {
+        Self::of(Kind::Pending, format!("Pending: {}.", entry.action)).asked_by(&entry.action.request())
+    }
+
+    /// It was cancelled or terminated.
+    pub(super) fn ended(entry: Option<&AuditEntry>) -> Self {
+        let Some(entry) = entry else { return Self::of(Kind::Cancelled, "It was cancelled.") };
+        let (how, request) = (entry.ended().unwrap_or("cancelled"), entry.action.request());
+        Self::of(Kind::Cancelled, format!("It was {how}{}.", by(&request))).asked_by(&request)
     }
 
     /// What a run waits for, by its history.
@@ -106,23 +111,29 @@ impl Reason {
     }
 
     /// A check that failed, with the end of its output.
-    pub(super) fn gate(evidence: &Evidence) -> Self {
+    pub(super) fn gate(check: &CheckRun) -> Self {
+        let evidence = &check.evidence;
         let text = format!(
             "The check `{}` failed on {} ({}): {}.",
             evidence.command,
             short(&evidence.commit),
-            evidence.step,
+            check.step,
             evidence.ending()
         );
-        let lines: Vec<&str> = evidence.output_tail.trim_end().lines().collect();
-        Self::of(Kind::Gate, text).with_output(&lines)
+        Self::of(Kind::Gate, text).with_output(&evidence.output_tail)
     }
 
     /// With the end of an output.
-    pub(super) fn with_output(self, lines: &[&str]) -> Self {
+    pub(super) fn with_output(self, output: &str) -> Self {
+        let lines: Vec<&str> = output.trim_end().lines().collect();
         let from = lines.len().saturating_sub(LINES);
         Self { output: lines[from..].iter().map(|line| (*line).to_owned()).collect(), ..self }
     }
+}
+
+/// A text with one full stop at its end.
+pub(super) fn sentence(text: &str) -> String {
+    format!("{}.", text.trim_end_matches(['.', ':']))
 }
 
 /// The name of an activity, for people.

@@ -1,147 +1,110 @@
 //! Why a run does not go on, or what it came to.
 
-use longhaul_engine::{EventKind, RunId, Status, StoreError, Summary};
-use longhaul_workflows::backlog::FeatureId;
+use longhaul_engine::{Activity, EventKind, RunId, Status, StoreError};
 use longhaul_workflows::batch::BatchWorkflow;
-use longhaul_workflows::feature::{FeatureProgress, FeatureWorkflow};
-use longhaul_workflows::project::{FeatureView, ProjectView, ProjectWorkflow};
+use longhaul_workflows::contracts::RunSession;
+use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress, FeatureWorkflow};
+use longhaul_workflows::narrative::{clock, short};
+use longhaul_workflows::project::{ProjectSummary, ProjectWorkflow};
+use longhaul_workflows::projection::{ProjectView, RunView, State, Waits};
 
-use super::super::facts::{Facts, NAME_OF_SESSION, Waits};
-use super::super::lane::Lane;
+use super::super::View;
 use super::super::list::RunLine;
-use super::super::words::clock;
-use super::super::{View, published};
-use super::outcome::over;
-use super::{Kind, Reason, WhyDocument};
-use crate::findings;
-use crate::pending::{Pause, Pending};
+use super::{Kind, Reason, WhyDocument, project};
+use crate::head::RunHead;
 
 /// The steps in which a feature waits for its turn.
 const WAITING_FOR_TURN: [&str; 2] = ["waiting to merge", "waiting to check the target"];
 
 impl View<'_> {
     pub(crate) async fn why_run(&self, run: &RunId) -> Result<WhyDocument, StoreError> {
-        let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
-        let line = self.line(run.clone(), summary.clone()).await?;
-        let reasons = self.reasons(&line, &summary).await?;
-        Ok(WhyDocument {
-            about: run.to_string(),
-            project: line.project,
-            feature: line.feature,
-            run: Some(run.clone()),
-            state: line.status,
-            reasons,
-        })
+        let head = RunHead::of(self.store, run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let line = self.line(run.clone(), head.summary.clone()).await?;
+        let view = RunView::of(&self.store.read(run, head.summary.origin).await?);
+        let mut reasons = if head.summary.status.is_terminal() {
+            over(&line, &head.summary.status, &view)
+        } else {
+            self.reasons(run, &line, &head, &view).await?
+        };
+        reasons.extend(Reason::noticed(&head.findings(&view.progress.findings)));
+        let is_told =
+            |reason: &Reason| matches!(reason.kind, Kind::Done | Kind::Blocked | Kind::Halted | Kind::NotRunning);
+        if !self.is_running && line.ended_at.is_none() && !reasons.iter().any(is_told) {
+            reasons.push(Reason::not_running());
+        }
+        Ok(WhyDocument { about: run.to_string(), header: line.header, reasons })
     }
 
-    async fn reasons(&self, line: &RunLine, summary: &Summary) -> Result<Vec<Reason>, StoreError> {
-        let run = &line.run;
-        let events = self.store.read(run, summary.origin).await?;
-        let facts = Facts::of(&events);
-        let findings = findings::of_run(self.store, run, facts.output.as_ref()).await?;
-        if summary.status.is_terminal() {
-            let mut reasons = over(line, &summary.status, &facts);
-            reasons.extend(Reason::noticed(&findings));
-            return Ok(reasons);
-        }
+    async fn reasons(
+        &self,
+        run: &RunId,
+        line: &RunLine,
+        head: &RunHead,
+        view: &RunView,
+    ) -> Result<Vec<Reason>, StoreError> {
         let mut reasons = Vec::new();
         if let Some(stop) = self.stuck.get(run) {
             let reason = Reason::of(Kind::Stuck, format!("It cannot go on in the process that runs it: {stop}"));
             reasons.push(reason.with_remedy("`longhaul history` shows what was recorded"));
         }
-        let pending = Pending::of(self.store, run).await?;
-        reasons.extend(self.orders(run, &summary.status, &pending));
-        if let (Status::Parked(reason), None) = (&summary.status, &pending.settled) {
-            let settle = format!("`longhaul reconcile {run} --landed` or `--not-landed` says what became of it");
-            // What to do comes behind it.
-            let told = reason.split_once("; find out, ").map_or(reason.as_str(), |(told, _)| told);
-            let text = format!("Nobody knows what became of an effect: {told}.");
-            reasons.push(Reason::of(Kind::Parked, text).with_remedy(settle));
+        match &head.summary.status {
+            Status::Paused(request) => reasons.push(Reason::paused("It was", run.as_str(), request)),
+            Status::Parked(reason) => {
+                let settle = format!("`longhaul reconcile {run} --landed` or `--not-landed` says what became of it");
+                let text = format!("The outcome of an effect is unknown: {}.", reason.trim_end_matches('.'));
+                reasons.push(Reason::of(Kind::Parked, text).with_remedy(settle));
+            }
+            _ => {}
         }
-        let is_held =
-            reasons.iter().any(|reason| reason.kind != Kind::Paused || matches!(summary.status, Status::Paused(_)));
-        if line.workflow == ProjectWorkflow::NAME {
-            let waits_for_machine = matches!(summary.status, Status::Waiting { machine: Some(_), .. });
-            reasons.extend(facts.waits.as_ref().filter(|_| waits_for_machine).map(Reason::waits));
-            reasons.extend(self.project_reasons(run).await?);
-        } else if line.workflow == BatchWorkflow::NAME {
-            reasons.extend(self.batch_reasons(run).await?);
-        } else if !is_held {
-            reasons.push(self.doing(line, &facts).await?);
+        let is_held = !reasons.is_empty();
+        reasons.extend(line.pending.iter().map(Reason::pending));
+        match line.workflow.as_str() {
+            ProjectWorkflow::NAME => {
+                let waits_for_machine = matches!(head.summary.status, Status::Waiting { machine: Some(_), .. });
+                reasons.extend(view.waits.as_ref().filter(|_| waits_for_machine).map(Reason::waits));
+                reasons.extend(project::reasons(&self.project_view(run).await?));
+            }
+            BatchWorkflow::NAME => reasons.extend(self.batch_reasons(run).await?),
+            _ if !is_held => reasons.push(self.doing(run, line, view).await?),
+            _ => {}
         }
-        reasons.extend(facts.failed_check().map(Reason::gate));
-        reasons.extend(Reason::noticed(&findings));
-        let is_told =
-            |reason: &Reason| matches!(reason.kind, Kind::Done | Kind::Blocked | Kind::Halted | Kind::NotRunning);
-        if !self.is_running && !reasons.iter().any(is_told) {
-            reasons.push(Reason::not_running());
-        }
+        reasons.extend(view.failed_check().map(Reason::gate));
         Ok(reasons)
     }
 
-    /// Who has paused it, and what it was told and has not taken yet.
-    fn orders(&self, run: &RunId, status: &Status, pending: &Pending) -> Vec<Reason> {
-        let paused = match (&pending.pause, status) {
-            (Some(Pause::Asked(request)), _) => Some(("It stops before its next step:", request)),
-            (None, Status::Paused(request)) => Some(("It was", request)),
-            _ => None,
-        };
-        let mut reasons: Vec<Reason> =
-            paused.into_iter().map(|(what, request)| Reason::paused(what, run.as_str(), request)).collect();
-        let kind = match (&pending.end, &pending.settled) {
-            (Some(_), _) => Kind::Cancelled,
-            (None, Some(_)) => Kind::Parked,
-            (None, None) => Kind::Approval,
-        };
-        if pending.decides()
-            && let (Some(words), Some((_, request))) = (pending.words(self.is_running), pending.weightiest())
-        {
-            reasons.push(Reason::of(kind, format!("It {words}.")).asked_by(&request));
-        }
-        reasons
+    pub(super) async fn project_view(&self, project: &RunId) -> Result<ProjectView, StoreError> {
+        Ok(ProjectView::of(&self.store.published(project).await?))
     }
 
     /// What it does, or waits for.
-    async fn doing(&self, line: &RunLine, facts: &Facts) -> Result<Reason, StoreError> {
-        if let Some(reason) = self.held_by_project(line).await? {
+    async fn doing(&self, run: &RunId, line: &RunLine, view: &RunView) -> Result<Reason, StoreError> {
+        let project = match line.header.project.clone().and_then(|project| RunId::new(project).ok()) {
+            Some(project) => self.project_view(&project).await?,
+            None => ProjectView::default(),
+        };
+        if let Some(reason) = held_by_project(run, &project) {
             return Ok(reason);
         }
         let is_feature = line.workflow == FeatureWorkflow::NAME;
-        let step = facts.step.as_deref().unwrap_or_default();
-        match &facts.waits {
-            Some(Waits::Message { .. }) if is_feature && WAITING_FOR_TURN.contains(&step) => self.turn(line).await,
+        let step = view.progress.step.as_str();
+        match &view.waits {
+            Some(Waits::Message { .. }) if is_feature && WAITING_FOR_TURN.contains(&step) => {
+                Ok(turn(line, project.summary.as_ref()))
+            }
             Some(Waits::Message { .. }) if is_feature && step == FeatureProgress::AWAITS_APPROVAL => {
                 let text = "Its checks passed; a person has to agree before it is merged.".to_owned();
-                let remedy = format!("`longhaul approve {0}` or `longhaul deny {0} --why …`", line.run);
+                let remedy = format!("`longhaul approve {run}` or `longhaul deny {run} --why …`");
                 Ok(Reason::of(Kind::Approval, text).with_remedy(remedy))
             }
-            Some(Waits::Call { since, .. }) if !step.is_empty() => {
-                Ok(self.working(&format!("{step}, since {}", clock(*since))))
-            }
-            Some(Waits::Call { name, since, .. }) => {
-                Ok(self.working(&format!("{}, since {}", name.replace('_', " "), clock(*since))))
+            Some(Waits::Call { name, since }) => {
+                let what = if step.is_empty() { name.replace('_', " ") } else { step.to_owned() };
+                Ok(self.working(&format!("{what}, since {}", clock(*since))))
             }
             Some(waits) => Ok(Reason::waits(waits)),
             None if is_feature && step.starts_with("session") && self.is_running => self.pool().await,
             None if step.is_empty() => Ok(self.working("what its history shows last")),
             None => Ok(self.working(step)),
         }
-    }
-
-    /// Why its project has no session for it, or does not let it merge.
-    async fn held_by_project(&self, line: &RunLine) -> Result<Option<Reason>, StoreError> {
-        let (Some(project), Some(feature)) = (&line.project, &line.feature) else { return Ok(None) };
-        let (Ok(project), Ok(feature)) = (RunId::new(project.clone()), FeatureId::new(feature)) else {
-            return Ok(None);
-        };
-        let values = self.store.published(&project).await?;
-        let Some(view) = published::<FeatureView>(&values, &FeatureView::key(&feature)) else { return Ok(None) };
-        let is_current = view.run.as_ref() == Some(&line.run);
-        let Some(waits) = view.waits.filter(|_| is_current) else { return Ok(None) };
-        let paused = published::<ProjectView>(&values, ProjectView::KEY).and_then(|view| view.paused);
-        let paused = paused.filter(|paused| waits.contains(&paused.reason));
-        let held = || Reason::of(Kind::Session, format!("It {}.", waits.trim_end_matches('.')));
-        Ok(Some(paused.as_ref().map_or_else(held, Reason::outage)))
     }
 
     /// It does something, if a process runs it.
@@ -152,28 +115,7 @@ impl View<'_> {
         Reason { text: format!("No process runs it now; it was at: {what}."), ..Reason::not_running() }
     }
 
-    /// Who merges, while this one waits to.
-    async fn turn(&self, line: &RunLine) -> Result<Reason, StoreError> {
-        let lane = match line.project.as_ref().and_then(|project| RunId::new(project.clone()).ok()) {
-            Some(project) => self.lane(&project).await?,
-            None => Lane::default(),
-        };
-        let before: Vec<String> =
-            lane.waiting.iter().take_while(|id| Some(*id) != line.feature.as_ref()).cloned().collect();
-        let holder = match &lane.holders[..] {
-            holders if holders.iter().any(|holder| Some(holder) == line.feature.as_ref()) => {
-                "it has just been given".to_owned()
-            }
-            [] => "nobody has it".to_owned(),
-            [holder] => format!("{holder} has it"),
-            holders => format!("{} have it", holders.join(", ")),
-        };
-        let queue = if before.is_empty() { String::new() } else { format!("; before it: {}", before.join(", ")) };
-        let reason = Reason::of(Kind::Turn, format!("It waits for its turn to merge: {holder}{queue}."));
-        Ok(reason.with_features(lane.holders.into_iter().chain(before).collect()))
-    }
-
-    /// A session that has not begun waits for a place among the agents: those that have one.
+    /// A session that has not begun waits for a place among the agents.
     async fn pool(&self) -> Result<Reason, StoreError> {
         let mut at_work = Vec::new();
         for (run, summary) in self.store.runs("").await? {
@@ -182,12 +124,78 @@ impl View<'_> {
             }
             let events = self.store.read(&run, summary.origin).await?;
             let last = events.iter().rev().find(|event| event.kind.command().is_some()).map(|event| &event.kind);
-            if matches!(last, Some(EventKind::ActivityStarted { name, .. }) if name == NAME_OF_SESSION) {
+            if matches!(last, Some(EventKind::ActivityStarted { name, .. }) if name == RunSession::NAME) {
                 at_work.push(run.to_string());
             }
         }
         let text = format!("It waits for a free place among the agents: {} at work.", at_work.len());
         let reason = Reason::of(Kind::Pool, text).with_features(at_work);
         Ok(reason.with_remedy("`longhaul run --max-agents` says how many there are"))
+    }
+}
+
+/// Why its project has no session for it.
+fn held_by_project(run: &RunId, project: &ProjectView) -> Option<Reason> {
+    let feature = project.features.values().find(|feature| feature.run.as_ref() == Some(run))?;
+    let waits = feature.waits.as_ref()?;
+    let paused = project.summary.as_ref().and_then(|summary| summary.paused.as_ref());
+    let paused = paused.filter(|paused| waits.contains(&paused.reason));
+    let held = || Reason::of(Kind::Session, format!("It {}.", waits.trim_end_matches('.')));
+    Some(paused.map_or_else(held, Reason::outage))
+}
+
+/// Which feature merges, while this one waits to.
+fn turn(line: &RunLine, project: Option<&ProjectSummary>) -> Reason {
+    let names = |features: &[longhaul_workflows::backlog::FeatureId]| -> Vec<String> {
+        features.iter().map(ToString::to_string).collect()
+    };
+    let feature = line.header.feature.as_ref();
+    let merging = project.map(|project| names(&project.merging)).unwrap_or_default();
+    let queue = project.map(|project| names(&project.merge_queue)).unwrap_or_default();
+    let before: Vec<String> = queue.into_iter().take_while(|id| Some(id) != feature).collect();
+    let holder = match &merging[..] {
+        merging if merging.iter().any(|holder| Some(holder) == feature) => "it has just been given".to_owned(),
+        [] => "no feature merges".to_owned(),
+        [holder] => format!("{holder} merges"),
+        holders => format!("{} merge", holders.join(", ")),
+    };
+    let queue = if before.is_empty() { String::new() } else { format!("; before it: {}", before.join(", ")) };
+    let reason = Reason::of(Kind::Turn, format!("It waits for its turn to merge: {holder}{queue}."));
+    reason.with_features(merging.into_iter().chain(before).collect())
+}
+
+/// What a run that is over came to.
+fn over(line: &RunLine, status: &Status, view: &RunView) -> Vec<Reason> {
+    match (status, &view.outcome) {
+        (Status::Failed(message), _) => vec![Reason::of(Kind::Failed, format!("It failed: {message}"))],
+        (Status::Cancelled, _) => vec![ended(line, view)],
+        (_, Some(FeatureOutcome::Passed { commit, waits_on_next, .. })) => {
+            let done = Reason::of(Kind::Done, format!("It is done: its gates passed on {}.", short(commit)));
+            let waits = |reason| Reason::of(Kind::Checkout, format!("It waits on longhaul/next: {reason}"));
+            std::iter::once(done).chain(waits_on_next.as_ref().map(waits)).collect()
+        }
+        (_, Some(FeatureOutcome::Blocked { reason, output, .. })) => {
+            let again = line.header.feature.as_ref().map(|id| {
+                format!(
+                    "`longhaul feature unblock {id}` tries it again; `longhaul fork {id} --from STEP --note TEXT` goes on \
+                     with a note to its agent (`longhaul checkpoints {id}` lists the steps)"
+                )
+            });
+            let text = format!("It was given up: {}", super::reason::sentence(reason));
+            let blocked = Reason { remedy: again, ..Reason::of(Kind::Blocked, text) }.with_output(output);
+            std::iter::once(blocked).chain(view.failed_check().map(Reason::gate)).collect()
+        }
+        _ => vec![Reason::of(Kind::Done, "It is done.")],
+    }
+}
+
+fn ended(line: &RunLine, view: &RunView) -> Reason {
+    let reason = Reason::ended(view.ended_by());
+    match (line.header.status, &line.header.run) {
+        _ if line.workflow == ProjectWorkflow::NAME => reason.with_remedy("`longhaul run` goes on with it"),
+        (State::Cancelled, Some(run)) if line.header.feature.is_some() => {
+            reason.with_remedy(format!("`longhaul resume {run}` tries it again, `longhaul restart {run}` from nothing"))
+        }
+        _ => reason,
     }
 }

@@ -18,6 +18,7 @@ pub(super) enum State {
 /// What was found about one matter.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Finding {
+    /// How serious it is.
     pub(super) state: State,
     /// The matter, in a word or two.
     pub(super) subject: &'static str,

@@ -47,7 +47,7 @@ async fn place(data_dir: &Path, project: &Project) -> Finding {
 /// Where the log says that it is; `None` if that cannot be had, which is told elsewhere.
 async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
     let access = Client::reach(data_dir, term::notice).await.ok()??;
-    let status = access.call(ProjectStatus { project: project.id.clone(), for_people: false }).await.ok()??;
+    let status = access.call(ProjectStatus { project: project.id.clone(), list: None }).await.ok()??;
     (!status.root.is_empty()).then_some(status.root)
 }
 

@@ -131,7 +131,7 @@ impl Layout {
 mod tests {
     use super::super::tests::sample;
     use super::*;
-    use longhaul_server::views::graph::State;
+    use longhaul_workflows::projection::State;
 
     #[test]
     fn features_are_behind_all_that_they_need() {
@@ -171,7 +171,7 @@ mod tests {
             .map(|(index, id)| Node {
                 id: id.clone(),
                 name: String::new(),
-                state: State::Waiting,
+                status: State::Waiting,
                 depends_on: ids
                     .get(index + 1)
                     .into_iter()

@@ -44,7 +44,7 @@ pub(super) fn draw(document: &GraphDocument) -> String {
 }
 
 fn drawn(node: &Node, at: &Places, place: usize) -> String {
-    let (fill, border) = colours(node.state);
+    let (fill, border) = colours(node.status);
     let (x, y, width) = (at.x[place], at.y[place], at.widths[place]);
     let letters = width / LETTER - 1;
     let id: String = if node.id.chars().count() > letters {
@@ -62,7 +62,7 @@ fn drawn(node: &Node, at: &Places, place: usize) -> String {
         y + 17,
         escaped(&id),
         y + 32,
-        node.state.words(),
+        node.status.as_str(),
     )
 }
 
@@ -138,11 +138,11 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::super::tests::sample;
     use super::*;
-    use longhaul_server::views::graph::State;
+    use longhaul_workflows::projection::State;
 
     #[test]
     fn texts_cannot_leave_their_place() {
-        let drawn = draw(&sample(&[("a", State::Passes, &[]), ("b", State::Blocked, &["a"])]));
+        let drawn = draw(&sample(&[("a", State::Passed, &[]), ("b", State::Blocked, &["a"])]));
         assert!(drawn.contains("<title>a: &lt;a&gt; &amp; &quot;more&quot;</title>"), "{drawn}");
         assert_eq!(drawn.matches("<rect").count(), 2);
         assert_eq!(drawn.matches("<path").count(), 1);

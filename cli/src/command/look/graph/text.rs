@@ -6,7 +6,7 @@ use super::super::page::{Page, colour};
 use super::super::tree::lines;
 use super::layout::{places, ranks};
 use longhaul_server::views::GraphDocument;
-use longhaul_server::views::graph::State;
+use longhaul_workflows::projection::State;
 
 /// How deep a tree may become.
 const DEEPEST: usize = 40;
@@ -37,10 +37,10 @@ struct Row {
 
 fn line(page: Page, document: &GraphDocument, lead: &str, row: &Row, column: usize) -> String {
     let node = &document.features[row.index];
-    let words = node.state.words();
-    let text = format!("{lead}{} {}", sign(node.state), node.id);
+    let words = node.status.as_str();
+    let text = format!("{lead}{} {}", sign(node.status), node.id);
     let gap = " ".repeat(column.saturating_sub(text.chars().count()) + 2);
-    let shown = format!("{lead}{} {}{gap}{}", page.paint(colour(words), sign(node.state)), node.id, page.state(words));
+    let shown = format!("{lead}{} {}{gap}{}", page.paint(colour(words), sign(node.status)), node.id, page.state(words));
     let above = row.above.map(|above| document.features[above].id.as_str());
     let others = node.depends_on.iter().map(String::as_str).filter(|need| Some(*need) != above);
     let others: Vec<&str> = others.collect();
@@ -62,11 +62,13 @@ fn line(page: Page, document: &GraphDocument, lead: &str, row: &Row, column: usi
 
 fn sign(state: State) -> &'static str {
     match state {
-        State::Passes => "✓",
-        State::InProgress => "▶",
+        State::Passed => "✓",
+        State::Running => "▶",
+        State::Paused => "‖",
+        State::Parked => "?",
         State::Pending => "○",
         State::Waiting => "·",
-        State::Blocked => "✗",
+        State::Blocked | State::Failed | State::Cancelled => "✗",
     }
 }
 
@@ -108,8 +110,8 @@ mod tests {
 
     fn graph() -> GraphDocument {
         sample(&[
-            ("parser", State::Passes, &[]),
-            ("table", State::InProgress, &["parser"]),
+            ("parser", State::Passed, &[]),
+            ("table", State::Running, &["parser"]),
             ("shell", State::Waiting, &["table", "parser"]),
             ("manual", State::Blocked, &[]),
         ])
@@ -119,7 +121,7 @@ mod tests {
     fn each_feature_is_below_what_it_needs() {
         let drawn = draw(Page { width: None, is_coloured: false }, &graph());
         let expected = "✓ parser     passes\n\
-                        └─▶ table    in progress\n  \
+                        └─▶ table    running\n  \
                           └─· shell  waiting  (also needs parser)\n\
                         ✗ manual     blocked";
         assert_eq!(drawn, expected);
@@ -141,7 +143,7 @@ mod tests {
             .map(|index| Node {
                 id: ids[index].clone(),
                 name: String::new(),
-                state: State::Waiting,
+                status: State::Waiting,
                 depends_on: needs(index),
             })
             .collect();

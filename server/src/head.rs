@@ -1,0 +1,92 @@
+//! Where a run stands, with its mailbox: the one place that reads what people asked and the run has not taken yet.
+
+use longhaul_engine::{Message, MessageBody, RunId, RunReader, Status, StoreError, Summary};
+use longhaul_workflows::finding::{Findings, SteeringRefused};
+use longhaul_workflows::projection::MailboxEntry;
+
+/// A run and its mailbox.
+pub(crate) struct RunHead {
+    pub(crate) summary: Summary,
+    mailbox: Vec<Message>,
+}
+
+impl RunHead {
+    /// The head of a run; `None` if the log does not know it.
+    pub(crate) async fn of(store: &dyn RunReader, run: &RunId) -> Result<Option<Self>, StoreError> {
+        // In this order: a run that waits after its mailbox was seen empty has acted on every earlier message.
+        let mailbox = store.mailbox(run).await?;
+        Ok(store.summary(run).await?.map(|summary| Self { summary, mailbox }))
+    }
+
+    /// Whether it has something to do now. A run takes messages only while a process runs the log.
+    pub(crate) fn is_active(&self, is_running: bool) -> bool {
+        let takes = |wanted: fn(&MessageBody) -> bool| is_running && self.has(wanted);
+        match &self.summary.status {
+            Status::Running => true,
+            Status::Waiting { until, .. } => {
+                until.is_some() || takes(|body| !matches!(body, MessageBody::Reconcile { .. }))
+            }
+            Status::Paused(_) => takes(|body| matches!(body, MessageBody::Resume(_) | MessageBody::Terminate(_))),
+            Status::Parked(_) => {
+                takes(|body| matches!(body, MessageBody::Reconcile { .. } | MessageBody::Terminate(_)))
+            }
+            Status::Completed | Status::Failed(_) | Status::Cancelled => false,
+        }
+    }
+
+    /// What people asked of it, and it has not taken yet.
+    pub(crate) fn pending(&self) -> Vec<MailboxEntry> {
+        MailboxEntry::of_people(&self.mailbox)
+    }
+
+    /// All messages that it has not taken yet.
+    pub(crate) fn mailbox(&self) -> Vec<MailboxEntry> {
+        self.mailbox.iter().map(MailboxEntry::of).collect()
+    }
+
+    /// The findings of a run, with the refused steering that it has not taken yet: a session may go on for hours.
+    pub(crate) fn findings(&self, known: &Findings) -> Findings {
+        let mut findings = known.clone();
+        for message in &self.mailbox {
+            if let MessageBody::Signal { name, payload, from: None, .. } = &message.body
+                && name == SteeringRefused::SIGNAL
+                && let Ok(refused) = payload.read::<SteeringRefused>()
+            {
+                findings.add(refused.into());
+            }
+        }
+        findings
+    }
+
+    /// The failure of the machine that it waits out.
+    pub(crate) fn machine(&self) -> Option<String> {
+        match &self.summary.status {
+            Status::Waiting { machine, .. } => machine.clone(),
+            _ => None,
+        }
+    }
+
+    /// Whether a message of this kind waits.
+    pub(crate) fn has(&self, wanted: impl Fn(&MessageBody) -> bool) -> bool {
+        self.mailbox.iter().any(|message| wanted(&message.body))
+    }
+
+    /// Whether it is over, or ends as soon as it takes its messages.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.summary.status.is_terminal() || self.has(|body| matches!(body, MessageBody::Terminate(_)))
+    }
+
+    /// Whether it is paused when it has taken its messages.
+    pub(crate) fn is_held_by_pause(&self) -> bool {
+        self.pause_order().unwrap_or(matches!(self.summary.status, Status::Paused(_)))
+    }
+
+    /// The last order in its mailbox to pause (`true`) or to resume (`false`).
+    pub(crate) fn pause_order(&self) -> Option<bool> {
+        self.mailbox.iter().rev().find_map(|message| match message.body {
+            MessageBody::Pause(_) => Some(true),
+            MessageBody::Resume(_) => Some(false),
+            _ => None,
+        })
+    }
+}

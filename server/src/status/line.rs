@@ -1,0 +1,204 @@
+//! Where a feature stands.
+
+use std::collections::BTreeMap;
+
+use longhaul_engine::{RunId, RunReader, Status, Stop, StoreError};
+use longhaul_workflows::backlog::{Feature, FeatureStatus};
+use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
+use longhaul_workflows::finding::{Finding, Findings};
+use longhaul_workflows::narrative;
+use longhaul_workflows::project::{NO_CHECK, signal};
+use longhaul_workflows::projection::{AuditEntry, MailboxEntry, ProjectView, RunView, State};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::head::RunHead;
+
+/// Where a feature stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FeatureLine {
+    /// Its id in the list.
+    pub id: String,
+    /// Its name in the list.
+    pub name: String,
+    /// Its state.
+    pub status: State,
+    /// Whether its checks passed on the target branch.
+    pub passes: bool,
+    /// Its last run.
+    #[schemars(with = "Option<String>")]
+    pub run: Option<RunId>,
+    /// How many sessions its runs have used.
+    pub sessions: u32,
+    /// Why it is blocked, waits or needs a person.
+    pub reason: Option<String>,
+    /// What people asked for it, and was not taken yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<MailboxEntry>,
+    /// What is being done.
+    pub step: Option<String>,
+    /// The dependencies that have not passed yet.
+    pub waiting_for: Vec<String>,
+    /// The commit that passed.
+    pub commit: Option<String>,
+    /// Whether its run can go on only when a person does something.
+    pub needs_person: bool,
+    /// The failure of the machine that its run waits out: a full disk, no descriptors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// The feature that was taken back since this one passed, on which it depends.
+    #[serde(default)]
+    pub invalidated: Option<String>,
+    /// What a person should know of its last run: tampering, weak evidence, refused steering.
+    #[serde(default)]
+    pub findings: Vec<String>,
+}
+
+impl FeatureLine {
+    /// Whether its run is under way, and goes on only when a person does something.
+    pub fn is_held(&self) -> bool {
+        self.needs_person && self.step.is_some()
+    }
+
+    /// Whether it is blocked, or a person asked for that.
+    pub fn is_blocked(&self) -> bool {
+        self.status == State::Blocked || self.pending.iter().any(|entry| entry.action.what == signal::BLOCK)
+    }
+
+    /// The reason, and what was asked.
+    pub fn remark(&self) -> Option<String> {
+        let pending = self.pending.iter().map(|entry| format!("pending: {}", entry.action));
+        let parts: Vec<String> = self.reason.clone().into_iter().chain(pending).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// As the project has published it. `has_gates` is there if the list is newer than what the project has read: then
+    /// features that are new to it are shown as the next run takes them.
+    pub(super) fn of(feature: &Feature, view: &ProjectView, has_gates: Option<bool>) -> Self {
+        let mut line = Self {
+            id: feature.id.to_string(),
+            name: feature.name.clone(),
+            status: view.state(&feature.id),
+            waiting_for: view.missing(&feature.id).map(ToString::to_string).collect(),
+            ..Self::default()
+        };
+        if let Some(known) = view.feature(&feature.id) {
+            line.passes = known.passes;
+            line.run.clone_from(&known.run);
+            line.sessions = known.sessions;
+            line.reason = known.reason.clone().or_else(|| known.waits.clone());
+            line.commit.clone_from(&known.commit);
+            line.invalidated = known.invalidated.as_ref().map(ToString::to_string);
+            line.findings = texts(&known.findings);
+        } else if line.status == State::Blocked {
+            line.reason = Some("the list says so".into());
+        } else if has_gates == Some(false) && feature.checks.is_empty() && line.waiting_for.is_empty() {
+            line.status = State::Blocked;
+            line.reason = Some(NO_CHECK.into());
+        }
+        line.needs_person = line.status == State::Blocked;
+        line
+    }
+
+    /// Takes in where its run stands, and what that has published.
+    fn take_run(&mut self, run: &RunId, head: &RunHead, progress: Option<FeatureProgress>, stuck: Option<&Stop>) {
+        let known = progress.as_ref().map(|progress| progress.findings.clone()).unwrap_or_default();
+        self.findings = texts(&head.findings(&known));
+        self.pending.extend(head.pending());
+        if let Some(progress) = progress {
+            if progress.step == FeatureProgress::AWAITS_APPROVAL {
+                self.reason =
+                    Some(format!("waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why …`"));
+                self.needs_person = true;
+            }
+            self.step = Some(progress.step);
+            self.sessions += progress.sessions;
+        }
+        let held = match (&head.summary.status, stuck) {
+            (_, Some(stop)) => Some(stop.to_string()),
+            (Status::Parked(reason), None) => Some(reason.clone()),
+            (Status::Paused(request), None) => Some(format!("paused{}", narrative::by(request))),
+            _ => None,
+        };
+        self.status = match &head.summary.status {
+            Status::Parked(_) => State::Parked,
+            Status::Paused(_) => State::Paused,
+            _ => State::Running,
+        };
+        self.machine = head.machine().filter(|_| stuck.is_none());
+        if let Some(cause) = &self.machine {
+            self.reason = Some(format!("waiting: {cause}"));
+        }
+        if held.is_some() {
+            self.reason = held;
+            self.needs_person = true;
+        }
+    }
+}
+
+/// What the lines of a project are made from.
+pub(super) struct Lines<'a> {
+    pub(super) store: &'a dyn RunReader,
+    pub(super) view: &'a ProjectView,
+    pub(super) has_gates: Option<bool>,
+    pub(super) stuck: &'a BTreeMap<RunId, Stop>,
+    pub(super) is_running: bool,
+    /// What people asked of the project for single features.
+    pub(super) pending: Vec<MailboxEntry>,
+}
+
+impl Lines<'_> {
+    /// The line of a feature, and whether its run is active.
+    pub(super) async fn of(&self, feature: &Feature) -> Result<(FeatureLine, bool), StoreError> {
+        let mut line = FeatureLine::of(feature, self.view, self.has_gates);
+        let of_feature = |entry: &&MailboxEntry| entry.action.feature.as_deref() == Some(feature.id.as_str());
+        line.pending = self.pending.iter().filter(of_feature).cloned().collect();
+        let Some(known) = self.view.feature(&feature.id) else { return Ok((line, false)) };
+        let Some(run) = &known.run else { return Ok((line, false)) };
+        line.sessions += sessions_cut_off(self.store, run, known.passes).await?;
+        if known.status != FeatureStatus::InProgress {
+            line.reason = self.ended_by(run, line.status).await?.or(line.reason);
+            return Ok((line, false));
+        }
+        let Some(head) = RunHead::of(self.store, run).await? else { return Ok((line, true)) };
+        let progress = FeatureProgress::published(&self.store.published(run).await?);
+        let stuck = self.stuck.get(run);
+        line.take_run(run, &head, progress, stuck);
+        Ok((line, stuck.is_none() && head.is_active(self.is_running)))
+    }
+
+    /// The person who ended the run of a blocked feature, and why.
+    async fn ended_by(&self, run: &RunId, state: State) -> Result<Option<String>, StoreError> {
+        let summary = if state == State::Blocked { self.store.summary(run).await? } else { None };
+        let Some(summary) = summary.filter(|summary| summary.status == Status::Cancelled) else { return Ok(None) };
+        // A history that cannot be read tells nothing.
+        let history = self.store.read(run, summary.origin).await.unwrap_or_default();
+        let how = |entry: &AuditEntry| Some(format!("{}{}", entry.ended()?, narrative::by(&entry.action.request())));
+        Ok(RunView::of(&history).ended_by().and_then(how))
+    }
+}
+
+fn texts(findings: &Findings) -> Vec<String> {
+    findings.iter().map(Finding::to_string).collect()
+}
+
+/// The sessions of runs of a feature that ended without a result: no outcome has told the project of them.
+async fn sessions_cut_off(store: &dyn RunReader, last: &RunId, passes: bool) -> Result<u32, StoreError> {
+    let Some((of_feature, number)) = last.as_str().rsplit_once('/') else { return Ok(0) };
+    let number: u32 = number.parse().unwrap_or_default();
+    // The last run of one that passes has a result.
+    let numbers = 1..=if passes { number.saturating_sub(1) } else { number };
+    let mut sessions = 0;
+    let mut continued_from = String::new();
+    for run in numbers.rev().filter_map(|number| RunId::new(format!("{of_feature}/{number}")).ok()) {
+        let Some(summary) = store.summary(&run).await? else { continue };
+        // A fork counts the sessions of its origin among its own.
+        let is_counted = continued_from.strip_prefix(run.as_str()).is_some_and(|rest| rest.starts_with('@'));
+        continued_from = summary.labels.get(FORKED_FROM).cloned().unwrap_or_default();
+        if !is_counted && matches!(summary.status, Status::Cancelled | Status::Failed(_)) {
+            let progress = FeatureProgress::published(&store.published(&run).await?);
+            sessions += progress.map_or(0, |progress| progress.sessions);
+        }
+    }
+    Ok(sessions)
+}

@@ -1,0 +1,116 @@
+//! Watching: a request whose response is sent again whenever it has changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use longhaul_engine::{Engine, Recorded};
+
+use crate::client::Client;
+use crate::error::{Error, Result};
+use crate::request::{AnyRequest, Request, Response};
+use crate::service::Service;
+use crate::socket::{Gone, Stream};
+
+/// The least time between two responses.
+const GATHER: Duration = Duration::from_millis(200);
+/// The request is performed again after so long without an event: messages and stuck runs leave none.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// The responses to a request that is watched.
+pub struct Watch<R: Request> {
+    source: Source,
+    request: std::marker::PhantomData<fn() -> R>,
+}
+
+enum Source {
+    Local(Repeated),
+    Remote(Stream),
+}
+
+impl<R: Request> Watch<R> {
+    /// The next response; `None` if there will be no other, because no process runs the log.
+    pub async fn next(&mut self) -> Result<Option<R::Response>> {
+        let response = match &mut self.source {
+            Source::Local(repeated) => repeated.next().await.unwrap_or(Response::End),
+            Source::Remote(stream) => stream.next().await?,
+        };
+        match response {
+            Response::Done(value) => Ok(Some(serde_json::from_value(value).map_err(Gone::Strange)?)),
+            Response::Error(error) => Err(Error::Request(error)),
+            Response::Closing => Err(Gone::Before.into()),
+            Response::End => Ok(None),
+        }
+    }
+}
+
+impl Client {
+    /// Watches a request that only reads. A process that owns the log and goes away ends it with an error.
+    pub async fn watch<R: Request>(&self, request: R) -> Result<Watch<R>> {
+        let source = match self {
+            Self::Remote(remote) => Source::Remote(remote.watch(&request).await?),
+            Self::Local(service) => Source::Local(Repeated::begin(Arc::clone(service), Box::new(request))),
+        };
+        Ok(Watch { source, request: std::marker::PhantomData })
+    }
+}
+
+/// A request that is performed whenever something was recorded.
+pub(crate) struct Repeated {
+    responses: mpsc::Receiver<Response<Value>>,
+    task: AbortHandle,
+}
+
+impl Repeated {
+    pub(crate) fn begin(service: Arc<Service>, request: Box<dyn AnyRequest>) -> Self {
+        let (sender, responses) = mpsc::channel(1);
+        let task = tokio::spawn(repeat(service, request, sender)).abort_handle();
+        Self { responses, task }
+    }
+
+    /// The next response that differs from the one before.
+    pub(crate) async fn next(&mut self) -> Option<Response<Value>> {
+        self.responses.recv().await
+    }
+}
+
+impl Drop for Repeated {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Ends with an error, when no response is taken any more, and where no process runs the log.
+async fn repeat(service: Arc<Service>, request: Box<dyn AnyRequest>, responses: mpsc::Sender<Response<Value>>) {
+    // Before the first response: what is recorded after it is not missed.
+    let mut recorded = service.engine.as_ref().map(Engine::recorded);
+    let mut last = None;
+    loop {
+        let response = request.again().perform(Arc::clone(&service)).await;
+        let is_last = !matches!(response, Response::Done(_));
+        if last.as_ref() != Some(&response) && responses.send(response.clone()).await.is_err() || is_last {
+            return;
+        }
+        last = Some(response);
+        let Some(recorded) = &mut recorded else {
+            let _ = responses.send(Response::End).await;
+            return;
+        };
+        tokio::time::sleep(GATHER).await;
+        if !wait(recorded).await {
+            return;
+        }
+    }
+}
+
+/// Waits for an event, but not for ever; `false` if there will be none.
+async fn wait(recorded: &mut tokio::sync::broadcast::Receiver<Arc<Recorded>>) -> bool {
+    let first = tokio::time::timeout(SLOW, recorded.recv()).await;
+    // One response tells of all that was recorded until now.
+    while matches!(recorded.try_recv(), Ok(_) | Err(TryRecvError::Lagged(_))) {}
+    !matches!(first, Ok(Err(RecvError::Closed)))
+}

@@ -1,0 +1,44 @@
+//! Pieces of sentences: counts, times, shortened lists.
+
+use chrono::{DateTime, Utc};
+
+/// Paragraphs, without those that are empty.
+pub(super) fn paragraphs(parts: &[&str]) -> String {
+    let parts: Vec<&str> = parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
+    parts.join("\n\n")
+}
+
+/// A time, to the second.
+pub fn clock(at: DateTime<Utc>) -> String {
+    at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// `1 file`, `2 files`.
+pub fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// The beginning of a commit's hash.
+pub fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// The items with commas; of many only the first ones.
+pub(super) fn some_of(items: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let shown = items.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if items.len() > SHOWN { format!("{shown} and {} more", items.len() - SHOWN) } else { shown }
+}
+
+/// How long something took.
+pub(super) fn took(milliseconds: u64) -> String {
+    format!("{:.1} s", std::time::Duration::from_millis(milliseconds).as_secs_f64())
+}
+
+/// The last lines of an output.
+pub(super) fn last_lines(output: &str) -> String {
+    const LINES: usize = 20;
+    let lines: Vec<&str> = output.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}

@@ -1,0 +1,174 @@
+//! What people asked of a run: recorded in its history, or still in its mailbox.
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{Event, EventKind, Message, MessageBody, Payload, Position, RequestedBy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::backlog::FeatureId;
+use crate::feature::Approval;
+use crate::project::{Forked, Unblock, signal};
+
+/// A message to a run, without its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Action {
+    /// `pause`, `resume`, `cancel`, `terminate`, `reconcile_landed`, `reconcile_not_landed`, `approve`, `deny`,
+    /// `child_ended`, or the name of a signal.
+    pub what: String,
+    /// The feature that it is about, if it was sent to the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<String>,
+    /// The person or program that asked for it; absent if it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// The reason given; absent if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+/// A request of a person that a run has taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditEntry {
+    /// The position of its event in the history.
+    pub position: Position,
+    /// When it was recorded.
+    pub at: DateTime<Utc>,
+    /// What was asked, by whom and why.
+    #[serde(flatten)]
+    pub action: Action,
+}
+
+/// A message that a run has not taken yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MailboxEntry {
+    /// When it was sent.
+    pub at: DateTime<Utc>,
+    /// What it asks, who sent it and why.
+    #[serde(flatten)]
+    pub action: Action,
+}
+
+impl Action {
+    const CANCEL: &'static str = "cancel";
+    const TERMINATE: &'static str = "terminate";
+
+    fn by(what: &str, request: RequestedBy) -> Self {
+        Self { what: what.to_owned(), feature: None, by: request.by, why: request.why }
+    }
+
+    fn of(body: &MessageBody) -> Self {
+        let what = match body {
+            MessageBody::Signal { name, payload, .. } if name == Approval::SIGNAL => {
+                if payload.read::<Approval>().is_ok_and(|approval| approval.approved) { "approve" } else { "deny" }
+            }
+            MessageBody::Signal { name, .. } => name,
+            MessageBody::ChildEnded { .. } => "child_ended",
+            MessageBody::Pause(_) => "pause",
+            MessageBody::Resume(_) => "resume",
+            MessageBody::Cancel(_) => Self::CANCEL,
+            MessageBody::Terminate(_) => Self::TERMINATE,
+            MessageBody::Reconcile { landed, .. } => Self::reconcile(*landed),
+        };
+        Self { feature: feature(body), ..Self::by(what, request(body).unwrap_or_default()) }
+    }
+
+    fn reconcile(landed: bool) -> &'static str {
+        if landed { "reconcile_landed" } else { "reconcile_not_landed" }
+    }
+
+    /// The person or program that asked for it.
+    pub fn request(&self) -> RequestedBy {
+        RequestedBy { by: self.by.clone(), why: self.why.clone() }
+    }
+}
+
+impl std::fmt::Display for Action {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.what)?;
+        if !self.by.is_empty() {
+            write!(formatter, " by {}", self.by)?;
+        }
+        if self.why.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.why) }
+    }
+}
+
+impl AuditEntry {
+    /// The request that an event records, if it records one.
+    pub fn of(event: &Event) -> Option<Self> {
+        let by = |what: &str, request: &RequestedBy| Action::by(what, request.clone());
+        let action = match &event.kind {
+            EventKind::RunPaused(request) => by("pause", request),
+            EventKind::RunTerminated(request) => by(Action::TERMINATE, request),
+            EventKind::RunResumed(request) => by("resume", request),
+            EventKind::CancelDelivered { request, .. } => by(Action::CANCEL, request),
+            EventKind::RunReconciled { landed, request, .. } => by(Action::reconcile(*landed), request),
+            EventKind::MessageReceived { message: Some(message), .. } if request(&message.body).is_some() => {
+                Action::of(&message.body)
+            }
+            _ => return None,
+        };
+        Some(Self { position: event.position, at: event.at, action })
+    }
+
+    /// How it ended the run: `cancelled` or `terminated`.
+    pub fn ended(&self) -> Option<&'static str> {
+        match self.action.what.as_str() {
+            Action::TERMINATE => Some("terminated"),
+            Action::CANCEL => Some("cancelled"),
+            _ => None,
+        }
+    }
+}
+
+impl MailboxEntry {
+    /// A message.
+    pub fn of(message: &Message) -> Self {
+        Self { at: message.at, action: Action::of(&message.body) }
+    }
+
+    /// The messages of people.
+    pub fn of_people(mailbox: &[Message]) -> Vec<Self> {
+        let is_of_person = |message: &&Message| request(&message.body).is_some() || feature(&message.body).is_some();
+        mailbox.iter().filter(is_of_person).map(Self::of).collect()
+    }
+}
+
+/// The person behind a message, if there is one.
+fn request(body: &MessageBody) -> Option<RequestedBy> {
+    match body {
+        MessageBody::Pause(request)
+        | MessageBody::Resume(request)
+        | MessageBody::Cancel(request)
+        | MessageBody::Terminate(request)
+        | MessageBody::Reconcile { request, .. } => Some(request.clone()),
+        MessageBody::Signal { payload, from: None, request, .. } => request.clone().or_else(|| signature(payload)),
+        MessageBody::Signal { .. } | MessageBody::ChildEnded { .. } => None,
+    }
+}
+
+/// Some signals carry the person in their content.
+fn signature(payload: &Payload) -> Option<RequestedBy> {
+    #[derive(Deserialize)]
+    struct Signature {
+        by: String,
+        #[serde(default)]
+        why: String,
+    }
+    let content: Value = payload.read().ok()?;
+    let signature = content.get("request").unwrap_or(&content);
+    let Signature { by, why } = Signature::deserialize(signature).ok()?;
+    Some(RequestedBy { by, why })
+}
+
+/// The feature that a signal to a project is about.
+fn feature(body: &MessageBody) -> Option<String> {
+    let MessageBody::Signal { name, payload, from: None, .. } = body else { return None };
+    let feature = match name.as_str() {
+        Forked::SIGNAL => payload.read::<Forked>().ok()?.feature,
+        signal::UNBLOCK => payload.read::<Unblock>().ok()?.feature().clone(),
+        signal::BLOCK => payload.read::<(FeatureId, String)>().ok()?.0,
+        _ => return None,
+    };
+    Some(feature.to_string())
+}

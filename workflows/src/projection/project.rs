@@ -1,0 +1,113 @@
+//! What a project has published: folded from its values, once, for every reader.
+
+use std::collections::BTreeMap;
+
+use longhaul_engine::{Payload, RunId};
+
+use crate::backlog::{Feature, FeatureId, FeatureStatus};
+use crate::finding::Findings;
+use crate::project::{BacklogView, FeatureView, ProjectSummary, Skipped};
+
+use super::state::State;
+
+/// What a project has published.
+#[derive(Debug, Clone, Default)]
+pub struct ProjectView {
+    /// The project as a whole; `None` before it has published anything.
+    pub summary: Option<ProjectSummary>,
+    /// The features of the list, in their order.
+    pub backlog: Vec<Feature>,
+    /// The features that are not simply pending.
+    pub features: BTreeMap<FeatureId, FeatureView>,
+    /// The last signal that it did not follow.
+    pub skipped: Option<Skipped>,
+    /// What a person should know of the project as a whole.
+    pub findings: Findings,
+}
+
+impl ProjectView {
+    /// The view of published values.
+    pub fn of(published: &BTreeMap<String, Payload>) -> Self {
+        let mut view = Self::default();
+        for (key, value) in published {
+            view.apply(key, value);
+        }
+        view
+    }
+
+    /// The view of a list that no log knows, or that was edited since.
+    #[must_use]
+    pub fn with_list(self, backlog: Vec<Feature>) -> Self {
+        Self { backlog, ..self }
+    }
+
+    /// Takes a value in. A value that cannot be read changes nothing.
+    pub fn apply(&mut self, key: &str, value: &Payload) {
+        match key {
+            ProjectSummary::KEY => self.summary = value.read().ok().or(self.summary.take()),
+            BacklogView::KEY => {
+                if let Ok(backlog) = value.read::<BacklogView>() {
+                    self.backlog = backlog.features;
+                }
+            }
+            Skipped::KEY => self.skipped = value.read().ok(),
+            Findings::KEY => self.findings = value.read().unwrap_or_default(),
+            _ => {
+                let id = key.strip_prefix(FeatureView::PREFIX).and_then(|id| FeatureId::new(id).ok());
+                let Some(id) = id else { return };
+                if *value == Payload::null() {
+                    self.features.remove(&id);
+                } else if let Ok(view) = value.read() {
+                    self.features.insert(id, view);
+                }
+            }
+        }
+    }
+
+    /// What is known of a feature that is not simply pending.
+    pub fn feature(&self, id: &FeatureId) -> Option<&FeatureView> {
+        self.features.get(id)
+    }
+
+    /// Whether a feature has passed.
+    pub fn has_passed(&self, id: &FeatureId) -> bool {
+        self.feature(id).is_some_and(|feature| feature.passes)
+    }
+
+    /// The state of a feature.
+    pub fn state(&self, id: &FeatureId) -> State {
+        match self.feature(id) {
+            Some(feature) if feature.passes => State::Passed,
+            Some(feature) if feature.status == FeatureStatus::InProgress => State::Running,
+            Some(feature) if feature.status == FeatureStatus::Blocked => State::Blocked,
+            None if self
+                .listed(id)
+                .is_some_and(|feature| feature.status == FeatureStatus::Blocked && !feature.passes) =>
+            {
+                State::Blocked
+            }
+            _ if self.missing(id).next().is_some() => State::Waiting,
+            _ => State::Pending,
+        }
+    }
+
+    /// The dependencies of a feature that have not passed.
+    pub fn missing<'a>(&'a self, id: &FeatureId) -> impl Iterator<Item = &'a FeatureId> {
+        let depends_on = self.listed(id).into_iter().flat_map(|feature| &feature.depends_on);
+        depends_on.filter(|id| !self.has_passed(id))
+    }
+
+    fn listed(&self, id: &FeatureId) -> Option<&Feature> {
+        self.backlog.iter().find(|feature| feature.id == *id)
+    }
+
+    /// The features in this state.
+    pub fn in_state(&self, wanted: State) -> Vec<String> {
+        self.features.keys().filter(|id| self.state(id) == wanted).map(ToString::to_string).collect()
+    }
+
+    /// The runs by which its features passed.
+    pub fn passed_runs(&self) -> impl Iterator<Item = &RunId> {
+        self.features.values().filter(|feature| feature.passes).filter_map(|feature| feature.run.as_ref())
+    }
+}
