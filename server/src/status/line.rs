@@ -65,11 +65,9 @@ impl FeatureLine {
         self.status == State::Blocked || self.pending.iter().any(|entry| entry.action.what == signal::BLOCK)
     }
 
-    /// The reason, and what was asked.
+    /// What was asked, and the reason why it does not go on.
     pub fn remark(&self) -> Option<String> {
-        let pending = self.pending.iter().map(|entry| format!("pending: {}", entry.action));
-        let parts: Vec<String> = self.reason.clone().into_iter().chain(pending).collect();
-        (!parts.is_empty()).then(|| parts.join("; "))
+        MailboxEntry::remark(&self.pending, self.reason.as_deref())
     }
 
     /// As the project has published it. `has_gates` is there if the list is newer than what the project has read: then
