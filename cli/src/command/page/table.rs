@@ -101,7 +101,7 @@ mod tests {
     fn colours_take_no_room() {
         let page = Page { is_coloured: true, ..PLAIN };
         let table = page.table(&["RUN", "STATUS", "AGE"], &[row(["a", &page.state("passed"), "3s"])]);
-        assert_eq!(table, "RUN  STATUS  AGE\na    \x1b[32mpasses\x1b[0m  3s");
+        assert_eq!(table, "RUN  STATUS  AGE\na    \x1b[32mpassed\x1b[0m  3s");
         assert_eq!(shown_width("日本\x1b[0m"), 4);
     }
 
