@@ -42,7 +42,7 @@ impl Watched {
         })
     }
 
-    /// Whether it has waited for nothing but the machine for as long as anybody waits for that.
+    /// Whether it has waited for nothing but the machine for as long as [`machine_wait`] says.
     fn has_waited_for_machine(&mut self, document: &StatusDocument) -> bool {
         let now = Instant::now();
         if document.machine_wait().is_some() {
@@ -61,7 +61,7 @@ pub fn machine_wait() -> Duration {
     told.map_or(MACHINE_WAIT, Duration::from_secs)
 }
 
-/// Whether nothing more will happen in a project without a person, or before the machine is mended.
+/// Whether nothing more happens in a project without a person, or before the machine works again.
 pub fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
     if watched.has_waited_for_machine(document) || watched.has_waited_for_agent(document) {
         return true;

@@ -7,7 +7,7 @@ use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
 use longhaul_workflows::finding::{Finding, Findings};
 use longhaul_workflows::narrative;
-use longhaul_workflows::project::{NO_CHECK, signal};
+use longhaul_workflows::project::{CANCELLED, NO_CHECK, signal};
 use longhaul_workflows::projection::{AuditEntry, MailboxEntry, ProjectView, RunView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,11 +65,9 @@ impl FeatureLine {
         self.status == State::Blocked || self.pending.iter().any(|entry| entry.action.what == signal::BLOCK)
     }
 
-    /// The reason, and what was asked.
+    /// What was asked, and the reason why it does not go on.
     pub fn remark(&self) -> Option<String> {
-        let pending = self.pending.iter().map(|entry| format!("pending: {}", entry.action));
-        let parts: Vec<String> = self.reason.clone().into_iter().chain(pending).collect();
-        (!parts.is_empty()).then(|| parts.join("; "))
+        MailboxEntry::remark(&self.pending, self.reason.as_deref())
     }
 
     /// As the project has published it. `has_gates` is there if the list is newer than what the project has read: then
@@ -157,7 +155,10 @@ impl Lines<'_> {
         let Some(run) = &known.run else { return Ok((line, false)) };
         line.sessions += sessions_cut_off(self.store, run, known.passes).await?;
         if known.status != FeatureStatus::InProgress {
-            line.reason = self.ended_by(run, line.status).await?.or(line.reason);
+            // The project knows that its run was cancelled, and not by whom.
+            if line.status == State::Blocked && known.reason.as_deref() == Some(CANCELLED) {
+                line.reason = self.ended_by(run).await?.or(line.reason);
+            }
             return Ok((line, false));
         }
         let Some(head) = RunHead::of(self.store, run).await? else { return Ok((line, true)) };
@@ -167,10 +168,9 @@ impl Lines<'_> {
         Ok((line, stuck.is_none() && head.is_active(self.is_running)))
     }
 
-    /// The person who ended the run of a blocked feature, and why.
-    async fn ended_by(&self, run: &RunId, state: State) -> Result<Option<String>, StoreError> {
-        let summary = if state == State::Blocked { self.store.summary(run).await? } else { None };
-        let Some(summary) = summary.filter(|summary| summary.status == Status::Cancelled) else { return Ok(None) };
+    /// The person who ended a run, and why.
+    async fn ended_by(&self, run: &RunId) -> Result<Option<String>, StoreError> {
+        let Some(summary) = self.store.summary(run).await? else { return Ok(None) };
         // A history that cannot be read tells nothing.
         let history = self.store.read(run, summary.origin).await.unwrap_or_default();
         let how = |entry: &AuditEntry| Some(format!("{}{}", entry.ended()?, narrative::by(&entry.action.request())));

@@ -110,11 +110,9 @@ impl RunLine {
         }
     }
 
-    /// What keeps it from going on: a reason, or what it was asked.
+    /// What was asked, and the reason why it does not go on.
     pub fn remark(&self) -> Option<String> {
-        let pending = self.pending.iter().map(|entry| format!("pending: {}", entry.action));
-        let parts: Vec<String> = self.reason.clone().into_iter().chain(pending).collect();
-        (!parts.is_empty()).then(|| parts.join("; "))
+        MailboxEntry::remark(&self.pending, self.reason.as_deref())
     }
 
     fn cursor(&self) -> Option<Cursor> {

@@ -77,20 +77,32 @@ fn for_a_while(each: impl Fn(&mut Dice)) {
     }
 }
 
-/// The same text with every footer made to fit what is before it, so that readers get to see the change.
+/// The same text with every checksum made to fit what it is of, so that readers get to see the change.
 fn sealed(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
     let mut whole = String::new();
     let mut history = String::new();
-    for line in text.lines() {
+    for (at, line) in lines.iter().enumerate() {
         if line.starts_with("{\"schema\":\"longhaul.history/") {
             history.clear();
         }
-        let line = if line.starts_with("{\"end\":true,\"blake3\":") {
-            format!("{{\"end\":true,\"blake3\":\"{}\"}}", blake3::hash(history.as_bytes()).to_hex())
-        } else if let Some((runs, _)) = line.split_once(",\"blake3\":") {
-            format!("{runs},\"blake3\":\"{}\"}}", blake3::hash(whole.as_bytes()).to_hex())
-        } else {
-            line.to_owned()
+        let digest = |text: &str| blake3::hash(text.as_bytes()).to_hex();
+        let line = match line.split_once(",\"blake3\":") {
+            Some((head, _)) => {
+                let digest = if head.starts_with("{\"run\":") {
+                    let section: String = lines[at + 1..]
+                        .iter()
+                        .take(lines_of(head))
+                        .fold(String::new(), |text, line| text + line + "\n");
+                    digest(&section)
+                } else if head == "{\"end\":true" {
+                    digest(&history)
+                } else {
+                    digest(&whole)
+                };
+                format!("{head},\"blake3\":\"{digest}\"}}")
+            }
+            None => (*line).to_owned(),
         };
         for text in [&mut whole, &mut history] {
             *text += &line;
@@ -98,6 +110,13 @@ fn sealed(text: &str) -> String {
         }
     }
     whole
+}
+
+/// How many lines the first line of a run announces.
+fn lines_of(head: &str) -> usize {
+    let head: serde_json::Value = serde_json::from_str(&format!("{head}}}")).unwrap_or_default();
+    let counts = ["events", "mail", "published"].map(|name| head[name].as_u64().unwrap_or(0));
+    usize::try_from(counts.into_iter().fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
 }
 
 fn stories() -> Vec<String> {

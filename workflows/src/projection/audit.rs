@@ -127,6 +127,13 @@ impl MailboxEntry {
         Self { at: message.at, action: Action::of(&message.body) }
     }
 
+    /// What a run was asked, and the reason why it does not go on, in a line; `None` if there is neither.
+    pub fn remark(pending: &[Self], reason: Option<&str>) -> Option<String> {
+        let pending = pending.iter().map(|entry| format!("pending: {}", entry.action));
+        let parts: Vec<String> = pending.chain(reason.map(str::to_owned)).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
     /// The messages of people.
     pub fn of_people(mailbox: &[Message]) -> Vec<Self> {
         let is_of_person = |message: &&Message| request(&message.body).is_some() || feature(&message.body).is_some();

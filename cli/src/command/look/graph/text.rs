@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn each_feature_is_below_what_it_needs() {
         let drawn = draw(Page { width: None, is_coloured: false }, &graph());
-        let expected = "✓ parser     passes\n\
+        let expected = "✓ parser     passed\n\
                         └─▶ table    running\n  \
                           └─· shell  waiting  (also needs parser)\n\
                         ✗ manual     blocked";
