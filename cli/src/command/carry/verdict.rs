@@ -123,8 +123,8 @@ impl Line {
         let events = counted(self.events, "event");
         let (verdict, remark) = match &self.verdict {
             Verdict::Same => ("same", events),
-            Verdict::Pruned { at: Some(at) } => ("pruned", format!("on {at}: nothing is left to replay")),
-            Verdict::Pruned { at: None } => ("pruned", "nothing is left to replay".to_owned()),
+            Verdict::Pruned { at: Some(at) } => ("pruned", format!("on {at}: skipped, nothing is left to replay")),
+            Verdict::Pruned { at: None } => ("pruned", "skipped, nothing is left to replay".to_owned()),
             Verdict::Unreadable { reason } => ("unreadable", reason.clone()),
             Verdict::Diverged { position, recorded, asked } => (
                 "diverged",
