@@ -1,5 +1,5 @@
-//! The list of a project in the shapes of other tools. What a shape has no key for is written under Longhaul's own key:
-//! reading it back gives the same features.
+//! The list of a project in the shapes of other tools. Fields without a key there are written under Longhaul's own key, so
+//! that reading the file back gives the same features.
 
 mod ada;
 mod beads;

@@ -1,8 +1,8 @@
-//! Backlogs of other tools: what shape a text has, what of it becomes a feature, what is kept beside, what is lost.
+//! Backlogs of other tools: read as features, with an account of the keys that are kept beside them or lost.
 //!
-//! Read in this order: `source` (text to JSON, XML or Markdown), `detect` (which shape it is), `lists`, `markdown` and one file for each other shape,
-//! `entry` and `intake` (what all shapes share), `merge` (into the list of a project). Nothing that is imported passes:
-//! a claim that it does is kept as one.
+//! Read in this order: `source` (text to JSON, XML or Markdown), `detect` (which shape it is), `lists`, `markdown` and one
+//! file for each other shape, `entry` and `intake` (shared by all shapes), `merge` (into the list of a project). Nothing
+//! that is imported passes: a claim that it does is kept as one.
 
 mod beads;
 mod claim;
@@ -37,7 +37,7 @@ pub use source::decode;
 pub(super) use beads::{KEPT_PRIORITY, ORDERS, beads_priority, criteria_of_beads, text_of_criteria};
 pub(super) use claim::CLAIMED_STATUS;
 
-/// What is known before a text is read.
+/// Options of an import.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     /// The shape; found by looking when none.
@@ -57,13 +57,13 @@ pub struct Imported {
     pub items: Vec<Item>,
     /// Keys of the list as a whole that mean nothing to Longhaul.
     pub list_keys: Vec<(Place, String, Value)>,
-    /// What became of keys that are understood.
+    /// Keys that were read into fields.
     pub mapped: Vec<Mapped>,
     /// Keys of entries that are kept, but not read.
     pub kept_extra: Vec<Kept>,
-    /// What is neither read nor kept.
+    /// Parts that are neither read nor kept.
     pub not_mapped: Vec<NotMapped>,
-    /// What was guessed or translated, one sentence each.
+    /// Guesses and translations, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub struct Imported {
 pub struct Item {
     /// Where it stands.
     pub place: Place,
-    /// What is known of it. `passes` is false; the status is a claim.
+    /// Its fields. `passes` is false; the status is a claim.
     pub feature: Feature,
     /// Keys without a field, as they are written into the list.
     pub extra: Map<String, Value>,
@@ -120,7 +120,7 @@ pub struct NotMapped {
 
 /// Reads a backlog.
 ///
-/// Refuses what has no known shape or several, text that is broken, and wrong entries: one error names all of them.
+/// Refuses a text without a known shape or with several, broken text, and wrong entries: one error names all of them.
 pub fn read(text: &str, options: &Options<'_>) -> Result<Imported, ImportError> {
     let source = Source::of(text, options.shape)?;
     let shape = match options.shape {

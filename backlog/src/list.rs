@@ -87,7 +87,7 @@ impl FeatureList {
         self.features.iter().find(|feature| feature.id == *id)
     }
 
-    /// What was guessed or translated while reading, and which keys were left alone; one sentence each.
+    /// Guesses and translations while reading, and unread keys; one sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -15,7 +15,7 @@ use super::steps::STEPS;
 /// Records of a run: its beginning, its steps, its end.
 const RECORDS: usize = STEPS + 2;
 
-/// What is written to measure a ceiling.
+/// The writes that measure a ceiling.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
     /// How many runs take turns.

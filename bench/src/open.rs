@@ -1,4 +1,4 @@
-//! Opening a long log, and going on with what was in flight.
+//! Opening a long log and continuing its active runs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub(super) struct Resumed {
     pub(super) peak_bytes: u64,
 }
 
-/// What a run does after its recorded steps.
+/// The next command of a run after its recorded steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Next {
     Step,

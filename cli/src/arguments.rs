@@ -1,4 +1,4 @@
-//! What can be written on the command line.
+//! The command line.
 
 mod again;
 mod backlog;
@@ -75,13 +75,13 @@ pub(crate) enum Command {
     Restart(Restart),
     /// Take a project back: its target branch, and what its log says of the features that landed since
     Rollback(Rollback),
-    /// Keep the work tree of a feature as it is now, without disturbing who works in it
+    /// Keep the work tree of a feature as it is now, without disturbing its agent
     Checkpoint(Checkpoint),
     /// List what runs can be taken back to
     Checkpoints(Checkpoints),
-    /// Say what became of an effect whose outcome nobody could tell
+    /// Settle an effect with an unknown outcome
     Reconcile(Reconcile),
-    /// Make the decisions of recorded runs again with this program, with no effect at all, and say whether they are the same
+    /// Verify that recorded runs replay deterministically with this program, without any effect
     Replay(Replay),
     /// Write runs to a file that another log takes in, or that `replay` reads anywhere
     Export(Export),

@@ -19,7 +19,7 @@ pub(crate) enum Exit {
     Suspended,
     /// 4: the log, the disk, git or the network failed.
     Operational,
-    /// 5: some of what was asked for came out well, and some did not.
+    /// 5: partial: some succeeded, some did not.
     Partial,
 }
 
@@ -106,18 +106,18 @@ impl From<Verdict> for Exit {
     }
 }
 
-/// An error of whoever gave the command: exit code 2.
+/// A wrong command: exit code 2.
 pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
     Complaint { exit: Exit::Usage, message: message.to_string() }.into()
 }
 
-/// An error before anything was begun: of the machine, exit code 4; else of whoever gave the command.
+/// A failure before anything began: exit code 4 if the machine failed, else 2.
 pub(crate) fn failed(failure: Failure) -> anyhow::Error {
     let exit = if failure.kind == FailureKind::Machine { Exit::Operational } else { Exit::Usage };
     Complaint { exit, message: failure.message }.into()
 }
 
-/// An error of this machine, which says what to do: exit code 4.
+/// An error of this machine: exit code 4.
 pub(crate) fn operational(message: impl std::fmt::Display) -> anyhow::Error {
     Complaint { exit: Exit::Operational, message: message.to_string() }.into()
 }

@@ -12,10 +12,10 @@ use crate::exit::{self, Exit};
 
 pub(crate) use clean::{Cleaner, clean};
 
-/// Whether somebody wants to hear more.
+/// Whether `-v` was given.
 static VERBOSE: OnceLock<bool> = OnceLock::new();
 
-/// Whether somebody wants to hear more.
+/// Whether `-v` was given.
 pub(crate) fn is_verbose() -> bool {
     VERBOSE.get().is_some_and(|verbose| *verbose)
 }
@@ -37,13 +37,13 @@ pub(crate) fn start_log(verbose: u8) {
     let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(std::io::stderr).try_init();
 }
 
-/// Says a line on standard error.
+/// Prints a line on standard error.
 pub(crate) fn say(line: impl std::fmt::Display) {
-    // Whoever listened may be gone; that is no reason to fail.
+    // A closed standard error is no reason to fail.
     let _ = writeln!(std::io::stderr(), "{}", clean(&line.to_string()));
 }
 
-/// Shows what a person waits for.
+/// Shows a notice about a wait.
 pub(crate) fn notice(line: &str) {
     say(line);
 }
@@ -51,7 +51,7 @@ pub(crate) fn notice(line: &str) {
 /// Why nothing more can be written to standard output.
 static UNWRITABLE: OnceLock<std::io::Error> = OnceLock::new();
 
-/// Prints a text for people on standard output. What is being done is not given up where that fails: `ending` tells of it.
+/// Prints a text for people on standard output. A failed write does not stop the command; `ending` reports it.
 pub(crate) fn print(text: impl std::fmt::Display) {
     pass_on(format!("{}\n", clean(&text.to_string())).as_bytes());
 }
@@ -72,13 +72,12 @@ pub(crate) fn pass_on(mut data: impl Read) {
     }
 }
 
-/// Whether nothing more that is printed is read or kept by anybody.
+/// Whether standard output cannot be written any more.
 pub(crate) fn is_over() -> bool {
     UNWRITABLE.get().is_some()
 }
 
-/// How a command ends that came to this. Whoever closed standard output has read enough, as `head` has, and is not to be
-/// told; data that could not be written are missing somewhere.
+/// The exit code of a command. A closed pipe is ignored, as `head` closes it; any other failed write is an error.
 pub(crate) fn ending(exit: ExitCode) -> ExitCode {
     match UNWRITABLE.get() {
         Some(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -89,7 +88,7 @@ pub(crate) fn ending(exit: ExitCode) -> ExitCode {
     }
 }
 
-/// Prints what `--help` or `--version` asks for.
+/// Prints the text of `--help` or `--version`.
 pub(crate) fn help(text: &clap::Error) -> ExitCode {
     if let Err(error) = text.print().and_then(|()| std::io::stdout().flush()) {
         let _ = UNWRITABLE.set(error);
@@ -97,7 +96,7 @@ pub(crate) fn help(text: &clap::Error) -> ExitCode {
     ending(Exit::Ok.into())
 }
 
-/// Says what went wrong, and gives its exit code.
+/// Prints an error and returns its exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     say(format!("longhaul: {error:#}"));
     exit::of(error).into()

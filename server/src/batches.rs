@@ -1,4 +1,4 @@
-//! Carrying batches on: what a batch has decided is done, and what becomes of it is told to the batch.
+//! Drives batches: starts the projects that a batch has decided on, and reports their states to it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

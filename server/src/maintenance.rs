@@ -72,7 +72,7 @@ pub struct Prune {
     pub dry_run: bool,
 }
 
-/// What was, or would be, pruned.
+/// The runs that were, or would be, pruned.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pruned {
     /// The runs, in the order of their ids.
@@ -116,16 +116,16 @@ pub struct Pages {
     pub bytes: u64,
 }
 
-/// What a file means for a log.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imported {
     /// Runs that the log did not have.
     pub new: Vec<RunId>,
     /// Runs that it has, exactly so.
     pub same: Vec<RunId>,
-    /// Runs that it has otherwise, and how. If there is one, nothing is taken in.
+    /// Runs that differ from those in the log, and how. If there is one, nothing is imported.
     pub differ: Vec<(RunId, String)>,
-    /// What is wrong with the file. If anything is, nothing is taken in.
+    /// The problem with the file. If there is one, nothing is imported.
     pub unreadable: Option<String>,
 }
 

@@ -23,9 +23,9 @@ pub struct Fork {
     pub from: From,
     /// What its agent is told.
     pub note: Option<String>,
-    /// Settings and parts of the feature that it has otherwise: key and value.
+    /// Changed settings and parts of the feature: key and value.
     pub set: Vec<(String, String)>,
-    /// Who asks for it, and why.
+    /// The requester, and the reason.
     pub request: RequestedBy,
 }
 
@@ -36,7 +36,7 @@ pub struct RollBack {
     pub project: RunId,
     /// A commit, a branch, a tag, or the id of a feature.
     pub to: String,
-    /// Who asks for it, and why.
+    /// The requester, and the reason.
     pub request: RequestedBy,
 }
 
@@ -45,9 +45,9 @@ pub struct RollBack {
 pub struct TakeCheckpoint {
     /// The run.
     pub run: RunId,
-    /// What it is kept for.
+    /// Its note.
     pub note: String,
-    /// Who asks for it, and why.
+    /// The requester, and the reason.
     pub request: RequestedBy,
 }
 

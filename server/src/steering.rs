@@ -19,9 +19,9 @@ use crate::service::{Delivered, Service};
 pub struct Steer {
     /// The run.
     pub target: RunId,
-    /// What it is told.
+    /// The order.
     pub order: Order,
-    /// Who gives it, and why.
+    /// The requester, and the reason.
     pub request: RequestedBy,
     /// Whether only to say which runs it would reach.
     pub dry_run: bool,

@@ -14,7 +14,7 @@ use crate::list::EntriesAt;
 
 pub(super) const RULE: Rule = Rule { syntax: Syntax::JsonLines, fits, read };
 
-/// The priority here of what is P0 there; P2 is the middle of both.
+/// The priority that P0 has in Longhaul; P2 is the default of both.
 const PRIORITY_OF_P0: i64 = 2;
 /// The last priority that there is there.
 const LAST: i64 = 4;
@@ -89,7 +89,7 @@ pub(crate) fn criteria_of_beads(text: &str) -> Vec<String> {
     items_of_text(text)
 }
 
-/// Acceptance criteria as an export writes them: one to a line; what is below the first line of one is indented.
+/// Acceptance criteria as an export writes them: one to a line, with further lines of it indented.
 pub(crate) fn text_of_criteria(criteria: &[String]) -> String {
     criteria.iter().map(|text| format!("- {}", text.replace('\n', "\n  "))).collect::<Vec<_>>().join("\n")
 }

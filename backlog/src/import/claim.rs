@@ -1,4 +1,4 @@
-//! What an imported entry claims of itself: kept, and not believed.
+//! Claims of imported entries: kept, and not believed.
 
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ pub(super) fn set_apart(feature: &mut Feature, extra: &mut Map<String, Value>) {
     }
 }
 
-/// Whether somebody says that the entry passes.
+/// Whether the entry is claimed to pass.
 pub(super) fn is_claimed(extra: &Map<String, Value>) -> bool {
     extra.get(CLAIMED_PASSES) == Some(&json!(true))
 }

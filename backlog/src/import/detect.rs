@@ -1,4 +1,4 @@
-//! Which shape a file has: by what it holds, never by its name.
+//! Detects the shape of a file by its content, never by its name.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(super) fn shape_of(source: &Source<'_>) -> Result<Shape, ImportError> {
     }
 }
 
-/// What is there, in a few words.
+/// The content, in a few words.
 fn found(source: &Source<'_>) -> String {
     match source {
         Source::Json(Value::Object(object)) => {

@@ -13,7 +13,7 @@ const NO_FIELD: &str = "no field of a feature means this";
 /// Why a key is kept that was read as well.
 const READ_TOO: &str = "read too, and kept because a field does not hold all of it";
 
-/// An entry: what of it is a field, what is kept, what is left out.
+/// An entry: its fields, the keys that are kept, the parts that are left out.
 pub(super) struct Entry<'e> {
     pub(super) place: Place,
     source: &'e Map<String, Value>,
@@ -114,7 +114,7 @@ impl<'e> Entry<'e> {
         self.carry_as(key, "description");
     }
 
-    /// Says that a key, or what is at a place below the entry, is not read as a field, and why.
+    /// Reports a part of the entry that is not read.
     pub(super) fn leave(&mut self, place: Place, what: impl Into<String>, reason: impl Into<String>) {
         self.not_mapped.push(NotMapped { place, what: what.into(), reason: reason.into() });
     }
@@ -138,7 +138,7 @@ impl<'e> Entry<'e> {
     }
 }
 
-/// Text with one item to a line, `- item` or not, as items; what is indented below an item belongs to it.
+/// Items of a text with one to a line, with or without `- `; indented lines belong to the item above.
 pub(super) fn items_of_text(text: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {

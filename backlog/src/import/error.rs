@@ -1,11 +1,11 @@
-//! Why a backlog could not be imported, with the place and what to do.
+//! Why a backlog could not be imported, with the place and the remedy.
 
 use super::place::Place;
 use super::shape::Shape;
 use crate::error::ListError;
 use longhaul_workflows::backlog::{BacklogError, FeatureId};
 
-/// Why nothing was imported. Whoever read the file puts its name before it.
+/// Why nothing was imported. The caller adds the name of the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// The bytes are no text.
@@ -42,7 +42,7 @@ pub enum ImportError {
     /// No shape fits.
     #[error("no backlog that is known: found {found}; if it is one of {}, name it with --as", Shape::names(Shape::ALL))]
     Unknown {
-        /// What is there instead.
+        /// The content, shortened.
         found: String,
     },
 
@@ -57,14 +57,14 @@ pub enum ImportError {
         shape: Shape,
         /// Where that shows.
         place: Place,
-        /// How that shows, and what to do.
+        /// The reason, and the remedy.
         reason: String,
     },
 
     /// Several lists in one file.
     #[error("{reason}; the tags with tasks are {}: name one with --tag", .tags.join(", "))]
     Tags {
-        /// What is wrong with the tag.
+        /// The problem with the tag.
         reason: String,
         /// The tags that there are.
         tags: Vec<String>,

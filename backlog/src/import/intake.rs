@@ -1,4 +1,4 @@
-//! Where the entries of all shapes come together: drafts of features, and the account of what became of each key.
+//! Collects the entries of all shapes: drafts of features, and an account of each key.
 
 use serde_json::{Map, Value, json};
 

@@ -16,7 +16,7 @@ use crate::list::{EntriesAt, shortened, slug};
 
 pub(super) const RULE: Rule = Rule { syntax: Syntax::Xml, fits, read };
 
-/// How much of what a failing test said is shown to an agent, in characters.
+/// The length of a failing test's output in a description, in characters.
 const SAID_MAX: usize = 4000;
 /// The longest part of an id that is made from the name of a test, in bytes.
 const SLUG_MAX: usize = 48;

@@ -38,7 +38,7 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>, shape: Shape) -> Result<()
     Ok(())
 }
 
-/// What a task had to say, and where it went.
+/// The parts of a task, and the fields that they were read into.
 fn fields(task: &Feature, depends: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
     let said = [
         (true, "the box or the heading", "name"),

@@ -1,4 +1,4 @@
-//! From an imported backlog into the list of a project: what is new is added, what is there is left alone.
+//! Merges an imported backlog into the list of a project: new features are added, known ones stay as they are.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::{Imported, Kept, NotMapped};
 use crate::list::{Addition, FeatureList};
 use longhaul_workflows::backlog::{Backlog, BacklogError, Feature, FeatureId};
 
-/// What became of an imported backlog.
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Merged {
     /// The indexes of the items that were added.
@@ -31,9 +31,9 @@ pub struct Skipped {
     pub differs: Vec<&'static str>,
 }
 
-/// Adds what is new to a list: all of it, or nothing if the list would then be wrong.
+/// Adds new features to a list: all of them, or none if the list would then be wrong.
 ///
-/// What is there is not changed, so that importing a file again adds nothing again.
+/// Importing a file again changes nothing.
 pub fn merge(list: &mut FeatureList, imported: &Imported) -> Result<Merged, ImportError> {
     let there: HashMap<String, &Feature> =
         list.features().iter().map(|feature| (feature.id.folded(), feature)).collect();

@@ -1,4 +1,4 @@
-//! From text to what a shape is looked for in: JSON, lines of JSON, XML or Markdown.
+//! Parses a text as JSON, lines of JSON, XML or Markdown.
 
 use roxmltree::Document;
 use serde_json::{Map, Value};
@@ -27,7 +27,7 @@ pub(super) enum Source<'t> {
     Markdown(&'t str),
 }
 
-/// The text in the bytes of a file: UTF-8, or UTF-16 with a mark, as some shells write what is sent to a file.
+/// The text in the bytes of a file: UTF-8, or UTF-16 with a byte order mark, which some shells write.
 pub fn decode(bytes: &[u8]) -> Result<String, ImportError> {
     let not_text = |at: usize| {
         let line = 1 + bytes[..at].split(|byte| *byte == b'\n').count().saturating_sub(1);
@@ -61,7 +61,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Markdown may begin with a link or a comment: what is broken JSON or XML, but has tasks, is a checklist.
+    /// Markdown may begin with a link or a comment: broken JSON or XML with tasks is a checklist.
     fn guessed(text: &'t str) -> Result<Self, ImportError> {
         let parsed = match text.trim_start().bytes().next() {
             Some(b'{' | b'[') => json_or_lines(text),

@@ -13,9 +13,9 @@ use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
 /// An entry to be added.
 #[derive(Debug, Clone, Copy)]
 pub struct Addition<'a> {
-    /// What is known of it.
+    /// Its fields.
     pub feature: &'a Feature,
-    /// Keys that are written behind the others; those that have a meaning of their own in a list are left out.
+    /// Keys that are written after the others, except those that a list reads itself.
     pub extra: &'a Map<String, Value>,
 }
 

@@ -1,4 +1,4 @@
-//! What differs between two versions of a list: how it was tampered with, and which claims were flipped.
+//! Differences between two versions of a list: edits, and flipped claims.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -16,7 +16,7 @@ use longhaul_workflows::backlog::FeatureId;
 pub struct Difference {
     /// The entry, by its id in the earlier version if it is there; none for the list as a whole.
     pub entry: Option<FeatureId>,
-    /// What differs, for example `removed` or `` `description` reworded: … ``.
+    /// The difference, for example `removed` or `` `description` reworded: … ``.
     pub what: String,
 }
 
@@ -30,8 +30,8 @@ impl fmt::Display for Difference {
 }
 
 impl FeatureList {
-    /// What differs from an earlier version, in every key but those that Longhaul owns: entries removed, added, moved
-    /// and reworded, and keys of the list itself. Empty if the lists say the same.
+    /// The edits since an earlier version, in every key but those that Longhaul owns: entries removed, added, moved and
+    /// reworded, and keys of the list itself.
     pub fn edits_since(&self, earlier: &Self) -> Vec<Difference> {
         let pairs = Pairs::new(earlier, self);
         let mut found = list_edits(earlier, self);
@@ -112,7 +112,7 @@ impl Pairs {
     }
 }
 
-/// Differences outside of the entries; when the list was changed is nobody's claim.
+/// Differences outside of the entries, except times of changes.
 fn list_edits(earlier: &FeatureList, later: &FeatureList) -> Vec<Difference> {
     let difference = |what: String| Difference { entry: None, what };
     let (Some(before), Some(after)) = (earlier.document.as_object(), later.document.as_object()) else {

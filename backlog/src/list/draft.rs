@@ -6,7 +6,7 @@ use super::report::{Report, shortened};
 use crate::error::Problem;
 use longhaul_workflows::backlog::{Feature, FeatureId};
 
-/// The longest id that is made up from a text, before a number is put behind it.
+/// The longest id that is generated from a text, without the number that makes it unique.
 const SLUG_LEN: usize = 40;
 
 /// An entry whose id and dependencies are still as they were written.
@@ -16,7 +16,7 @@ pub(crate) struct Draft {
     pub(crate) place: String,
     /// The id that it gives itself.
     pub(crate) id: Option<String>,
-    /// What is known of it; the id and the dependencies in it are not looked at.
+    /// Its fields; the id and the dependencies in it are ignored.
     pub(crate) feature: Feature,
     /// The field that names the dependencies, for messages.
     pub(crate) depends_key: String,
@@ -86,7 +86,7 @@ fn made_up(draft: &Draft, index: usize, taken: &HashMap<String, usize>, report: 
     id
 }
 
-/// Small ASCII letters and digits with `-` between the words, at most so many, cut at a word.
+/// Lowercase ASCII letters and digits with `-` between the words, at most `most` bytes, cut at a word.
 pub(crate) fn slug(text: &str, most: usize) -> String {
     let mut slug = String::new();
     let plain: String = text.to_lowercase().chars().map(without_accent).collect();
@@ -117,7 +117,7 @@ fn without_accent(letter: char) -> char {
     }
 }
 
-/// Entries by what a dependency may call them.
+/// Entries by the ids and names that a dependency may use.
 struct Index<'d> {
     ids: &'d [FeatureId],
     /// Looked at last.

@@ -1,4 +1,4 @@
-//! From one entry to the draft of a feature: what each key means, and what is odd about it.
+//! Turns one entry into the draft of a feature and reports oddities.
 
 use std::num::NonZeroU64;
 
@@ -17,7 +17,7 @@ use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
 const NAME_LEN: usize = 80;
 
 impl Reader<'_> {
-    /// The draft of the feature; problems are reported, and what is wrong is left out.
+    /// The draft of the feature, without its wrong values, which are reported.
     pub(super) fn draft(mut self, at: EntriesAt) -> Draft {
         self.id = self.reference("id", self.entry.get("id"));
         let description = self.text(&DESCRIPTION_KEYS).unwrap_or_default();
@@ -133,7 +133,7 @@ impl Reader<'_> {
         }
         if let (Some(_), Some(passes)) = (&word, passes)
             && passes != (status == FeatureStatus::Completed)
-            // An import says so on purpose: what was claimed is beside it.
+            // An import writes it so on purpose and keeps the claim under its own key.
             && !self.entry.contains_key(CLAIMED_PASSES)
         {
             self.report.guess(
@@ -147,7 +147,7 @@ impl Reader<'_> {
     }
 }
 
-/// The name of what has only a description: the beginning of its first line.
+/// The name of an entry with only a description: the beginning of its first line.
 pub(crate) fn name_of_description(description: &str) -> String {
     shortened(description.trim().lines().next().unwrap_or_default(), NAME_LEN)
 }
@@ -185,7 +185,7 @@ fn check_of(value: &Value) -> Option<(Option<String>, Check)> {
     (is_named && !check.run.trim().is_empty()).then_some((name, check))
 }
 
-/// Whether a text begins like `2026-01-18`; the rest of it, a zone or none, is nobody's business here.
+/// Whether a text begins like `2026-01-18`.
 fn looks_like_a_date(text: &str) -> bool {
     let pattern = b"0000-00-00";
     let fits = |(byte, form): (u8, &u8)| {

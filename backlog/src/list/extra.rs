@@ -1,4 +1,4 @@
-//! What is in a list beyond the fields that Longhaul reads, and ids for entries that need to name one.
+//! The keys of a list that Longhaul does not read, and explicit ids for entries that need one.
 
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,7 @@ impl FeatureList {
         around.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    /// Writes a key of the list as a whole, if it can have one and does not have this one: says why not otherwise.
+    /// Adds a key to the list as a whole; an error says why it cannot.
     pub fn keep_key(&mut self, key: &str, value: &Value) -> Result<(), &'static str> {
         if ENTRY_KEYS.contains(&key) || key == "verify" {
             return Err("in a list of features this key has a meaning of its own");

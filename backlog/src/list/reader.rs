@@ -1,11 +1,11 @@
-//! Typed reading of the keys of one entry: what has the wrong type is reported with its place.
+//! Typed access to the keys of one entry; values of the wrong type are reported with their place.
 
 use serde_json::{Map, Value};
 
 use super::report::{Report, shown};
 use crate::error::Problem;
 
-/// Reads one entry and reports what is wrong with it.
+/// Reads one entry and reports its problems.
 pub(super) struct Reader<'a> {
     pub(super) entry: &'a Map<String, Value>,
     pub(super) index: usize,

@@ -1,4 +1,4 @@
-//! What was guessed and what is wrong, collected while a list is read.
+//! Collects guesses and problems while a list is read.
 
 use std::collections::HashMap;
 

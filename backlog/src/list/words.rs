@@ -1,4 +1,4 @@
-//! The words that lists use for a status and for a priority, and what an entry claims.
+//! The words that lists use for a status and for a priority, and the claim of an entry.
 
 use serde_json::{Map, Value};
 
@@ -41,7 +41,7 @@ pub(crate) fn priority_of_word(word: &str) -> Option<i64> {
     })
 }
 
-/// What an entry says about how far it is.
+/// The status that an entry claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) status: FeatureStatus,
@@ -49,7 +49,7 @@ pub(super) struct Claim {
     pub(super) last_tested: Option<String>,
 }
 
-/// Reads the claim of an entry; what has the wrong type counts as not there.
+/// Reads the claim of an entry; values of the wrong type are ignored.
 pub(super) fn claim(entry: &Map<String, Value>) -> Claim {
     let value = |keys: &[&str]| spelling(entry, keys).and_then(|key| entry.get(key));
     let word = value(&STATUS_KEYS).and_then(Value::as_str);

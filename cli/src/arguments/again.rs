@@ -1,4 +1,4 @@
-//! What can be written to take runs back and to try them again.
+//! The arguments of `fork`, `restart`, `rollback` and `checkpoint`.
 
 use std::path::PathBuf;
 

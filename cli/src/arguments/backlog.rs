@@ -1,4 +1,4 @@
-//! What can be written behind `longhaul feature import` and `longhaul feature export`.
+//! The arguments of `longhaul feature import` and `longhaul feature export`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be written behind `longhaul batch`.
+//! The arguments of `longhaul batch`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be written behind the commands that prove and carry: `replay`, `export`, `import`, `backup` and their kin.
+//! The arguments of `replay`, `export`, `import`, `backup` and other maintenance commands.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be written behind the commands that look: `list`, `describe`, `history`, `logs`, `tree`, `graph`, `why`.
+//! The arguments of `list`, `describe`, `history`, `logs`, `tree`, `graph` and `why`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What several verbs take in the same way.
+//! Arguments that several commands share.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use longhaul_engine::RequestedBy;
 use longhaul_server::Limits;
 
-/// Who asks for something, and why.
+/// The requester, and the reason.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Asked {
     /// Why; kept in the history
@@ -18,7 +18,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// By their own word or that of the system.
+    /// The request, by the name on the command line or that of the user.
     pub(crate) fn request(&self) -> RequestedBy {
         let user = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody".into());
         let by = self.by.clone().unwrap_or_else(user);

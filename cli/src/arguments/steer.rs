@@ -1,4 +1,4 @@
-//! What can be written behind the verbs that tell runs something.
+//! The arguments of the commands that send runs a message.
 
 use longhaul_server::Filter;
 

@@ -65,7 +65,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
     Ok(Exit::of_all(exits))
 }
 
-/// The projects on the command line, each once, and what is wrong with the others.
+/// The projects on the command line, each once, and the errors of the others.
 async fn projects(dirs: &[PathBuf]) -> (Vec<Project>, Vec<anyhow::Error>) {
     let mut projects: Vec<Project> = Vec::new();
     let mut refused = Vec::new();

@@ -1,4 +1,4 @@
-//! `longhaul schema`, and the registry of what it knows: every document that a command prints as JSON.
+//! `longhaul schema`, and the registry of the documents that commands print as JSON.
 
 use anyhow::Result;
 use longhaul_server::documents;

@@ -177,7 +177,7 @@ fn changed_exports() {
 
 #[test]
 fn changed_feature_lists() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../workflows/tests/backlogs");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../backlog/tests/backlogs");
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end != "rs")).collect();
     files.sort_unstable();

@@ -38,7 +38,7 @@ pub enum BacklogError {
         feature: FeatureId,
         /// Its place in the file.
         place: usize,
-        /// What it depends on.
+        /// The missing feature.
         dependency: FeatureId,
     },
 

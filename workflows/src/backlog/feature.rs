@@ -1,4 +1,4 @@
-//! One entry of the backlog: what is to be built, and how it is known to be done.
+//! One entry of the backlog: the work, and the checks that decide whether it is done.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub struct InvalidFeatureId {
 }
 
 impl InvalidFeatureId {
-    /// What is wrong with the text, as the end of a sentence.
+    /// The reason, as the end of a sentence.
     pub fn reason(&self) -> &'static str {
         self.reason
     }
@@ -89,7 +89,7 @@ impl fmt::Display for FeatureId {
     }
 }
 
-/// How far a feature is, in the four words of the list. What a list says is a claim; the log knows.
+/// The status of a feature in a list. It is a claim; the log decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureStatus {
@@ -155,7 +155,7 @@ pub struct Feature {
     pub id: FeatureId,
     /// A title for people.
     pub name: String,
-    /// What is to be built; may be empty.
+    /// The work; may be empty.
     #[serde(default)]
     pub description: String,
     /// The kind of work, in the list's own words.

@@ -1,4 +1,4 @@
-//! What workflow code may ask of the world: the contracts of all activities. Their handlers are in `activities`.
+//! The contracts of all activities, through which workflow code reaches the world. Their handlers are in `activities`.
 //!
 //! A contract's name is in every history that used it: it is never given to something else.
 

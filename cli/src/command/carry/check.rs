@@ -46,7 +46,7 @@ fn is_damaged(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(longhaul_server::Error::Store(StoreError::Unopenable { .. })))
 }
 
-/// What was found in a log.
+/// The result of a check.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct CheckDocument {
     /// How many runs were looked at.
@@ -70,9 +70,9 @@ pub(in crate::command) struct CheckDocument {
 struct DamageLine {
     /// Which record or file.
     record: String,
-    /// What is wrong with it.
+    /// The damage.
     what: String,
-    /// What repairing it means.
+    /// The repair.
     repair: String,
     /// Whether that was done.
     mended: bool,
@@ -115,7 +115,7 @@ fn show(report: &CheckReport) {
     page::print(format!("{}: {found}", looked_at.join(", ")));
 }
 
-/// What to do about what is left.
+/// The remedy for the remaining damage.
 fn advise(report: &CheckReport, repair: bool, in_use: bool) {
     if report.unused > 0 {
         let files = counted(report.unused, "payload file");

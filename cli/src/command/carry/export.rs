@@ -18,7 +18,7 @@ use crate::exit::{Exit, usage};
 use crate::term;
 use longhaul_server::{Client, Exported};
 
-/// What was written to a file.
+/// The result of an export.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct ExportDocument<'a> {
     /// The file.

@@ -21,12 +21,12 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     if !from_input && !arguments.file.is_file() {
         return Err(usage(format!("there is no file {}", arguments.file.display())));
     }
-    // Whoever writes the file may need the log for it: nobody waits for us as long as we read.
+    // Read first: the process that writes our input may need the log for it.
     let scratch = from_input.then(|| Scratch::of_input(data_dir)).transpose()?;
     let file = scratch.as_ref().map_or(arguments.file.as_path(), Scratch::path);
     let file = std::path::absolute(file).with_context(|| format!("cannot read {}", file.display()))?;
     let dry_run = arguments.dry_run;
-    // Where there is no log yet, what it would take in is tried on one that goes again.
+    // Without a log, a dry run uses a temporary one.
     let nowhere = (dry_run && !data_dir.join("lock").exists()).then(Scratch::nowhere);
     let access = Client::reach_or_create(nowhere.as_ref().map_or(data_dir, Scratch::path), term::notice).await?;
     let imported = send(access, longhaul_server::Import { file, dry_run }).await?;
@@ -42,7 +42,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     Ok(if taken { Exit::Ok } else { Exit::Finding })
 }
 
-/// What a file means for a log.
+/// The result of an import.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct ImportDocument {
     /// Whether nothing was to be taken in.
@@ -53,18 +53,18 @@ pub(in crate::command) struct ImportDocument {
     new: Vec<String>,
     /// Runs that the log has, exactly so.
     same: Vec<String>,
-    /// Runs that the log has otherwise. If there is one, nothing is taken in.
+    /// Runs that differ from those in the log. If there is one, nothing is imported.
     differ: Vec<Differing>,
-    /// What is wrong with the file. If anything is, nothing is taken in.
+    /// The problem with the file. If there is one, nothing is imported.
     problem: Option<String>,
 }
 
-/// A run that the log has otherwise.
+/// A run that differs from the one in the log.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Differing {
     /// The id of the run.
     run: String,
-    /// What differs.
+    /// The difference.
     how: String,
 }
 

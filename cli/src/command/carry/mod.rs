@@ -26,7 +26,7 @@ pub(super) use replay::run as replay;
 pub(super) use restore::{RestoreDocument, run as restore};
 pub(super) use verdict::Report as ReplayDocument;
 
-/// Makes a request, and lets the log go: what is shown of the response may take long to be read.
+/// Makes a request and releases the log before the response is shown.
 async fn send<R: Request>(client: Client, request: R) -> Result<R::Response> {
     call(&client, request).await
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use longhaul_server::leftovers;
 
-/// A path for a file or a directory; what is there is removed at the end.
+/// A path for a temporary file or directory, removed at the end.
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {

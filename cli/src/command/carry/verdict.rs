@@ -1,4 +1,4 @@
-//! What replaying a run came to, for people and for scripts.
+//! The verdicts of replays, for people and for scripts.
 
 use longhaul_engine::{EventKind, RunId, Workflows, verify};
 use longhaul_storage::RunRecord;
@@ -10,22 +10,22 @@ use crate::command::page::Page;
 use crate::exit::Exit;
 use longhaul_server::pruned;
 
-/// What became of one run.
+/// The verdict on one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub(super) enum Verdict {
-    /// It decides as it did.
+    /// It makes the same decisions.
     Same,
-    /// It decides otherwise from here on.
+    /// It decides differently from here on.
     Diverged {
         /// The position of the event that it does not decide.
         position: u64,
-        /// What that event says.
+        /// The recorded decision.
         recorded: String,
-        /// What this program asks for there.
+        /// The decision of this program.
         asked: String,
     },
-    /// There is nothing to replay: its history was pruned.
+    /// Its history was pruned.
     Pruned {
         /// When, if that is known.
         at: Option<String>,
@@ -51,12 +51,12 @@ pub(super) struct Line {
     pub(super) verdict: Verdict,
 }
 
-/// What replaying runs came to, with how many came to what.
+/// The verdicts on several runs, and their counts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct Report {
-    /// How many decide as they did.
+    /// Runs that make the same decisions.
     same: usize,
-    /// How many decide otherwise.
+    /// Runs that decide differently.
     diverged: usize,
     /// Runs whose histories were pruned.
     pruned: usize,
@@ -66,9 +66,9 @@ pub(in crate::command) struct Report {
     runs: Vec<Line>,
 }
 
-/// Makes the decisions of a run again.
+/// Replays a run.
 pub(super) fn of(workflows: &Workflows, record: &RunRecord) -> Verdict {
-    // What a pruned run has left begins in the middle; if it was started again, that can be replayed.
+    // The rest of a pruned history begins in the middle; only a later start in it can be replayed.
     let is_start = |kind: &EventKind| matches!(kind, EventKind::RunStarted { .. });
     let Some(begin) = record.events.iter().position(|event| is_start(&event.kind)) else {
         return Verdict::Pruned { at: pruned::at(&record.summary) };
@@ -97,7 +97,7 @@ impl Report {
         }
     }
 
-    /// A run that diverged is the finding that was looked for; it comes before what could not be read.
+    /// Divergence is the finding; it takes precedence over unreadable runs.
     pub(super) fn exit(&self) -> Exit {
         match (self.diverged, self.unreadable) {
             (0, 0) => Exit::Ok,
@@ -126,8 +126,8 @@ impl Line {
         let events = counted(self.events, "event");
         let (verdict, remark) = match &self.verdict {
             Verdict::Same => ("same", events),
-            Verdict::Pruned { at: Some(at) } => ("pruned", format!("on {at}: nothing is left to replay")),
-            Verdict::Pruned { at: None } => ("pruned", "nothing is left to replay".to_owned()),
+            Verdict::Pruned { at: Some(at) } => ("pruned", format!("on {at}: skipped, nothing is left to replay")),
+            Verdict::Pruned { at: None } => ("pruned", "skipped, nothing is left to replay".to_owned()),
             Verdict::Unreadable { reason } => ("unreadable", reason.clone()),
             Verdict::Diverged { position, recorded, asked } => (
                 "diverged",

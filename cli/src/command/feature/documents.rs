@@ -11,7 +11,7 @@ use longhaul_server::status::FeatureLine;
 pub(in crate::command) struct FeaturesDocument {
     /// The id of the project.
     pub(super) project: String,
-    /// What is wrong with its list or settings, so that these are the features as they last were.
+    /// The problem with its list or settings; the features are then the last known ones.
     pub(super) problem: Option<String>,
     /// In the order of the list.
     pub(super) features: Vec<FeatureLine>,

@@ -1,4 +1,4 @@
-//! Building the graph, and refusing what is no DAG.
+//! Builds the graph; refuses graphs with cycles.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 

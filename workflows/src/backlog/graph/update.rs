@@ -1,4 +1,4 @@
-//! Taking over an edited list while its features are being worked on.
+//! Applies an edited list while its features are being worked on.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use super::{Backlog, FeatureState, build};
 use crate::backlog::error::BacklogError;
 use crate::backlog::feature::{Feature, FeatureId};
 
-/// What an edited list changed.
+/// The changes of an edited list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
     /// New features, in the file's order.

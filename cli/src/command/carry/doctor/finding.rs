@@ -15,16 +15,16 @@ pub(super) enum State {
     Problem,
 }
 
-/// What was found about one matter.
+/// The finding on one subject.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Finding {
     /// How serious it is.
     pub(super) state: State,
     /// The matter, in a word or two.
     pub(super) subject: &'static str,
-    /// What was found.
+    /// The finding.
     pub(super) what: String,
-    /// What to do about it.
+    /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) advice: Option<String>,
     /// Whether `--fix` does it.

@@ -1,4 +1,4 @@
-//! What an import says: what was mapped, what is kept, what is not, what was there.
+//! The report of an import: keys that were mapped, kept or left out, and entries that were skipped.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use longhaul_workflows::backlog::FeatureId;
 /// How many entries are named one by one before the rest is counted.
 const NAMED_MAX: usize = 20;
 
-/// An import that is over.
+/// A finished import.
 pub(super) struct Report<'a> {
     pub(super) file: &'a str,
     pub(super) list: &'a Path,
@@ -23,7 +23,7 @@ impl<'a> Report<'a> {
         self.merged.added.iter().map(|index| &self.imported.items[*index])
     }
 
-    /// What is kept of the entries that were added.
+    /// The kept keys of the added entries.
     pub(super) fn kept(&self) -> Vec<&'a Kept> {
         let added: BTreeSet<&FeatureId> = self.added().map(|item| &item.feature.id).collect();
         self.imported.kept_extra.iter().filter(|kept| kept.id.as_ref().is_some_and(|id| added.contains(id))).collect()
@@ -115,7 +115,7 @@ fn first_of(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// What comes from a file must not steer a terminal.
+/// Without control characters, which could steer a terminal.
 fn printable(text: &str) -> String {
     text.replace(|letter: char| letter.is_control(), " ")
 }

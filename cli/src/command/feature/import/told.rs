@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::report::Report;
 
-/// What became of another tool's list.
+/// The result of an import.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct ImportDocument<'a> {
     /// The file, or `standard input`.
@@ -29,7 +29,7 @@ pub(in crate::command) struct ImportDocument<'a> {
     not_mapped: Vec<&'a NotMapped>,
     /// Entries whose id is in the list of the project already.
     skipped: Vec<SkippedLine<'a>>,
-    /// What was guessed or translated, one sentence each.
+    /// Guesses and translations, one sentence each.
     notes: &'a [String],
 }
 
