@@ -16,6 +16,7 @@ pub(in crate::command) struct ImportDocument<'a> {
     list: String,
     /// The shape in which the file was read, as `--as` calls it.
     shape: String,
+    /// Whether nothing was written.
     dry_run: bool,
     /// How many entries the file has.
     entries: usize,
@@ -36,7 +37,9 @@ pub(in crate::command) struct ImportDocument<'a> {
 /// A feature.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Added<'a> {
+    /// Its id in the list of the project.
     id: &'a str,
+    /// Its name.
     name: &'a str,
     /// Whether the file says that it passes.
     claimed_passes: bool,
@@ -47,6 +50,7 @@ struct Added<'a> {
 /// An entry that is in the list of the project already.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SkippedLine<'a> {
+    /// The id.
     id: &'a str,
     /// Why it was skipped.
     reason: &'a str,
