@@ -73,6 +73,9 @@ pub struct Mark {
     pub last: DateTime<Utc>,
 }
 
+/// The sandbox costs a test a quarter of its time. Tests that are about it, or about processes that are killed, have it.
+const NO_SANDBOX: &str = "sandbox = \"off\"\n";
+
 /// A project in a folder of its own; the folder goes when this is dropped.
 #[derive(Debug)]
 pub struct Project {
@@ -107,7 +110,7 @@ impl Project {
         project.write("README.md", "A project to try things on.\n");
         let journal = project.journal();
         let agent = format!(
-            "[agent]\ncommand = [\"./agent.sh\"]\nenv = {{ LONGHAUL_TEST_JOURNAL = '{}' }}\nwrite = ['{}']\n",
+            "[agent]\n{NO_SANDBOX}command = [\"./agent.sh\"]\nenv = {{ LONGHAUL_TEST_JOURNAL = '{}' }}\nwrite = ['{}']\n",
             journal.display(),
             project.place().display()
         );
@@ -122,6 +125,13 @@ impl Project {
         project.git(&["config", "user.email", "test@example.org"]);
         project.commit("Begin");
         project
+    }
+
+    /// Gives the agent other settings of its sandbox, and commits them.
+    pub fn set_sandbox(&self, settings: &str) {
+        let text = self.read("longhaul.toml").replacen(NO_SANDBOX, settings, 1);
+        self.write("longhaul.toml", &text);
+        self.git(&["commit", "--quiet", "--all", "--amend", "--no-edit", "--allow-empty"]);
     }
 
     /// Writes the feature list.

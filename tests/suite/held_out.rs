@@ -35,8 +35,7 @@ fn world(sandbox: &str) -> World {
     world
         .project
         .write("init.sh", &format!("#!/bin/sh\ncat '{place}/held/check.sh' && echo the set-up can read it\n:\n"));
-    let text = world.project.read("longhaul.toml");
-    world.project.write("longhaul.toml", &text.replace("[agent]\n", &format!("[agent]\nsandbox = \"{sandbox}\"\n")));
+    world.project.set_sandbox(&format!("sandbox = \"{sandbox}\"\n"));
     let mut list: Value = serde_json::from_str(&world.project.read("feature_list.json")).unwrap();
     for feature in list["features"].as_array_mut().unwrap() {
         let check = json!({"name": "held", "run": "sh $LONGHAUL_HIDDEN/check.sh", "hidden": true, "message": MESSAGE});

@@ -115,6 +115,7 @@ fn kill_minus_9_at_any_moment_loses_nothing_and_repeats_nothing() {
     while kills < wanted {
         let begun = Instant::now();
         let project = Project::with_settings(&PLANS, 0.25, "[project]\nparallel = 2\n");
+        project.set_sandbox("");
         let longhaul = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), project.home());
         let killed = kill_through(&project, &longhaul, &mut dice, wanted - kills);
         wait_until_nothing_is_left(&longhaul);

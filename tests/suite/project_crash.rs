@@ -80,6 +80,7 @@ struct World {
 impl World {
     fn new() -> Result<Self> {
         let project = Project::new(&PLANS, 0.0);
+        project.set_sandbox("");
         std::fs::create_dir(project.home())?;
         Ok(Self { project, memory: MemoryStore::new(), wrongs: Vec::new() })
     }

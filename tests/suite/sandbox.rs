@@ -11,8 +11,7 @@ use crate::world::World;
 /// A project whose agent does its work, and this script before it; `$PLACE` is the folder of the test.
 fn with_agent(script: &str, settings: &str) -> World {
     let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, "");
-    let settings = world.project.read("longhaul.toml").replace("[agent]\n", &format!("[agent]\n{settings}"));
-    world.project.write("longhaul.toml", &settings);
+    world.project.set_sandbox(settings);
     let agent = world.project.read("agent.sh");
     let body = agent.strip_prefix("#!/bin/sh\n").unwrap();
     let (place, program) = (world.project.place().display().to_string(), env!("CARGO_BIN_EXE_longhaul-under-test"));
