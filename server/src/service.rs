@@ -15,12 +15,12 @@ use longhaul_engine::{
 use longhaul_storage::SledStore;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
-use longhaul_workflows::signals;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::RwLock;
 
 use crate::pending::Pending;
+use crate::signals;
 use crate::status::{self, StatusDocument};
 use crate::views;
 

@@ -504,7 +504,7 @@ async fn standing(
     });
     let is_stuck = stuck.get(run).map(ToString::to_string);
     let parked = match &summary.status {
-        Status::Parked(reason) if pending.settled.is_none() => Some(reason.clone()),
+        Status::Parked(effect) if pending.settled.is_none() => Some(effect.to_string()),
         _ => None,
     };
     let by_whom = paused.as_ref().map(|request| match request.why.as_str() {

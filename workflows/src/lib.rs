@@ -11,4 +11,3 @@ pub mod finding;
 pub mod project;
 pub mod prompt;
 pub mod settings;
-pub mod signals;

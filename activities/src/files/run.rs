@@ -111,7 +111,7 @@ impl FeatureRun {
             EventKind::RunResumed(request) => {
                 self.tell(event, Kind::Resumed, words::asked("Goes on, as asked", request));
             }
-            EventKind::RunParked { reason, .. } => self.park(event, reason),
+            EventKind::RunParked { effect, .. } => self.park(event, &effect.to_string()),
             EventKind::RunReconciled { landed, request, .. } => {
                 let what = if *landed { "Said to have happened" } else { "Said not to have happened" };
                 self.tell(event, Kind::Reconciled, words::asked(what, request));

@@ -98,7 +98,8 @@ impl RunLine {
             Status::Waiting { until, machine } => (machine.clone(), *until),
             Status::Paused(request) if request.why.is_empty() => (Some(format!("by {}", request.by)), None),
             Status::Paused(request) => (Some(format!("by {}: {}", request.by, request.why)), None),
-            Status::Parked(reason) | Status::Failed(reason) => (Some(reason.clone()), None),
+            Status::Parked(effect) => (Some(effect.to_string()), None),
+            Status::Failed(reason) => (Some(reason.clone()), None),
             _ => (None, None),
         };
         Self {

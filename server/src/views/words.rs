@@ -44,7 +44,7 @@ pub(super) fn of(kind: &EventKind) -> String {
         EventKind::CancelDelivered { request, .. } => format!("told to end {}", by(request)),
         EventKind::RunPaused(request) => format!("paused {}", by(request)),
         EventKind::RunResumed(request) => format!("resumed {}", by(request)),
-        EventKind::RunParked { reason, .. } => format!("parked: {reason}"),
+        EventKind::RunParked { effect, .. } => format!("parked: {effect}"),
         EventKind::RunReconciled { landed: true, request, .. } => {
             format!("settled: it happened, says {}", who(request))
         }

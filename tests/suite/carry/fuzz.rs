@@ -76,17 +76,32 @@ fn for_a_while(each: impl Fn(&mut Dice)) {
     }
 }
 
-/// The same text with every footer made to fit what is before it, so that readers get to see the change.
+/// The lines of an export, with the hash of each run made to fit its lines.
+fn sealed_runs(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_run = |line: &&str| line.starts_with("{\"run\":");
+    let sealed = |(index, line): (usize, &&str)| match line.split_once(",\"blake3\":").filter(|_| is_run(line)) {
+        Some((head, _)) => {
+            let own = lines[index + 1..].iter().take_while(|line| !is_run(line) && !line.starts_with("{\"end\":true,"));
+            let own: String = own.flat_map(|line| [line, "\n"]).collect();
+            format!("{head},\"blake3\":\"{}\"}}", blake3::hash(own.as_bytes()).to_hex())
+        }
+        None => (*line).to_owned(),
+    };
+    lines.iter().enumerate().map(sealed).collect()
+}
+
+/// The same text with every hash made to fit what it covers, so that readers get to see the change.
 fn sealed(text: &str) -> String {
     let mut whole = String::new();
     let mut history = String::new();
-    for line in text.lines() {
+    for line in &sealed_runs(text) {
         if line.starts_with("{\"schema\":\"longhaul.history/") {
             history.clear();
         }
         let line = if line.starts_with("{\"end\":true,\"blake3\":") {
             format!("{{\"end\":true,\"blake3\":\"{}\"}}", blake3::hash(history.as_bytes()).to_hex())
-        } else if let Some((runs, _)) = line.split_once(",\"blake3\":") {
+        } else if let Some((runs, _)) = line.split_once(",\"blake3\":").filter(|_| line.starts_with("{\"end\":")) {
             format!("{runs},\"blake3\":\"{}\"}}", blake3::hash(whole.as_bytes()).to_hex())
         } else {
             line.to_owned()

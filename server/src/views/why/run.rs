@@ -51,11 +51,9 @@ impl View<'_> {
         }
         let pending = Pending::of(self.store, run).await?;
         reasons.extend(self.orders(run, &summary.status, &pending));
-        if let (Status::Parked(reason), None) = (&summary.status, &pending.settled) {
+        if let (Status::Parked(effect), None) = (&summary.status, &pending.settled) {
             let settle = format!("`longhaul reconcile {run} --landed` or `--not-landed` says what became of it");
-            // What to do comes behind it.
-            let told = reason.split_once("; find out, ").map_or(reason.as_str(), |(told, _)| told);
-            let text = format!("Nobody knows what became of an effect: {told}.");
+            let text = format!("The run is parked: {effect}.");
             reasons.push(Reason::of(Kind::Parked, text).with_remedy(settle));
         }
         let is_held =
