@@ -94,12 +94,18 @@ async fn load_now(root: &Path) -> Result<LoadedBacklog, Failure> {
     Ok(LoadedBacklog { features, settings, target, list_file, notes, lost: Vec::new(), tip: None })
 }
 
+/// The code of the failure that there is no `longhaul.toml`.
+pub const NO_SETTINGS: &str = "no_settings";
+
+/// The code of the failure that there is no feature list.
+pub const NO_LIST: &str = "no_list";
+
 /// Reads `longhaul.toml`.
 pub fn settings(root: &Path) -> Result<Settings, Failure> {
     let path = root.join(SETTINGS_FILE);
     let Some(text) = read(root, SETTINGS_FILE, LONGEST_SETTINGS)? else {
-        let root = root.display();
-        return Err(Failure::terminal(format!("there is no {SETTINGS_FILE} in {root}: run `longhaul init {root}`")));
+        let missing = Failure::terminal(format!("there is no {SETTINGS_FILE} in {}", root.display()));
+        return Err(missing.with_code(NO_SETTINGS));
     };
     toml::from_str(&text).map_err(|error| Failure::terminal(wrong(&path, &text, &error)))
 }
@@ -187,9 +193,8 @@ fn features(
         return Ok((settings.project.list.clone(), tasks.features, tasks.notes));
     }
     let (list, root) = (&settings.project.list, root.display());
-    Err(Failure::terminal(format!(
-        "there is no feature list in {root}: neither {list} nor {TASKS_FILE}; write one, or `longhaul feature add`"
-    )))
+    let missing = format!("there is no feature list in {root}: neither {list} nor {TASKS_FILE}");
+    Err(Failure::terminal(missing).with_code(NO_LIST))
 }
 
 fn read(root: &Path, file: &str, limit: u64) -> Result<Option<String>, Failure> {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use longhaul_activities::project::{NO_LIST, NO_SETTINGS};
 use longhaul_engine::{Failure, FailureKind};
 use longhaul_server::RequestError;
 use longhaul_server::settled::Verdict;
@@ -114,7 +115,12 @@ pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
 /// A failure before anything began: exit code 4 if the machine failed, else 2.
 pub(crate) fn failed(failure: Failure) -> anyhow::Error {
     let exit = if failure.kind == FailureKind::Machine { Exit::Operational } else { Exit::Usage };
-    Complaint { exit, message: failure.message }.into()
+    let remedy = match failure.code.as_deref() {
+        Some(NO_SETTINGS) => "; `longhaul init DIR` writes one",
+        Some(NO_LIST) => "; write one, or `longhaul feature add`",
+        _ => "",
+    };
+    Complaint { exit, message: failure.message + remedy }.into()
 }
 
 /// An error of this machine: exit code 4.

@@ -100,7 +100,7 @@ impl Worker for Detached {
     }
 
     async fn cancelled(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

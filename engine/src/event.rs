@@ -22,7 +22,7 @@ pub struct Event {
 }
 
 /// Why a segment of a history began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The run was started.
@@ -191,8 +191,8 @@ pub enum EventKind {
     RunParked {
         /// The call.
         slot: Slot,
-        /// What is unknown, and what to do.
-        reason: String,
+        /// What is unknown.
+        effect: UnknownEffect,
     },
     /// A person said what became of a guarded activity.
     RunReconciled {
@@ -217,6 +217,18 @@ pub enum EventKind {
     RunCancelled,
     /// The run was ended from outside: its workflow was not asked.
     RunTerminated(RequestedBy),
+}
+
+/// A guarded activity of which it is unknown whether its effect happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("it is unknown whether `{activity}` (attempt {attempt}) happened: {reason}")]
+pub struct UnknownEffect {
+    /// The activity.
+    pub activity: String,
+    /// Which try, from one.
+    pub attempt: u32,
+    /// Why the world does not tell.
+    pub reason: String,
 }
 
 /// Identifies a command of a workflow: blake3 of its canonical encoding.

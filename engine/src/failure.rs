@@ -31,31 +31,43 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What is wrong, where, and what to do.
     pub message: String,
+    /// Tells this failure from others to the workflow that handles it; part of the contract of the activity.
+    pub code: Option<String>,
 }
 
 impl Failure {
+    fn of(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), code: None }
+    }
+
+    /// The same failure with a code.
+    #[must_use]
+    pub fn with_code(self, code: &str) -> Self {
+        Self { code: Some(code.to_owned()), ..self }
+    }
+
     /// May succeed when tried again.
     pub fn retryable(message: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Retryable, message: message.into() }
+        Self::of(FailureKind::Retryable, message)
     }
 
     /// Will not succeed however often it is tried.
     pub fn terminal(message: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Terminal, message: message.into() }
+        Self::of(FailureKind::Terminal, message)
     }
 
     /// Cancelled by request.
     pub fn cancelled() -> Self {
-        Self { kind: FailureKind::Cancelled, message: "cancelled".into() }
+        Self::of(FailureKind::Cancelled, "cancelled")
     }
 
     /// The machine cannot do it now.
     pub fn machine(message: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Machine, message: message.into() }
+        Self::of(FailureKind::Machine, message)
     }
 
     /// Refused until a time.
     pub fn rate_limited(until: DateTime<Utc>, message: impl Into<String>) -> Self {
-        Self { kind: FailureKind::RateLimited { until }, message: message.into() }
+        Self::of(FailureKind::RateLimited { until }, message)
     }
 }

@@ -35,7 +35,7 @@ pub use clock::{Clock, SystemClock};
 pub use context::{Child, Context, ContextExt, EngineError, Filter, Received, Stop};
 pub use cut::cut;
 pub use diverged::Diverged;
-pub use event::{CommandDigest, Event, EventKind, Message, MessageBody, Outcome, RequestedBy};
+pub use event::{CommandDigest, Event, EventKind, Message, MessageBody, Outcome, RequestedBy, UnknownEffect};
 pub use failure::{Failure, FailureKind};
 pub use id::{InvalidRunId, MessageSeq, Position, RunId, Slot};
 pub use local::{Emitted, Share};

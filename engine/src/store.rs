@@ -101,10 +101,7 @@ pub enum StoreError {
         reason: String,
     },
     /// The log is damaged where all else depends on it.
-    #[error(
-        "the log is damaged: {log} cannot be opened: {reason}; restore it from a backup (`longhaul restore FILE --data-dir \
-         NEW`), or have `longhaul check --repair` make a log of what can be read"
-    )]
+    #[error("the log is damaged: {log} cannot be opened: {reason}")]
     Unopenable {
         /// Its file or directory.
         log: String,

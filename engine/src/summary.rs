@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::event::{Cause, Event, EventKind, RequestedBy};
+use crate::event::{Cause, Event, EventKind, RequestedBy, UnknownEffect};
 use crate::failure::FailureKind;
 use crate::id::{Position, RunId};
 
@@ -23,7 +23,7 @@ pub enum Status {
     /// Paused by request.
     Paused(RequestedBy),
     /// The outcome of an effect is unknown.
-    Parked(String),
+    Parked(UnknownEffect),
     /// Over, with a result.
     Completed,
     /// Over, without one.
@@ -126,7 +126,7 @@ impl Summary {
                 Status::Waiting { until: *until, machine }
             }
             EventKind::RunPaused(request) => Status::Paused(request.clone()),
-            EventKind::RunParked { reason, .. } => Status::Parked(reason.clone()),
+            EventKind::RunParked { effect, .. } => Status::Parked(effect.clone()),
             EventKind::RunCompleted { .. } => Status::Completed,
             EventKind::RunFailed { failure } => Status::Failed(failure.message.clone()),
             EventKind::RunCancelled | EventKind::RunTerminated(_) => Status::Cancelled,

@@ -26,14 +26,34 @@ pub enum Error {
         source: io::Error,
     },
     /// The log failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    #[error("{0}{remedy}", remedy = remedy(.0))]
+    Store(StoreError),
     /// The service did not perform the request.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The owner of the log ended, or did not respond.
     #[error(transparent)]
     Gone(#[from] Gone),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// What to do about a log that failed.
+fn remedy(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Unopenable { .. } => {
+            "; restore it from a backup (`longhaul restore FILE --data-dir NEW`), or have `longhaul check --repair` make a \
+             log of what can be read"
+        }
+        StoreError::Damaged { .. } => {
+            "; `longhaul check` says what is lost, and `longhaul check --repair` makes a log of what can be read"
+        }
+        _ => "",
+    }
 }
 
 /// The result of this crate.

@@ -30,6 +30,7 @@ mod select;
 mod served;
 mod service;
 pub mod settled;
+mod signals;
 mod socket;
 pub mod status;
 mod steering;

@@ -15,13 +15,13 @@ use longhaul_engine::{
 use longhaul_storage::SledStore;
 use longhaul_workflows::contracts::{LoadedBacklog, ProjectRef};
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
-use longhaul_workflows::signals;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::RwLock;
 
 use crate::head::RunHead;
 use crate::project;
+use crate::signals;
 use crate::status::{self, StatusDocument};
 use crate::views;
 

@@ -4,10 +4,10 @@ use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, Status, StoreErr
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
 use longhaul_workflows::projection::State;
-use longhaul_workflows::signals;
 use serde::{Deserialize, Serialize};
 
 use crate::head::RunHead;
+use crate::signals;
 use crate::views::Outcomes;
 
 use crate::order::Order;
@@ -74,7 +74,9 @@ impl Service {
     ) -> Result<Option<Delivered>, RequestError> {
         match &summary.status {
             Status::Paused(_) => Ok(None),
-            Status::Parked(reason) => Err(RequestError::held(format!("run {run} is parked: {reason}"))),
+            Status::Parked(effect) => Err(RequestError::held(format!(
+                "run {run} is parked: {effect}; `longhaul reconcile {run} --landed` or `--not-landed` settles it"
+            ))),
             status if status.is_terminal() => self.try_again(run, request, dry_run).await.map(Some),
             _ if self.is_to_pause(run).await? => Ok(None),
             status => {

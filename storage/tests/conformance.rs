@@ -231,7 +231,7 @@ async fn large_payloads_come_back(log: Log) {
     log.commit(publishing).await.unwrap();
     assert_eq!(log.published(&run("a")).await.unwrap()["big"], value);
     let mut summary = summary_of(&[started()]);
-    summary.status = Status::Parked("why ".repeat(20_000));
+    summary.status = Status::Failed("why ".repeat(20_000));
     let parking = Commit { summary: Some(summary.clone()), ..append("a", 7, &value) };
     log.commit(parking).await.unwrap();
     assert_eq!(log.summary(&run("a")).await.unwrap(), Some(summary.clone()));

@@ -2,9 +2,7 @@
 
 use crate::common::{append, creation, end, large, now, run, signal, start, values};
 use longhaul_engine::store::Commit;
-use longhaul_engine::{
-    Event, EventKind, EventLog, MessageBody, Payload, RequestedBy, RunId, RunReader, Slot, StoreError,
-};
+use longhaul_engine::{Event, EventKind, EventLog, MessageBody, Payload, RequestedBy, RunId, RunReader, StoreError};
 use longhaul_storage::SledStore;
 
 #[tokio::test]
@@ -89,7 +87,7 @@ async fn sled_moves_nothing_out_of_its_log() {
     let parked = |position| Event {
         position,
         at: now(),
-        kind: EventKind::RunParked { slot: Slot::only(1), reason: "r".repeat(LONGEST) },
+        kind: EventKind::VersionMarked { command: 1, change: "r".repeat(LONGEST), version: 1 },
     };
     store.commit(Commit::of(run(&id), (1..400).map(parked).collect())).await.unwrap();
     for position in 400..500 {

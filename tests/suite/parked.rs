@@ -64,7 +64,7 @@ impl Wishes {
         wishes.wish("kill", true);
         assert_eq!(wishes.run().code(), -1, "it was killed");
         wishes.wish("blind", true);
-        wishes.run().exits(3).says("nobody can tell whether `land` (attempt 1) happened");
+        wishes.run().exits(3).says("it is unknown whether `land` (attempt 1) happened");
         wishes
     }
 }
@@ -73,8 +73,8 @@ impl Wishes {
 fn what_nobody_can_tell_waits_for_a_person_and_goes_on_as_they_say() {
     let wishes = Wishes::parked();
     let call = |args: &[&str]| wishes.longhaul.call(&[args, &["--dir", &wishes.world.root]].concat());
-    wishes.longhaul.call(&["list", "--status", "parked"]).exits(0).says("/parser/1").says("nobody can tell");
-    call(&["why", "parser"]).exits(0).says("The outcome of an effect is unknown").says("longhaul reconcile");
+    wishes.longhaul.call(&["list", "--status", "parked"]).exits(0).says("/parser/1").says("it is unknown");
+    call(&["why", "parser"]).exits(0).says("The run is parked: it is unknown whether").says("longhaul reconcile");
     call(&["resume", "parser"]).exits(3).says("is parked");
     call(&["reconcile", "parser", "--not-landed", "--by", "ann", "--why", "looked at main"]).exits(0);
     let settled = "reconcile_not_landed by ann: looked at main";

@@ -13,4 +13,3 @@ pub mod project;
 pub mod projection;
 pub mod prompt;
 pub mod settings;
-pub mod signals;

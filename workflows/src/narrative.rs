@@ -141,7 +141,7 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
         }
         EventKind::RunPaused(request) => entry(Kind::Paused, format!("paused{}", by(request))),
         EventKind::RunResumed(request) => entry(Kind::Resumed, format!("resumed{}", by(request))),
-        EventKind::RunParked { reason, .. } => entry(Kind::Parked, format!("parked: {reason}")),
+        EventKind::RunParked { effect, .. } => entry(Kind::Parked, format!("parked: {effect}")),
         EventKind::RunReconciled { landed, request, .. } => {
             let what = if *landed { "the effect happened" } else { "the effect did not happen" };
             let why = if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };

@@ -79,8 +79,8 @@ impl Repository {
     /// Moves a branch forward, with its checkout if it has one. To be called with the repository held.
     pub(super) async fn advance(&self, step: Step<'_>) -> Result<Moved, Failure> {
         if !step.back && !self.is_ancestor(step.from, step.to).await? {
-            return Err(Failure::terminal(format!(
-                "stale: `{}` is at {} and {} does not stand on that",
+            return Err(super::land::stale(format!(
+                "`{}` is at {} and {} does not stand on that",
                 step.branch, step.from, step.to
             )));
         }

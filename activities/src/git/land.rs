@@ -1,7 +1,7 @@
 //! `Land` and `Follow`: the target branch moves forward to commits whose gates passed, and its checkout with it.
 
 use longhaul_engine::{Failure, FailureKind, Probe};
-use longhaul_workflows::contracts::{FollowInput, LandInput, Landed};
+use longhaul_workflows::contracts::{FollowInput, Land, LandInput, Landed};
 
 use super::checkout::{Moved, Step};
 use super::names::{NEXT, PROGRESS_FILE, head_ref};
@@ -19,14 +19,13 @@ impl Repository {
         }
         let tip = self.tip(&input.target, Some(&input.list_file)).await?;
         if tip != input.tip {
-            return Err(Failure::terminal(format!(
-                "stale: {} was made on {}, but `{}` or `{NEXT}` has moved to {tip} since; merge it again",
+            return Err(stale(format!(
+                "{} was made on {}, but `{}` or `{NEXT}` has moved to {tip} since; merge it again",
                 input.commit, input.tip, input.target
             )));
         }
         if !self.is_ancestor(&tip, &input.commit).await? {
-            let message = format!("stale: {} does not stand on {tip}, the tip of `{}`", input.commit, input.target);
-            return Err(Failure::terminal(message));
+            return Err(stale(format!("{} does not stand on {tip}, the tip of `{}`", input.commit, input.target)));
         }
         self.remember_landing(&input.commit)?;
         let landed = self.move_target(&input.target, &input.commit, &input.list_file).await?;
@@ -79,7 +78,7 @@ impl Repository {
                         "`{target}` has moved on by itself; `{NEXT}` joins it when the next feature lands, or when you \
                          `git merge {NEXT}` on `{target}`"
                     ),
-                    Err(Failure { kind: FailureKind::Terminal, message }) => message,
+                    Err(Failure { kind: FailureKind::Terminal, message, .. }) => message,
                     Err(failure) => return Err(failure),
                 });
                 return Ok(Landed { target_commit, waits_on_next, outside: Vec::new() });
@@ -120,7 +119,7 @@ impl Repository {
             return self.move_ref(&head_ref(NEXT), None, to).await;
         };
         if !self.is_ancestor(from, to).await? {
-            return Err(Failure::terminal(format!("stale: `{NEXT}` is at {from}, and {to} does not stand on that")));
+            return Err(stale(format!("`{NEXT}` is at {from}, and {to} does not stand on that")));
         }
         self.record_next(&[from, to])?;
         match self.advance(Step { branch: NEXT, from, to, own_files: &[], back: false }).await? {
@@ -139,4 +138,9 @@ impl Repository {
         }
         Ok(())
     }
+}
+
+/// The target branch has moved: the work has to be merged again.
+pub(super) fn stale(message: String) -> Failure {
+    Failure::terminal(message).with_code(Land::STALE)
 }

@@ -23,7 +23,7 @@ impl Repository {
         let branch = branch(&input.feature);
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
         let kept = Kept { branch: &branch, rescue: &rescue, commits: &commits };
-        let message = message(&input.subject, "", &input.feature, &attempt.run);
+        let message = message(&input.subject(), "", &input.feature, &attempt.run);
         let mut told = self.kept_message(&rescue).await?.map(|text| told_before(&text)).unwrap_or_default();
 
         self.ready_to_seal(&tree, kept, &input.target).await?;

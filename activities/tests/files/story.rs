@@ -199,7 +199,7 @@ pub(crate) async fn seal(world: &mut World, commit: &str, files: &[&str], tamper
         worktree: "/w/login".into(),
         protected: Vec::new(),
         list_file: "feature_list.json".into(),
-        subject: "login: session".into(),
+        step: "session".into(),
     };
     let sealed = Sealed {
         outside: Vec::new(),

@@ -139,7 +139,7 @@ impl World {
             worktree: self.tree(feature).to_str().unwrap().into(),
             protected: ["feature_list.json", "longhaul.toml", "acceptance/**"].map(str::to_owned).to_vec(),
             list_file: "feature_list.json".into(),
-            subject: format!("Work on {feature}"),
+            step: "work".into(),
         };
         perform::<Seal>(&self.git, input, &attempt(feature, command)).await.unwrap()
     }

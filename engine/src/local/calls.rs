@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::activity::{Attempt, Call, ErasedHandler, Probe};
 use crate::context::Stop;
-use crate::event::{EventKind, MessageBody};
+use crate::event::{EventKind, MessageBody, UnknownEffect};
 use crate::failure::{Failure, FailureKind};
 use crate::id::{RunId, Slot};
 use crate::payload::Payload;
@@ -285,13 +285,9 @@ impl Activation {
         if matches!(self.summary.status, Status::Parked(_)) {
             return Ok(());
         }
-        let name = batch.call(index).name;
-        let reason = format!(
-            "nobody can tell whether `{name}` (attempt {}) happened: {reason}; find out, then say \
-             `longhaul reconcile {} --landed` or `--not-landed`",
-            batch.states[index].attempts, self.run
-        );
-        self.commit(vec![EventKind::RunParked { slot: batch.slot(index), reason }], |_| ()).await
+        let (activity, attempt) = (batch.call(index).name.to_owned(), batch.states[index].attempts);
+        let effect = UnknownEffect { activity, attempt, reason };
+        self.commit(vec![EventKind::RunParked { slot: batch.slot(index), effect }], |_| ()).await
     }
 
     /// Cancels, or settles an unknown outcome, as the mailbox says. A pause waits for the end of what runs.

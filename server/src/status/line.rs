@@ -114,7 +114,7 @@ impl FeatureLine {
         }
         let held = match (&head.summary.status, stuck) {
             (_, Some(stop)) => Some(stop.to_string()),
-            (Status::Parked(reason), None) => Some(reason.clone()),
+            (Status::Parked(effect), None) => Some(effect.to_string()),
             (Status::Paused(request), None) => Some(format!("paused{}", narrative::by(request))),
             _ => None,
         };

@@ -94,7 +94,8 @@ impl RunLine {
         let (reason, until) = match &summary.status {
             Status::Waiting { until, machine } => (machine.clone(), *until),
             Status::Paused(request) => (Some(narrative::by(request).trim_start().to_owned()), None),
-            Status::Parked(reason) | Status::Failed(reason) => (Some(reason.clone()), None),
+            Status::Parked(effect) => (Some(effect.to_string()), None),
+            Status::Failed(reason) => (Some(reason.clone()), None),
             _ => (None, None),
         };
         Self {

@@ -150,8 +150,9 @@ async fn people_are_named_with_their_reasons() {
     log.check_why("p/f/1", &["cancelled: It was cancelled by ada: too dear."]).await;
 
     let slot = Slot::only(1);
-    let log = with(vec![EventKind::RunParked { slot, reason: "land: no answer".into() }]).await;
-    log.check_why("p/f/1", &["parked: The outcome of an effect is unknown: land: no answer."]).await;
+    let effect = longhaul_engine::UnknownEffect { activity: "land".into(), attempt: 1, reason: "no answer".into() };
+    let log = with(vec![EventKind::RunParked { slot, effect }]).await;
+    log.check_why("p/f/1", &["parked: The run is parked: it is unknown"]).await;
 }
 
 #[tokio::test]

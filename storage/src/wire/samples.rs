@@ -1,7 +1,7 @@
 //! Samples of every kind of event and message, and every variant of what they hold.
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::event::Cause;
+use longhaul_engine::event::{Cause, UnknownEffect};
 use longhaul_engine::{
     CommandDigest, Event, EventKind, Failure, Message, MessageBody, Outcome, Payload, Pruned, RequestedBy, RunId, Slot,
     Status, Summary,
@@ -37,6 +37,10 @@ fn request() -> RequestedBy {
     RequestedBy { by: "ann".into(), why: "\"lunch\"\n– again".into() }
 }
 
+fn unknown() -> UnknownEffect {
+    UnknownEffect { activity: "land".into(), attempt: 2, reason: "no trace".into() }
+}
+
 fn beginnings() -> Vec<EventKind> {
     let started = |cause, parent| EventKind::RunStarted {
         workflow: "feature".into(),
@@ -66,11 +70,11 @@ fn activities() -> Vec<EventKind> {
         EventKind::ActivityStarted { slot: SLOT, name: name.clone(), input: input.clone(), attempt: 1 },
         EventKind::ActivityProgressed { slot: SLOT, details: json("0.50") },
         failed(Failure::retryable("network"), Some(at(5))),
-        failed(Failure::terminal("stale: the tip has moved"), None),
+        failed(Failure::terminal("the tip has moved").with_code("stale"), None),
         failed(Failure::cancelled(), None),
         failed(Failure::machine("disk full"), Some(at(6))),
         failed(Failure::rate_limited(at(9), "limit"), Some(at(9))),
-        EventKind::RunParked { slot: SLOT, reason: "nobody knows".into() },
+        EventKind::RunParked { slot: SLOT, effect: unknown() },
         EventKind::RunReconciled { slot: SLOT, landed: true, request: request() },
         EventKind::ActivityCompleted { slot: SLOT, name, input, attempt: 70_000, output: json("[ 1, 2 ]") },
     ]
@@ -131,7 +135,7 @@ pub(crate) fn summaries() -> Vec<Summary> {
         Status::Waiting { until: Some(at(3)), machine: None },
         Status::Waiting { until: None, machine: Some("disk full".into()) },
         Status::Paused(request()),
-        Status::Parked("unknown".into()),
+        Status::Parked(unknown()),
         Status::Completed,
         Status::Failed("broken".into()),
         Status::Cancelled,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use longhaul_engine::event::{Cause, CommandDigest, RequestedBy};
+use longhaul_engine::event::{Cause, CommandDigest, RequestedBy, UnknownEffect};
 use longhaul_engine::{Failure, RunId, Slot};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -95,7 +95,7 @@ pub(crate) enum EventKind<P> {
     CancelDelivered { command: u32, digest: CommandDigest, request: RequestedBy },
     RunPaused { request: RequestedBy },
     RunResumed { request: RequestedBy },
-    RunParked { slot: Slot, reason: String },
+    RunParked { slot: Slot, effect: UnknownEffect },
     RunReconciled { slot: Slot, landed: bool, request: RequestedBy },
     RunCompleted { output: P },
     RunFailed { failure: Failure },
@@ -157,7 +157,7 @@ pub(crate) enum Status {
     Running,
     Waiting { until: Option<Time>, machine: Option<String> },
     Paused(RequestedBy),
-    Parked(String),
+    Parked(UnknownEffect),
     Completed,
     Failed(String),
     Cancelled,

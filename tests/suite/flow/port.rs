@@ -45,7 +45,7 @@ impl Worker for Remote {
     }
 
     async fn cancelled(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

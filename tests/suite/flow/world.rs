@@ -435,7 +435,7 @@ fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksRe
 
 fn land(state: &mut State, input: &LandInput, run: &RunId) -> Result<Landed, Failure> {
     if state.target != input.tip {
-        return Err(Failure::terminal(format!("stale: the tip is {}", state.target)));
+        return Err(Failure::terminal(format!("the tip is {}", state.target)).with_code(Land::STALE));
     }
     if input.commit != input.tip {
         state.landed.push(run.to_string());

@@ -278,13 +278,13 @@ impl World {
     }
 
     fn seal(&self, input: &SealInput) -> Sealed {
-        let is_fruitless = self.habit(&input.feature) == Habit::Down && input.subject.contains("exit code");
-        let commit = if is_fruitless { self.tip() } else { hash(&input.subject, 40) };
+        let is_fruitless = self.habit(&input.feature) == Habit::Down && input.step.contains("exit code");
+        let commit = if is_fruitless { self.tip() } else { hash(&input.subject(), 40) };
         let tip = self.tip();
         let mut branches = self.branches.lock().unwrap_or_else(PoisonError::into_inner);
         branches.entry(input.feature.clone()).or_insert_with(|| (String::new(), tip)).0.clone_from(&commit);
         drop(branches);
-        let tampered = input.subject.contains("session 1,") && self.habit(&input.feature) == Habit::Tampers;
+        let tampered = input.step.contains("session 1,") && self.habit(&input.feature) == Habit::Tampers;
         let what = format!("feature \"{}\": passes was set to true", input.feature);
         let tampering = Tampering { file: input.list_file.clone(), what };
         Sealed {

@@ -108,8 +108,15 @@ pub struct SealInput {
     pub protected: Vec<String>,
     /// The feature list, relative to the root.
     pub list_file: String,
+    /// The step that is sealed: `session 2, done`. With the feature, the subject of the commit.
+    pub step: String,
+}
+
+impl SealInput {
     /// The subject of the commit.
-    pub subject: String,
+    pub fn subject(&self) -> String {
+        format!("{}: {}", self.feature, self.step)
+    }
 }
 
 /// Something that an agent changed and may not.
@@ -220,7 +227,7 @@ pub struct LandInput {
     pub project: ProjectRef,
     /// The branch that finished work goes to.
     pub target: String,
-    /// The tip that the commit stands on; terminal failure `stale` if the tip has moved since.
+    /// The tip that the commit stands on; terminal failure [`Land::STALE`] if the tip has moved since.
     pub tip: String,
     /// The commit to land.
     pub commit: String,
@@ -238,6 +245,11 @@ pub struct Landed {
     /// Branches that something else than Longhaul moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<OutsideChange>,
+}
+
+impl Land {
+    /// The code of the failure that the target branch has moved: the work has to be merged again.
+    pub const STALE: &'static str = "stale";
 }
 
 activity! {

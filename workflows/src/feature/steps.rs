@@ -69,8 +69,7 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
             }
             OpenWorktree::NAME => (output.read::<Worktree>().ok().map(|tree| tree.head), None, "work tree".into()),
             Seal::NAME => {
-                let subject = input.read::<SealInput>().map(|input| input.subject).unwrap_or_default();
-                let step = subject.split_once(": ").map_or(subject.clone(), |(_, step)| step.to_owned());
+                let step = input.read::<SealInput>().map(|input| input.step).unwrap_or_default();
                 (output.read::<Sealed>().ok().map(|sealed| sealed.commit), session, step)
             }
             Land::NAME => {

@@ -3,7 +3,7 @@
 //! The turn saves work; it is not what keeps the target safe. A run never shares its integration work tree, and landing is
 //! a compare-and-swap of the tip, so a second run that has a turn does no harm (see `project::queue`).
 
-use longhaul_engine::{Context, ContextExt, FailureKind, Received, RunId, Stop};
+use longhaul_engine::{Context, ContextExt, Received, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId};
@@ -74,11 +74,7 @@ pub(super) async fn land(
 ) -> Result<Option<Landed>, Stop> {
     match context.call::<Land>(work.land(tip, candidate)).await {
         Ok(landed) => Ok(Some(landed)),
-        Err(Stop::Failed(failure))
-            if failure.kind == FailureKind::Terminal && failure.message.starts_with("stale:") =>
-        {
-            Ok(None)
-        }
+        Err(Stop::Failed(failure)) if failure.code.as_deref() == Some(Land::STALE) => Ok(None),
         Err(stop) => Err(stop),
     }
 }

@@ -163,8 +163,8 @@ impl Work {
         self.seal_as(&format!("session {}, {ended}", self.progress.sessions))
     }
 
-    /// A seal whose subject says what is sealed.
-    pub(super) fn seal_as(&self, what: &str) -> SealInput {
+    /// A seal of a step.
+    pub(super) fn seal_as(&self, step: &str) -> SealInput {
         SealInput {
             project: self.project(),
             target: self.target(),
@@ -172,7 +172,7 @@ impl Work {
             worktree: self.worktree.clone(),
             protected: self.brief.settings.protected(),
             list_file: self.brief.list_file.clone(),
-            subject: format!("{}: {what}", self.brief.feature.id),
+            step: step.to_owned(),
         }
     }
 

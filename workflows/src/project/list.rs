@@ -159,7 +159,7 @@ impl Memory {
         if claimed {
             self.record(id).claimed = true;
         } else if blocked {
-            self.block(id, "the list says so; `longhaul feature unblock` to try it".into());
+            self.block(id, "the feature list says that it is blocked".into());
         }
     }
 

@@ -49,9 +49,9 @@ impl View<'_> {
         }
         match &head.summary.status {
             Status::Paused(request) => reasons.push(Reason::paused("It was", run.as_str(), request)),
-            Status::Parked(reason) => {
+            Status::Parked(effect) => {
                 let settle = format!("`longhaul reconcile {run} --landed` or `--not-landed` says what became of it");
-                let text = format!("The outcome of an effect is unknown: {}.", reason.trim_end_matches('.'));
+                let text = format!("The run is parked: {effect}.");
                 reasons.push(Reason::of(Kind::Parked, text).with_remedy(settle));
             }
             _ => {}

@@ -2,11 +2,11 @@
 
 use longhaul_engine::{Payload, RequestedBy};
 
-use crate::backlog::FeatureId;
-use crate::batch::{BatchWorkflow, Now, Submit};
-use crate::feature::{Approval, Edited, FeatureWorkflow, Note, Ready, Turn};
-use crate::finding::SteeringRefused;
-use crate::project::{Forked, ProjectWorkflow, Rollback, Unblock, signal};
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::batch::{BatchWorkflow, Now, Submit};
+use longhaul_workflows::feature::{Approval, Edited, FeatureWorkflow, Note, Ready, Turn};
+use longhaul_workflows::finding::SteeringRefused;
+use longhaul_workflows::project::{Forked, ProjectWorkflow, Rollback, Unblock, signal};
 
 /// A signal that a person may send.
 struct Open {
@@ -67,7 +67,7 @@ const INTERNAL: &[Internal] = &[
 ///
 /// # Errors
 /// Why not, with what to do.
-pub fn check(workflow: &str, name: &str, payload: &Payload) -> Result<(), String> {
+pub(crate) fn check(workflow: &str, name: &str, payload: &Payload) -> Result<(), String> {
     let open: &[Open] = match workflow {
         ProjectWorkflow::NAME => PROJECT,
         FeatureWorkflow::NAME => FEATURE,
