@@ -1,7 +1,7 @@
 //! The target moves forward only, and never over anything of the user's.
 
 use longhaul_engine::{FailureKind, Probe};
-use longhaul_workflows::contracts::{MergeStyle, Merged};
+use longhaul_workflows::contracts::{Land, MergeStyle, Merged};
 
 use crate::support::{LIST, World, run, status, write};
 
@@ -244,11 +244,11 @@ async fn a_tip_that_has_moved_is_stale() {
     let main = world.commit("Meanwhile");
     let failure = world.land((&tip, &commit)).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Terminal);
-    assert!(failure.message.starts_with("stale: "), "{failure}");
+    assert_eq!(failure.code.as_deref(), Some(Land::STALE), "{failure}");
     assert_eq!(world.at("main"), main);
     assert_eq!(world.probe((&tip, &commit)).await, Probe::NotLanded);
     let landed = world.land((&main, &commit)).await.unwrap_err();
-    assert!(landed.message.starts_with("stale: "), "{landed}");
+    assert_eq!(landed.code.as_deref(), Some(Land::STALE), "{landed}");
 }
 
 #[tokio::test]

@@ -152,7 +152,11 @@ async fn people_are_named_with_their_reasons() {
     let slot = Slot::only(1);
     let effect = longhaul_engine::UnknownEffect { activity: "land".into(), attempt: 1, reason: "no answer".into() };
     let log = with(vec![EventKind::RunParked { slot, effect }]).await;
-    log.check_why("p/f/1", &["parked: The run is parked: it is unknown"]).await;
+    log.check_why(
+        "p/f/1",
+        &["parked: The run is parked: it is unknown whether `land` (attempt 1) happened: no answer."],
+    )
+    .await;
 }
 
 #[tokio::test]
