@@ -16,12 +16,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// `own DATA_DIR SCRIPT [PASSED_VARIABLE…]`: runs a script as the owner of a data directory and prints its output.
+/// `own DATA_DIR SCRIPT [PASSED_VARIABLE…]`: runs a script as the owner of a data directory and
+/// prints its output.
 fn own(args: &[OsString]) -> ExitCode {
     let [data_dir, script, passed @ ..] = args else { return ExitCode::from(2) };
     let passed: Vec<_> = passed.iter().map(|name| name.to_string_lossy().into_owned()).collect();
-    let supervisor =
-        Supervisor { grace: Duration::from_millis(500), ..Supervisor::of_this_binary().expect("a binary") };
+    let supervisor = Supervisor {
+        grace: Duration::from_millis(500),
+        ..Supervisor::of_this_binary().expect("a binary")
+    };
     let spec = Spec {
         name: "script".into(),
         program: "sh".into(),

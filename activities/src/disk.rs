@@ -1,7 +1,7 @@
 //! File-system syncs: what an event refers to reaches stable storage before the event does.
 //!
-//! A work tree holds files of programs that never sync, so one `syncfs` covers what no list of files could. Callers that
-//! wait at the same time share one call.
+//! A work tree holds files of programs that never sync, so one `syncfs` covers what no list of
+//! files could. Callers that wait at the same time share one call.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -26,7 +26,8 @@ struct System {
 }
 
 impl Disk {
-    /// Returns when everything written so far to the file systems of these paths is on stable storage.
+    /// Returns when everything written so far to the file systems of these paths is on stable
+    /// storage.
     ///
     /// # Errors
     /// If a path is missing, or the kernel reports that a write was lost.
@@ -57,7 +58,9 @@ impl System {
         }
         // Covers every caller that has taken a ticket by now.
         let covered = self.requested.load(Ordering::SeqCst);
-        tokio::task::spawn_blocking(move || sync_system_of(&path)).await.map_err(io::Error::other)??;
+        tokio::task::spawn_blocking(move || sync_system_of(&path))
+            .await
+            .map_err(io::Error::other)??;
         self.synced.store(covered, Ordering::SeqCst);
         Ok(())
     }
@@ -87,7 +90,11 @@ mod tests {
         let device = std::fs::metadata(dir.path()).unwrap().dev();
         disk.sync(&[dir.path(), dir.path()]).await.unwrap();
         let system = Arc::clone(&disk.systems.lock().unwrap()[&device]);
-        assert_eq!(system.synced.load(Ordering::SeqCst), 1, "one call for two paths of one file system");
+        assert_eq!(
+            system.synced.load(Ordering::SeqCst),
+            1,
+            "one call for two paths of one file system"
+        );
         let turn = system.turn.lock().await;
         let release = async {
             while system.requested.load(Ordering::SeqCst) < 3 {

@@ -1,5 +1,6 @@
-//! Failures of the machine: the disk is full, descriptors or memory are used up, a device fails. They say nothing about
-//! the work, so they cost no attempt and are waited out; see [`FailureKind::Machine`].
+//! Failures of the machine: the disk is full, descriptors or memory are used up, a device fails.
+//! They say nothing about the work, so they cost no attempt and are waited out; see
+//! [`FailureKind::Machine`].
 
 use std::io;
 use std::path::Path;
@@ -12,8 +13,8 @@ use crate::files::placed::Unreadable;
 /// Less free space than this is a full disk: git and agents cannot work with it.
 const LITTLE: u64 = 256 * 1024;
 
-/// The errors of the system that are the machine's: number, text of `strerror`, what people call it, and whether it
-/// belongs to a place in the file system.
+/// The errors of the system that are the machine's: number, text of `strerror`, what people call
+/// it, and whether it belongs to a place in the file system.
 const CAUSES: [(Errno, &str, &str, bool); 9] = [
     (Errno::ENOSPC, "No space left on device", "disk full", true),
     (Errno::EDQUOT, "Disk quota exceeded", "disk quota used up", true),
@@ -36,7 +37,8 @@ pub(crate) enum Doing {
     Fork,
 }
 
-/// The failure of an operation on a place: of the machine, if the error is; else the one that is given.
+/// The failure of an operation on a place: of the machine, if the error is; else the one that is
+/// given.
 pub(crate) fn failure(
     error: &io::Error,
     doing: Doing,
@@ -51,9 +53,15 @@ pub(crate) fn failure(
 }
 
 /// The failure of reading a file that was placed: of the machine, if the system's error is.
-pub(crate) fn unreadable(error: &Unreadable, path: &Path, otherwise: impl FnOnce(String) -> Failure) -> Failure {
+pub(crate) fn unreadable(
+    error: &Unreadable,
+    path: &Path,
+    otherwise: impl FnOnce(String) -> Failure,
+) -> Failure {
     match error {
-        Unreadable::Io { error: cause, .. } => failure(cause, Doing::Files, path, error.to_string(), otherwise),
+        Unreadable::Io { error: cause, .. } => {
+            failure(cause, Doing::Files, path, error.to_string(), otherwise)
+        }
         _ => otherwise(error.to_string()),
     }
 }
@@ -80,14 +88,16 @@ fn the_one<'a>(errno: Errno, places: &[&'a Path]) -> Option<&'a Path> {
     places.iter().find(shows_it).copied().or_else(|| is_one().then_some(first))
 }
 
-/// What a program says on standard error, if it failed because of the machine. Only the text of the system counts, at the
-/// end of a line and behind a colon: names of files come before it.
+/// What a program says on standard error, if it failed because of the machine. Only the text of the
+/// system counts, at the end of a line and behind a colon: names of files come before it.
 pub(crate) fn said_cause(stderr: &str, places: &[&Path]) -> Option<String> {
     let errno = stderr.lines().find_map(|line| {
         let line = without_number(line.trim_end()).trim_end_matches('.');
         let (_, text) = line.rsplit_once(": ")?;
         let is_fork = line.contains("fork");
-        let of_system = CAUSES.iter().find(|(errno, said, ..)| *said == text && (*errno != Errno::EAGAIN || is_fork));
+        let of_system = CAUSES
+            .iter()
+            .find(|(errno, said, ..)| *said == text && (*errno != Errno::EAGAIN || is_fork));
         match of_system {
             Some((errno, ..)) => Some(*errno),
             // In git's own words.
@@ -101,10 +111,13 @@ pub(crate) fn said_cause(stderr: &str, places: &[&Path]) -> Option<String> {
 
 /// A line without ` (os error 24)`, which Rust adds.
 fn without_number(line: &str) -> &str {
-    line.rsplit_once(" (os error ").filter(|(_, rest)| rest.ends_with(')')).map_or(line, |(text, _)| text)
+    line.rsplit_once(" (os error ")
+        .filter(|(_, rest)| rest.ends_with(')'))
+        .map_or(line, |(text, _)| text)
 }
 
-/// Whether the disk of a place is full, in words: programs that fail there may say anything, or nothing.
+/// Whether the disk of a place is full, in words: programs that fail there may say anything, or
+/// nothing.
 pub(crate) fn full(place: &Path) -> Option<String> {
     is_full(place).then(|| format!("disk full on {}", mount(place)))
 }
@@ -118,16 +131,19 @@ fn is_full(place: &Path) -> bool {
 }
 
 fn is_read_only(place: &Path) -> bool {
-    nix::sys::statvfs::statvfs(place).is_ok_and(|disk| disk.flags().contains(nix::sys::statvfs::FsFlags::ST_RDONLY))
+    nix::sys::statvfs::statvfs(place)
+        .is_ok_and(|disk| disk.flags().contains(nix::sys::statvfs::FsFlags::ST_RDONLY))
 }
 
 /// The top of the file system that a place is on; the place itself, if that cannot be found out.
 fn mount(place: &Path) -> String {
     use std::os::unix::fs::MetadataExt as _;
     let place = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
-    let there = place.ancestors().find_map(|path| Some((path, std::fs::metadata(path).ok()?.dev())));
+    let there =
+        place.ancestors().find_map(|path| Some((path, std::fs::metadata(path).ok()?.dev())));
     let Some((from, device)) = there else { return place.display().to_string() };
-    let is_same = |path: &&Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.dev() == device);
+    let is_same =
+        |path: &&Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.dev() == device);
     from.ancestors().take_while(is_same).last().unwrap_or(from).display().to_string()
 }
 
@@ -152,13 +168,31 @@ mod tests {
     fn only_what_the_system_says_is_the_machine() {
         let here = Path::new("/");
         let cases = [
-            ("error: unable to write file a: No space left on device\nfatal: x", Some("disk full on /")),
-            ("fatal: Unable to create '/r/.git/index.lock': No space left on device.", Some("disk full on /")),
-            ("fatal: sha1 file '.git/index.lock' write error. Out of diskspace", Some("disk full on /")),
-            ("fatal: Out of memory, malloc failed (tried to allocate 9 bytes)", Some("no memory left")),
+            (
+                "error: unable to write file a: No space left on device\nfatal: x",
+                Some("disk full on /"),
+            ),
+            (
+                "fatal: Unable to create '/r/.git/index.lock': No space left on device.",
+                Some("disk full on /"),
+            ),
+            (
+                "fatal: sha1 file '.git/index.lock' write error. Out of diskspace",
+                Some("disk full on /"),
+            ),
+            (
+                "fatal: Out of memory, malloc failed (tried to allocate 9 bytes)",
+                Some("no memory left"),
+            ),
             ("error: open(\"a\"): Too many open files", Some("no file descriptors left")),
-            ("longhaul supervise-process: Too many open files (os error 24)", Some("no file descriptors left")),
-            ("error: cannot fork() for rev-list: Resource temporarily unavailable", Some("no more processes allowed")),
+            (
+                "longhaul supervise-process: Too many open files (os error 24)",
+                Some("no file descriptors left"),
+            ),
+            (
+                "error: cannot fork() for rev-list: Resource temporarily unavailable",
+                Some("no more processes allowed"),
+            ),
             ("error: read: Resource temporarily unavailable", None),
             (
                 "fatal: cannot lock ref 'x': Unable to create 'x.lock': Read-only file system",
@@ -183,14 +217,22 @@ mod tests {
         assert_eq!(full, Failure::machine("disk full on /: cannot write /a"));
         let busy = Errno::EAGAIN as i32;
         assert_eq!(failed(busy, Doing::Files), Failure::retryable("cannot write /a"));
-        assert_eq!(failed(busy, Doing::Fork), Failure::machine("no more processes allowed: cannot write /a"));
-        assert_eq!(failed(Errno::EACCES as i32, Doing::Files), Failure::retryable("cannot write /a"));
+        assert_eq!(
+            failed(busy, Doing::Fork),
+            Failure::machine("no more processes allowed: cannot write /a")
+        );
+        assert_eq!(
+            failed(Errno::EACCES as i32, Doing::Files),
+            Failure::retryable("cannot write /a")
+        );
     }
 
     #[test]
     fn of_several_file_systems_none_is_named_without_proof() {
         let (root, other) = (Path::new("/"), Path::new("/proc"));
-        let said = |places: &[&Path]| said_cause("error: file write error: No space left on device", places);
+        let said = |places: &[&Path]| {
+            said_cause("error: file write error: No space left on device", places)
+        };
         assert_eq!(said(&[root, Path::new("/missing/too")]).as_deref(), Some("disk full on /"));
         assert_eq!(said(&[root, other]).as_deref(), Some("disk full"));
         assert_eq!(said(&[]).as_deref(), Some("disk full"));

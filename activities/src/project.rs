@@ -36,7 +36,11 @@ impl ProjectReader {
 
 #[async_trait]
 impl Handler<LoadBacklog> for ProjectReader {
-    async fn perform(&self, input: LoadInput, _attempt: &Attempt) -> Result<LoadedBacklog, Failure> {
+    async fn perform(
+        &self,
+        input: LoadInput,
+        _attempt: &Attempt,
+    ) -> Result<LoadedBacklog, Failure> {
         let root = self.git.root_of(&input.project);
         // Not while the checkout is moved.
         let turn = crate::files::turn_of(&root);
@@ -48,13 +52,15 @@ impl Handler<LoadBacklog> for ProjectReader {
         if loaded.tip.is_some() {
             let landed: Vec<&str> = input.landed.iter().map(String::as_str).collect();
             let missing = git::commits_not_in(&root, &landed, &input.target).await?;
-            loaded.lost = input.landed.into_iter().filter(|commit| missing.contains(commit)).collect();
+            loaded.lost =
+                input.landed.into_iter().filter(|commit| missing.contains(commit)).collect();
         }
         Ok(loaded)
     }
 }
 
-/// A file that git or an editor is just writing is missing or empty for a moment: only what stays wrong is wrong.
+/// A file that git or an editor is just writing is missing or empty for a moment: only what stays
+/// wrong is wrong.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// How often it has to be found wrong in the same way after the first time.
@@ -104,14 +110,15 @@ pub const NO_LIST: &str = "no_list";
 pub fn settings(root: &Path) -> Result<Settings, Failure> {
     let path = root.join(SETTINGS_FILE);
     let Some(text) = read(root, SETTINGS_FILE, LONGEST_SETTINGS)? else {
-        let missing = Failure::terminal(format!("there is no {SETTINGS_FILE} in {}", root.display()));
+        let missing =
+            Failure::terminal(format!("there is no {SETTINGS_FILE} in {}", root.display()));
         return Err(missing.with_code(NO_SETTINGS));
     };
     toml::from_str(&text).map_err(|error| Failure::terminal(wrong(&path, &text, &error)))
 }
 
-/// What is wrong with a settings file, and on which line. The line is not quoted: it may hold a secret, and failures are
-/// recorded.
+/// What is wrong with a settings file, and on which line. The line is not quoted: it may hold a
+/// secret, and failures are recorded.
 fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> String {
     let line = |span: std::ops::Range<usize>| {
         let before = text.get(..span.start).unwrap_or_default();
@@ -124,12 +131,15 @@ fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> String {
 /// The longest value of a variable.
 const LONGEST_VALUE: u64 = 64 * 1024;
 
-/// The values of the variables that a session is given, read now. One that `longhaul.toml` does not set any more is left
-/// out.
+/// The values of the variables that a session is given, read now. One that `longhaul.toml` does not
+/// set any more is left out.
 ///
 /// # Errors
 /// If a source cannot be read. The message names the variable and the source, never a value.
-pub fn agent_env(root: &Path, wanted: &BTreeMap<String, EnvSource>) -> Result<BTreeMap<String, String>, Failure> {
+pub fn agent_env(
+    root: &Path,
+    wanted: &BTreeMap<String, EnvSource>,
+) -> Result<BTreeMap<String, String>, Failure> {
     let mut set = None;
     let mut found = BTreeMap::new();
     for (name, source) in wanted {
@@ -160,15 +170,19 @@ fn values(root: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let path = root.join(SETTINGS_FILE);
     let Some(text) = read(root, SETTINGS_FILE, LONGEST)? else { return Ok(BTreeMap::new()) };
     // It may be written at this moment.
-    let table: toml::Table = toml::from_str(&text).map_err(|error| Failure::retryable(wrong(&path, &text, &error)))?;
-    let variables = table.get("agent").and_then(|agent| agent.get("env")).and_then(toml::Value::as_table);
-    let value = |(name, value): (&String, &toml::Value)| Some((name.clone(), value.as_str()?.to_owned()));
+    let table: toml::Table =
+        toml::from_str(&text).map_err(|error| Failure::retryable(wrong(&path, &text, &error)))?;
+    let variables =
+        table.get("agent").and_then(|agent| agent.get("env")).and_then(toml::Value::as_table);
+    let value =
+        |(name, value): (&String, &toml::Value)| Some((name.clone(), value.as_str()?.to_owned()));
     Ok(variables.into_iter().flatten().filter_map(value).collect())
 }
 
 /// The content of a file, without a newline at its end.
 fn value_in(path: &Path) -> Result<String, String> {
-    let text = placed::read_text(path, Links::Followed, LONGEST_VALUE).map_err(|error| error.to_string())?;
+    let text = placed::read_text(path, Links::Followed, LONGEST_VALUE)
+        .map_err(|error| error.to_string())?;
     let text = text.ok_or("there is no such file")?;
     let value = text.strip_suffix('\n').unwrap_or(&text);
     Ok(value.strip_suffix('\r').unwrap_or(value).to_owned())

@@ -1,5 +1,5 @@
-//! The list of a project in the shapes of other tools. Fields without a key there are written under Longhaul's own key, so
-//! that reading the file back gives the same features.
+//! The list of a project in the shapes of other tools. Fields without a key there are written under
+//! Longhaul's own key, so that reading the file back gives the same features.
 
 mod ada;
 mod beads;
@@ -49,7 +49,8 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let unknown = || format!("there is no shape `{name}` to write; known are quickstart, ada, beads");
+        let unknown =
+            || format!("there is no shape `{name}` to write; known are quickstart, ada, beads");
         Self::ALL.into_iter().find(|target| target.name() == name).ok_or_else(unknown)
     }
 }
@@ -68,8 +69,8 @@ fn entries(list: &FeatureList) -> Vec<(&Feature, Map<String, Value>)> {
     list.features().iter().zip(list.extras()).collect()
 }
 
-/// The same for a tool that takes a status for the truth: what only claims to be done is to be done there, and keeps its
-/// claim beside that.
+/// The same for a tool that takes a status for the truth: what only claims to be done is to be done
+/// there, and keeps its claim beside that.
 fn entries_without_claims(list: &FeatureList) -> Vec<(Feature, Map<String, Value>)> {
     let told = entries(list).into_iter().map(|(feature, mut extra)| {
         let mut feature = feature.clone();

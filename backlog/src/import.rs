@@ -1,8 +1,10 @@
-//! Backlogs of other tools: read as features, with an account of the keys that are kept beside them or lost.
+//! Backlogs of other tools: read as features, with an account of the keys that are kept beside them
+//! or lost.
 //!
-//! Read in this order: `source` (text to JSON, XML or Markdown), `detect` (which shape it is), `lists`, `markdown` and one
-//! file for each other shape, `entry` and `intake` (shared by all shapes), `merge` (into the list of a project). Nothing
-//! that is imported passes: a claim that it does is kept as one.
+//! Read in this order: `source` (text to JSON, XML or Markdown), `detect` (which shape it is),
+//! `lists`, `markdown` and one file for each other shape, `entry` and `intake` (shared by all
+//! shapes), `merge` (into the list of a project). Nothing that is imported passes: a claim that it
+//! does is kept as one.
 
 mod beads;
 mod claim;
@@ -34,7 +36,9 @@ pub use place::Place;
 pub use shape::Shape;
 pub use source::decode;
 
-pub(super) use beads::{KEPT_PRIORITY, ORDERS, beads_priority, criteria_of_beads, text_of_criteria};
+pub(super) use beads::{
+    KEPT_PRIORITY, ORDERS, beads_priority, criteria_of_beads, text_of_criteria,
+};
 pub(super) use claim::CLAIMED_STATUS;
 
 /// Options of an import.
@@ -120,7 +124,8 @@ pub struct NotMapped {
 
 /// Reads a backlog.
 ///
-/// Refuses a text without a known shape or with several, broken text, and wrong entries: one error names all of them.
+/// Refuses a text without a known shape or with several, broken text, and wrong entries: one error
+/// names all of them.
 pub fn read(text: &str, options: &Options<'_>) -> Result<Imported, ImportError> {
     let source = Source::of(text, options.shape)?;
     let shape = match options.shape {

@@ -1,8 +1,8 @@
 //! Files that hold a backlog: text and values in, features out, and back.
 //!
-//! Read in this order: [`list`] (`feature_list.json` in the shapes found in the wild), [`tasks_md`] (checklists in
-//! Markdown), [`import`] and [`export`] (backlogs of other tools). The features themselves and their graph are in
-//! `longhaul_workflows::backlog`.
+//! Read in this order: [`list`] (`feature_list.json` in the shapes found in the wild), [`tasks_md`]
+//! (checklists in Markdown), [`import`] and [`export`] (backlogs of other tools). The features
+//! themselves and their graph are in `longhaul_workflows::backlog`.
 
 pub mod error;
 pub mod export;

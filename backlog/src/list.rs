@@ -1,8 +1,9 @@
-//! `feature_list.json`: read in the shapes found in the wild, and written back in the shape in which it was found.
+//! `feature_list.json`: read in the shapes found in the wild, and written back in the shape in
+//! which it was found.
 //!
-//! The document is kept as it was read. Writing changes single keys of it, so keys that Longhaul does not know, the
-//! order of keys and the shape survive. `shape` is where the list is found in it, `entry` where an entry becomes a
-//! feature.
+//! The document is kept as it was read. Writing changes single keys of it, so keys that Longhaul
+//! does not know, the order of keys and the shape survive. `shape` is where the list is found in
+//! it, `entry` where an entry becomes a feature.
 
 mod add;
 mod compare;
@@ -47,7 +48,8 @@ pub struct FeatureList {
 impl FeatureList {
     /// Reads the text of a feature list.
     ///
-    /// Refuses text that is not JSON, a document without a list in it, and wrong entries: one error names all of them.
+    /// Refuses text that is not JSON, a document without a list in it, and wrong entries: one error
+    /// names all of them.
     pub fn parse(text: &str) -> Result<Self, ListError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let document = serde_json::from_str(text).map_err(|error| ListError::NotJson {
@@ -60,8 +62,11 @@ impl FeatureList {
 
     /// A new list in Longhaul's own shape.
     pub fn create(project_name: &str, features: &[Feature]) -> Result<Self, ListError> {
-        let entries: Vec<Value> = features.iter().map(|feature| add::own_entry(feature).into()).collect();
-        Self::from_document(serde_json::json!({ "project_name": project_name, "features": entries }))
+        let entries: Vec<Value> =
+            features.iter().map(|feature| add::own_entry(feature).into()).collect();
+        Self::from_document(
+            serde_json::json!({ "project_name": project_name, "features": entries }),
+        )
     }
 
     pub(super) fn from_document(document: Value) -> Result<Self, ListError> {

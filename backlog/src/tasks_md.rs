@@ -1,8 +1,9 @@
 //! Reads a `tasks.md` checklist into features.
 //!
-//! Two forms: `- [ ] Name: description` lines, with indented boxes as acceptance criteria; or `### Task 1: title`
-//! headings with fields in bold (`**Dependencies:** Task 1`, `**Priority:** P0`, `**Acceptance Criteria:**`), in
-//! English or Portuguese. As soon as one such heading is there, boxes outside of tasks are not features.
+//! Two forms: `- [ ] Name: description` lines, with indented boxes as acceptance criteria; or `###
+//! Task 1: title` headings with fields in bold (`**Dependencies:** Task 1`, `**Priority:** P0`,
+//! `**Acceptance Criteria:**`), in English or Portuguese. As soon as one such heading is there,
+//! boxes outside of tasks are not features.
 
 mod line;
 mod task;
@@ -50,12 +51,15 @@ pub(super) fn drafts(text: &str, report: &mut Report) -> Result<Vec<(usize, Draf
 
 /// Whether a text has headings such as `### Task 1: title`.
 pub(super) fn has_task_headings(text: &str) -> bool {
-    lines(text).any(|(_, line)| matches!(line, Line::Heading { text, .. } if task_heading(text).is_some()))
+    lines(text)
+        .any(|(_, line)| matches!(line, Line::Heading { text, .. } if task_heading(text).is_some()))
 }
 
 /// The texts of the boxes such as `- [ ] text`, with their marks.
 pub(super) fn boxes(text: &str) -> impl Iterator<Item = (char, &str)> {
-    lines(text).filter_map(|(_, line)| if let Line::Box { mark, text, .. } = line { Some((mark, text)) } else { None })
+    lines(text).filter_map(|(_, line)| {
+        if let Line::Box { mark, text, .. } = line { Some((mark, text)) } else { None }
+    })
 }
 
 /// The headings that are neither a task nor a field, with their lines.
@@ -100,7 +104,9 @@ impl Parser {
             }
             Line::Box { mark, text, .. } => match self.current() {
                 Some(task) => task.criterion(*mark, text),
-                None => self.report.guess("a box outside of any task: not read", format!("line {number}")),
+                None => self
+                    .report
+                    .guess("a box outside of any task: not read", format!("line {number}")),
             },
             Line::Field { field, name, value } => {
                 self.field = Some(*field);
@@ -133,7 +139,8 @@ impl Parser {
     }
 
     fn begins_task(&self, indent: usize) -> bool {
-        !self.with_headings && (!self.open || self.tasks.last().is_none_or(|task| indent <= task.depth))
+        !self.with_headings
+            && (!self.open || self.tasks.last().is_none_or(|task| indent <= task.depth))
     }
 
     fn begin(&mut self, task: Task) {

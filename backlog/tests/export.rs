@@ -46,14 +46,19 @@ fn an_export_has_the_words_of_its_shape() {
         r#"{"id":"bd-a3f8.1","title":"Printer","status":"open","priority":2,"issue_type":"task","dependencies":[{"issue_id":"bd-a3f8.1","depends_on_id":"bd-1","type":"blocks","created_at":"2026-01-01T00:00:00Z"},{"issue_id":"bd-a3f8.1","depends_on_id":"bd-1","type":"related"}]}"#
     );
     let list = list_of(&read(FILES[0].1));
-    let document: serde_json::Value = serde_json::from_str(&export::write(&list, Target::Quickstart, "/p")).unwrap();
+    let document: serde_json::Value =
+        serde_json::from_str(&export::write(&list, Target::Quickstart, "/p")).unwrap();
     let mut expected: serde_json::Value = serde_json::from_str(FILES[0].1).unwrap();
     expected[1]["passes"] = false.into();
     expected[1]["status"] = "completed".into();
     expected[1]["claimed_passes"] = true.into();
-    assert_eq!(document, expected, "ids and names that follow from the descriptions are not written");
+    assert_eq!(
+        document, expected,
+        "ids and names that follow from the descriptions are not written"
+    );
     let list = list_of(&read(FILES[4].1));
-    let document: serde_json::Value = serde_json::from_str(&export::write(&list, Target::Ada, "/p")).unwrap();
+    let document: serde_json::Value =
+        serde_json::from_str(&export::write(&list, Target::Ada, "/p")).unwrap();
     assert_eq!(document["project_path"], "/srv/shop");
     assert_eq!(document["features"][0]["quality_gates"]["lint_command"], "make lint");
 }
@@ -68,12 +73,25 @@ fn a_claim_is_no_fact_for_another_tool() {
     let list = r#"{"features":[{"id":"a","name":"A","status":"completed","passes":false,"description":"","priority":10},
         {"id":"b","name":"B","status":"completed","passes":true,"description":"","priority":2}]}"#;
     let list = longhaul_backlog::FeatureList::parse(list).unwrap();
-    let ada: serde_json::Value = serde_json::from_str(&export::write(&list, Target::Ada, "/p")).unwrap();
+    let ada: serde_json::Value =
+        serde_json::from_str(&export::write(&list, Target::Ada, "/p")).unwrap();
     let entry = |number: usize| &ada["features"][number];
-    assert_eq!((&entry(0)["status"], &entry(0)["claimed_status"]), (&"pending".into(), &"completed".into()), "{ada:#}");
-    assert_eq!((&entry(1)["status"], &entry(1)["passes"]), (&"completed".into(), &true.into()), "{ada:#}");
+    assert_eq!(
+        (&entry(0)["status"], &entry(0)["claimed_status"]),
+        (&"pending".into(), &"completed".into()),
+        "{ada:#}"
+    );
+    assert_eq!(
+        (&entry(1)["status"], &entry(1)["passes"]),
+        (&"completed".into(), &true.into()),
+        "{ada:#}"
+    );
     let beads = lines(&export::write(&list, Target::Beads, "/p"));
-    assert_eq!((&beads[0]["status"], &beads[1]["status"]), (&"open".into(), &"closed".into()), "{beads:#?}");
+    assert_eq!(
+        (&beads[0]["status"], &beads[1]["status"]),
+        (&"open".into(), &"closed".into()),
+        "{beads:#?}"
+    );
     let back = read(&export::write(&list, Target::Ada, "/p"));
     assert_eq!(back.items[0].feature.status.as_str(), "completed");
 }
@@ -83,15 +101,20 @@ fn issues_have_priorities_that_there_are_and_each_text_once() {
     let text = r#"{"id":"a","title":"A","issue_type":"task","status":"open","priority":1,"description":"Make it.","design":"With care.","acceptance_criteria":"ac"}"#;
     let list = list_of(&read(text));
     let issue = &lines(&export::write(&list, Target::Beads, "/p"))[0];
-    for (key, value) in [("description", "Make it."), ("design", "With care."), ("acceptance_criteria", "ac")] {
+    for (key, value) in
+        [("description", "Make it."), ("design", "With care."), ("acceptance_criteria", "ac")]
+    {
         assert_eq!(issue[key], value, "{issue:#}");
     }
-    let soon =
-        r#"{"features":[{"id":"a","name":"A","status":"pending","passes":false,"description":"","priority":10}]}"#;
+    let soon = r#"{"features":[{"id":"a","name":"A","status":"pending","passes":false,"description":"","priority":10}]}"#;
     let list = longhaul_backlog::FeatureList::parse(soon).unwrap();
     let written = export::write(&list, Target::Beads, "/p");
     let issue = &lines(&written)[0];
-    assert_eq!((&issue["priority"], &issue["longhaul_priority"]), (&0.into(), &10.into()), "{issue:#}");
+    assert_eq!(
+        (&issue["priority"], &issue["longhaul_priority"]),
+        (&0.into(), &10.into()),
+        "{issue:#}"
+    );
     assert_eq!(read(&written).items[0].feature.priority, 10);
     let changed = read(&written.replace("\"priority\":0", "\"priority\":3"));
     assert_eq!((changed.items[0].feature.priority, changed.items[0].extra.len()), (-1, 0));

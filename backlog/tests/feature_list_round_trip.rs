@@ -23,7 +23,8 @@ fn value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(2, 8, 3, |inner| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            proptest::collection::vec(("[a-z]{1,3}", inner), 0..3).prop_map(|pairs| pairs.into_iter().collect()),
+            proptest::collection::vec(("[a-z]{1,3}", inner), 0..3)
+                .prop_map(|pairs| pairs.into_iter().collect()),
         ]
     })
 }
@@ -35,7 +36,13 @@ fn unknown_keys() -> impl Strategy<Value = Vec<(String, Value)>> {
 
 /// An entry with a name, some of the keys that may be there, and unknown keys, in any order.
 fn entry(number: usize, with_ids: bool) -> impl Strategy<Value = Value> {
-    let status = prop_oneof![Just("pending"), Just("in_progress"), Just("done"), Just("failing"), Just("odd word")];
+    let status = prop_oneof![
+        Just("pending"),
+        Just("in_progress"),
+        Just("done"),
+        Just("failing"),
+        Just("odd word")
+    ];
     let claims = (
         proptest::option::of(status),
         proptest::option::of(any::<bool>()),
@@ -44,7 +51,10 @@ fn entry(number: usize, with_ids: bool) -> impl Strategy<Value = Value> {
     (claims, unknown_keys()).prop_flat_map(move |((status, passes, tested), unknown)| {
         let mut keys = unknown;
         let mut put = |key: &str, value: Value| keys.push((key.to_owned(), value));
-        put(if number.is_multiple_of(2) { "description" } else { "name" }, json!(format!("Feature {number}")));
+        put(
+            if number.is_multiple_of(2) { "description" } else { "name" },
+            json!(format!("Feature {number}")),
+        );
         let id = with_ids.then(|| ("id", json!(format!("f{number}"))));
         let status = status.map(|word| ("status", json!(word)));
         let passes = passes.map(|passes| ("passes", json!(passes)));
@@ -57,18 +67,26 @@ fn entry(number: usize, with_ids: bool) -> impl Strategy<Value = Value> {
 fn document() -> impl Strategy<Value = Value> {
     (0..6_usize, any::<bool>()).prop_flat_map(|(length, with_ids)| {
         let entries: Vec<_> = (0..length).map(|number| entry(number, with_ids)).collect();
-        let around = proptest::option::of(prop_oneof![Just("features"), Just("items"), Just("userStories")]);
-        (entries, around, unknown_keys(), unknown_keys()).prop_map(|(entries, around, before, after)| match around {
-            None => Value::from(entries),
-            Some(key) => before.into_iter().chain([(key.to_owned(), Value::from(entries))]).chain(after).collect(),
-        })
+        let around =
+            proptest::option::of(prop_oneof![Just("features"), Just("items"), Just("userStories")]);
+        (entries, around, unknown_keys(), unknown_keys()).prop_map(
+            |(entries, around, before, after)| match around {
+                None => Value::from(entries),
+                Some(key) => before
+                    .into_iter()
+                    .chain([(key.to_owned(), Value::from(entries))])
+                    .chain(after)
+                    .collect(),
+            },
+        )
     })
 }
 
 /// The document without the keys that Longhaul owns, as text: the order of keys counts.
 fn without_claims(document: &Value) -> String {
     let mut document = document.clone();
-    let key = ["features", "items", "userStories"].into_iter().find(|key| document.get(*key).is_some());
+    let key =
+        ["features", "items", "userStories"].into_iter().find(|key| document.get(*key).is_some());
     let entries = match key {
         Some(key) => &mut document[key],
         None => &mut document,

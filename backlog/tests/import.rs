@@ -9,7 +9,8 @@ use longhaul_backlog::FeatureList;
 use longhaul_backlog::import::{self, Item, Options, Shape};
 use longhaul_workflows::backlog::FeatureId;
 
-/// One item to a line: place, id, name, priority, status, criteria, dependencies, checks, keys that are kept.
+/// One item to a line: place, id, name, priority, status, criteria, dependencies, checks, keys that
+/// are kept.
 fn line(item: &Item) -> String {
     let Item { place, feature, extra } = item;
     let depends_on: Vec<&str> = feature.depends_on.iter().map(FeatureId::as_str).collect();
@@ -54,9 +55,15 @@ fn lists_in_json_are_read() {
     );
     check(
         Shape::AdkMeta,
-        &["/items/0|export-csv|export csv|0|pending||||", "/items/1|import-csv|import csv|0|blocked||export-csv||"],
+        &[
+            "/items/0|export-csv|export csv|0|pending||||",
+            "/items/1|import-csv|import csv|0|blocked||export-csv||",
+        ],
     );
-    check(Shape::AdkTests, &["/tests/0|T1|An invoice has a number|1|pending|make one|||evidence,notes"]);
+    check(
+        Shape::AdkTests,
+        &["/tests/0|T1|An invoice has a number|1|pending|make one|||evidence,notes"],
+    );
     check(
         Shape::Ada,
         &[
@@ -116,7 +123,10 @@ fn text_and_reports_are_read() {
     );
     check(
         Shape::Checklist,
-        &["line 3|login|Login|0|pending|form|||section", "line 5|logo|Logo|0|completed||||section,claimed_passes"],
+        &[
+            "line 3|login|Login|0|pending|form|||section",
+            "line 5|logo|Logo|0|completed||||section,claimed_passes",
+        ],
     );
     check(
         Shape::Junit,
@@ -133,14 +143,22 @@ fn a_claim_is_kept_and_never_believed() {
         let imported = imported(text);
         assert!(imported.items.iter().all(|item| !item.feature.passes), "{shape}");
         let list = list_of(&imported);
-        assert!(list.features().iter().all(|feature| !feature.passes), "{shape}: {}", list.to_text());
+        assert!(
+            list.features().iter().all(|feature| !feature.passes),
+            "{shape}: {}",
+            list.to_text()
+        );
     }
     // Also where the other entries of the list say nothing but `passes`.
     let mut list = FeatureList::parse(r#"[{"description": "A", "passes": false}]"#).unwrap();
     import::merge(&mut list, &imported(FILES[0].1)).unwrap();
     let entry = &list.document()[2];
     assert_eq!(entry["passes"], false, "{entry:#}");
-    assert_eq!((&entry["claimed_passes"], &entry["status"]), (&true.into(), &"completed".into()), "{entry:#}");
+    assert_eq!(
+        (&entry["claimed_passes"], &entry["status"]),
+        (&true.into(), &"completed".into()),
+        "{entry:#}"
+    );
 }
 
 #[test]
@@ -154,7 +172,10 @@ fn importing_again_adds_nothing() {
         let merged = import::merge(&mut list, &again).unwrap();
         assert_eq!(merged.added, Vec::<usize>::new(), "{shape}");
         assert_eq!(merged.skipped.len(), imported.items.len(), "{shape}");
-        assert!(merged.skipped.iter().all(|skipped| skipped.differs.is_empty()), "{shape}: {merged:?}");
+        assert!(
+            merged.skipped.iter().all(|skipped| skipped.differs.is_empty()),
+            "{shape}: {merged:?}"
+        );
         assert_eq!(list, before, "{shape}");
     }
 }

@@ -23,7 +23,8 @@ fn refusal(text: &str, shape: Option<Shape>) -> String {
     let options = Options { shape, ..Options::default() };
     let mut list = FeatureList::create("p", &[]).unwrap();
     let before = list.clone();
-    let outcome = import::read(text, &options).and_then(|imported| import::merge(&mut list, &imported));
+    let outcome =
+        import::read(text, &options).and_then(|imported| import::merge(&mut list, &imported));
     assert_eq!(list, before, "what is refused changes nothing");
     outcome.unwrap_err().to_string()
 }
@@ -61,7 +62,9 @@ fn broken_files_are_refused_with_the_place() {
 fn what_has_no_known_shape_is_refused() {
     let known = "quickstart, adk, adk-meta, adk-tests, ada, ralph, beads, task-master, tasks-md, checklist, junit, github, list";
     let check = |text, found| {
-        let expected = format!("no backlog that is known: found {found}; if it is one of {known}, name it with --as");
+        let expected = format!(
+            "no backlog that is known: found {found}; if it is one of {known}, name it with --as"
+        );
         assert_eq!(refusal(text, None), expected);
     };
     check("", "an empty file");
@@ -78,24 +81,46 @@ fn what_has_no_known_shape_is_refused() {
 
 #[test]
 fn what_has_several_shapes_is_refused() {
-    let both = r#"{"project_name": "p", "features": [{"id": "a", "depends_on": []}], "userStories": []}"#;
+    let both =
+        r#"{"project_name": "p", "features": [{"id": "a", "depends_on": []}], "userStories": []}"#;
     check(both, "this can be read as ada, ralph: name one with --as");
-    let imported = import::read(both, &Options { shape: Some(Shape::Ralph), ..Options::default() }).unwrap();
+    let imported =
+        import::read(both, &Options { shape: Some(Shape::Ralph), ..Options::default() }).unwrap();
     assert_eq!(imported.not_mapped[0].what, "the list under `features`");
 }
 
 #[test]
 fn a_shape_that_does_not_fit_is_refused() {
-    check_as(Shape::Ralph, "[]", "the document: this is not ralph: it has no array under `userStories`");
-    check_as(Shape::Quickstart, "{}", "the document: this is not quickstart: its root is no array of entries");
-    check_as(Shape::Github, "[{\"id\": 1}]", "/0: this is not github: an entry of it has number and title");
-    check_as(Shape::Beads, "{\"a\": 1}\n{\"b\": 1}", "line 1: this is not beads: an entry of it has id and title");
+    check_as(
+        Shape::Ralph,
+        "[]",
+        "the document: this is not ralph: it has no array under `userStories`",
+    );
+    check_as(
+        Shape::Quickstart,
+        "{}",
+        "the document: this is not quickstart: its root is no array of entries",
+    );
+    check_as(
+        Shape::Github,
+        "[{\"id\": 1}]",
+        "/0: this is not github: an entry of it has number and title",
+    );
+    check_as(
+        Shape::Beads,
+        "{\"a\": 1}\n{\"b\": 1}",
+        "line 1: this is not beads: an entry of it has id and title",
+    );
     check_as(
         Shape::TaskMaster,
         "{}",
         "the document: this is not task-master: it has no array under `tasks`, and no tag has one",
     );
-    check_as(Shape::Junit, "<a/>", "line 1: this is not junit: neither <testsuites> nor <testsuite> is at its root");
+    check_as(
+        Shape::Junit,
+        "<a/>",
+        "line 1: this is not junit: neither <testsuites> nor <testsuite> is at its root",
+    );
     check_as(
         Shape::Checklist,
         "words",
@@ -129,19 +154,25 @@ fn wrong_entries_are_named_with_their_places() {
 fn try_everything(bytes: &[u8]) {
     let Ok(text) = import::decode(bytes) else { return };
     for shape in Shape::ALL.map(Some).into_iter().chain([None]) {
-        let Ok(imported) = import::read(&text, &Options { shape, ..Options::default() }) else { continue };
+        let Ok(imported) = import::read(&text, &Options { shape, ..Options::default() }) else {
+            continue;
+        };
         assert!(imported.items.iter().all(|item| !item.feature.passes));
         let mut list = FeatureList::create("p", &[]).unwrap();
         let Ok(merged) = import::merge(&mut list, &imported) else { continue };
         assert_eq!(merged.added.len(), imported.items.len());
-        for (target, shape) in
-            [(Target::Quickstart, Shape::Quickstart), (Target::Ada, Shape::Ada), (Target::Beads, Shape::Beads)]
-        {
+        for (target, shape) in [
+            (Target::Quickstart, Shape::Quickstart),
+            (Target::Ada, Shape::Ada),
+            (Target::Beads, Shape::Beads),
+        ] {
             let written = export::write(&list, target, "/p");
-            let back = import::read(&written, &Options { shape: Some(shape), ..Options::default() });
+            let back =
+                import::read(&written, &Options { shape: Some(shape), ..Options::default() });
             let back = back.unwrap_or_else(|error| panic!("{target}: {error}\n{written}"));
             let ids = |imported: &import::Imported| {
-                let mut ids: Vec<_> = imported.items.iter().map(|item| item.feature.id.clone()).collect();
+                let mut ids: Vec<_> =
+                    imported.items.iter().map(|item| item.feature.id.clone()).collect();
                 ids.sort_unstable();
                 ids
             };
@@ -152,18 +183,25 @@ fn try_everything(bytes: &[u8]) {
 
 /// A file in which pieces were cut out, doubled, or overwritten.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
-    let change = (any::<prop::sample::Index>(), 0..12_usize, prop::collection::vec(any::<u8>(), 0..4), any::<bool>());
-    (prop::sample::select(&FILES[..]), prop::collection::vec(change, 1..6)).prop_map(|(file, changes)| {
-        let mut bytes = file.as_bytes().to_vec();
-        for (at, length, new, double) in changes {
-            let from = at.index(bytes.len() + 1);
-            let to = (from + length).min(bytes.len());
-            let piece = bytes[from..to].to_vec();
-            let new = if double { [piece.as_slice(), piece.as_slice()].concat() } else { new };
-            bytes.splice(from..to, new);
-        }
-        bytes
-    })
+    let change = (
+        any::<prop::sample::Index>(),
+        0..12_usize,
+        prop::collection::vec(any::<u8>(), 0..4),
+        any::<bool>(),
+    );
+    (prop::sample::select(&FILES[..]), prop::collection::vec(change, 1..6)).prop_map(
+        |(file, changes)| {
+            let mut bytes = file.as_bytes().to_vec();
+            for (at, length, new, double) in changes {
+                let from = at.index(bytes.len() + 1);
+                let to = (from + length).min(bytes.len());
+                let piece = bytes[from..to].to_vec();
+                let new = if double { [piece.as_slice(), piece.as_slice()].concat() } else { new };
+                bytes.splice(from..to, new);
+            }
+            bytes
+        },
+    )
 }
 
 proptest! {

@@ -56,7 +56,8 @@ pub(super) struct Rate {
 
 impl Rate {
     pub(super) fn of(rounds: &[Round]) -> Self {
-        let mut all: Vec<Duration> = rounds.iter().flat_map(|round| &round.latencies).copied().collect();
+        let mut all: Vec<Duration> =
+            rounds.iter().flat_map(|round| &round.latencies).copied().collect();
         all.sort_unstable();
         Self {
             steps_per_second: median(rounds.iter().map(|round| round.per_second)),
@@ -83,9 +84,9 @@ impl Ceiling {
         Self {
             rate: Rate::of(ceiling),
             ratio: median(pairs().map(|(engine, ceiling)| engine.per_second / ceiling.per_second)),
-            p50_ratio: median(
-                pairs().map(|(engine, ceiling)| percentile(&engine.latencies, 50) / percentile(&ceiling.latencies, 50)),
-            ),
+            p50_ratio: median(pairs().map(|(engine, ceiling)| {
+                percentile(&engine.latencies, 50) / percentile(&ceiling.latencies, 50)
+            })),
         }
     }
 }
@@ -105,7 +106,8 @@ pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Appends to a plain file, one `fdatasync` per group.
 pub(super) fn file(directory: &Path, load: Load, time: Duration) -> Result<Round> {
-    let mut file = File::create(directory.join("plain")).context("cannot create a file to measure with")?;
+    let mut file =
+        File::create(directory.join("plain")).context("cannot create a file to measure with")?;
     let group = vec![0x55; load.record * load.group];
     repeat(load, time, |_| {
         file.write_all(&group)?;
@@ -113,7 +115,8 @@ pub(super) fn file(directory: &Path, load: Load, time: Duration) -> Result<Round
     })
 }
 
-/// Writes batches to sled and syncs its file after each, with the settings and the kind of keys of the event log.
+/// Writes batches to sled and syncs its file after each, with the settings and the kind of keys of
+/// the event log.
 pub(super) fn sled(directory: &Path, load: Load, time: Duration) -> Result<Round> {
     let path = directory.join("sled");
     let config = sled::Config::new().path(&path).flush_every_ms(None).mode(sled::Mode::LowSpace);
@@ -175,7 +178,11 @@ mod tests {
     #[test]
     fn rates_are_medians_and_percentiles_of_all_rounds() {
         let round = |per_second| {
-            Round::new(per_second, Duration::from_secs(1), (1..=100).rev().map(Duration::from_micros).collect())
+            Round::new(
+                per_second,
+                Duration::from_secs(1),
+                (1..=100).rev().map(Duration::from_micros).collect(),
+            )
         };
         let rate = Rate::of(&[round(3), round(1), round(2)]);
         let rounded = (rate.steps_per_second.round(), rate.p50_us.round(), rate.p99_us.round());

@@ -1,4 +1,5 @@
-//! What Longhaul adds to the work of an agent: a project of small features, beside a shell script that does the same.
+//! What Longhaul adds to the work of an agent: a project of small features, beside a shell script
+//! that does the same.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -77,9 +78,11 @@ async fn prepare(root: &Path, ids: &[String]) -> Result<()> {
     let feature = |id: &String| serde_json::json!({ "id": id, "name": id, "checks": [format!("test -s {id}.txt")] });
     let list = serde_json::json!({ "features": ids.iter().map(feature).collect::<Vec<_>>() });
     let settings = "[project]\nparallel = 1\n[agent]\ncommand = [\"./agent.sh\"]\n[merge]\nregression = \"none\"\n";
-    for (file, text) in
-        [("feature_list.json", list.to_string()), ("longhaul.toml", settings.into()), ("agent.sh", AGENT.into())]
-    {
+    for (file, text) in [
+        ("feature_list.json", list.to_string()),
+        ("longhaul.toml", settings.into()),
+        ("agent.sh", AGENT.into()),
+    ] {
         fs::write(root.join(file), text)?;
     }
     fs::set_permissions(root.join("agent.sh"), fs::Permissions::from_mode(0o755))?;
@@ -97,7 +100,11 @@ async fn prepare(root: &Path, ids: &[String]) -> Result<()> {
 
 async fn timed(mut command: tokio::process::Command) -> Result<f64> {
     let begun = Instant::now();
-    let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    let command = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
     let output = command.output().await?;
     if !output.status.success() {
         bail!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());

@@ -2,20 +2,25 @@
 //!
 //! Five things are measured with the code that also runs projects, in a temporary directory:
 //!
-//! 1. **Steps**: runs of ten sequential no-op activities with 100 bytes of input and of output, each durable before the
-//!    next begins, with 1, 16 and 256 of them in flight. Right after each round come the ceilings, with histories of the
-//!    same length, records of the same size and groups of the same size: a plain file (append, `fdatasync`) and sled
-//!    (`apply_batch`, `flush`, `fdatasync`). Rates and ratios are medians of rounds, latencies percentiles over all of them.
-//! 2. **Open**: a log of 10,000 runs with 100 events each, 1,000 of them active: half in the middle of activities, half
-//!    with an unread message. A new process opens it, with a cold page cache where the system allows that, and is done
-//!    when each of the 1,000 is replayed and its next step is durable.
-//! 3. **Waiting**: 10,000 runs that wait for a message, in a new process: with the default limits, under which most of
-//!    them leave memory, and with all of them in it.
-//! 4. **Scheduler**: a backlog of 100,000 features with three dependencies each, worked off from start to end.
-//! 5. **Feature**: a project of small features, one after the other, with an agent that only writes a file; beside it, a
-//!    shell script that does the same with git alone: a work tree, the agent, a commit, a check, a merge, the check again.
+//! 1. **Steps**: runs of ten sequential no-op activities with 100 bytes of input and of output,
+//!    each durable before the next begins, with 1, 16 and 256 of them in flight. Right after each
+//!    round come the ceilings, with histories of the same length, records of the same size and
+//!    groups of the same size: a plain file (append, `fdatasync`) and sled (`apply_batch`, `flush`,
+//!    `fdatasync`). Rates and ratios are medians of rounds, latencies percentiles over all of them.
+//! 2. **Open**: a log of 10,000 runs with 100 events each, 1,000 of them active: half in the middle
+//!    of activities, half with an unread message. A new process opens it, with a cold page cache
+//!    where the system allows that, and is done when each of the 1,000 is replayed and its next
+//!    step is durable.
+//! 3. **Waiting**: 10,000 runs that wait for a message, in a new process: with the default limits,
+//!    under which most of them leave memory, and with all of them in it.
+//! 4. **Scheduler**: a backlog of 100,000 features with three dependencies each, worked off from
+//!    start to end.
+//! 5. **Feature**: a project of small features, one after the other, with an agent that only writes
+//!    a file; beside it, a shell script that does the same with git alone: a work tree, the agent,
+//!    a commit, a check, a merge, the check again.
 //!
-//! Absolute figures hold for one machine and one moment, so the targets are ratios, except those of time and memory.
+//! Absolute figures hold for one machine and one moment, so the targets are ratios, except those of
+//! time and memory.
 
 mod ceiling;
 mod feature;
@@ -43,7 +48,8 @@ longhaul_server::documents! {
 /// The environment variable that hands a part to a child process.
 const PART_VARIABLE: &str = "LONGHAUL_BENCH_PART";
 
-/// A part that is measured in a process of its own, so that the memory of the process is that of the part.
+/// A part that is measured in a process of its own, so that the memory of the process is that of
+/// the part.
 #[derive(Debug, Serialize, Deserialize)]
 enum Part {
     /// Open a log and continue its active runs.
@@ -62,15 +68,19 @@ impl Part {
         if !output.status.success() {
             bail!("a part of the measurement failed ({}): {self:?}", output.status);
         }
-        serde_json::from_slice(&output.stdout).context("a part of the measurement printed no figures")
+        serde_json::from_slice(&output.stdout)
+            .context("a part of the measurement printed no figures")
     }
 }
 
-/// Measures the part that this process was started for and returns its figures as JSON; `None` in the first process.
+/// Measures the part that this process was started for and returns its figures as JSON; `None` in
+/// the first process.
 pub async fn part() -> Result<Option<String>> {
     let Ok(part) = std::env::var(PART_VARIABLE) else { return Ok(None) };
     let figures = match serde_json::from_str(&part).context(PART_VARIABLE)? {
-        Part::Open { directory, active } => serde_json::to_string(&open::resume(&directory, active).await?)?,
+        Part::Open { directory, active } => {
+            serde_json::to_string(&open::resume(&directory, active).await?)?
+        }
         Part::Waiting { directory, runs, resident } => {
             serde_json::to_string(&waiting::hold(&directory, runs, resident).await?)?
         }
@@ -84,7 +94,8 @@ pub async fn part() -> Result<Option<String>> {
 pub async fn measure(parent: &Path, quick: bool, progress: fn(&str)) -> Result<Report> {
     let parent = std::path::absolute(parent)?;
     let existed = parent.exists();
-    std::fs::create_dir_all(&parent).with_context(|| format!("cannot create {}", parent.display()))?;
+    std::fs::create_dir_all(&parent)
+        .with_context(|| format!("cannot create {}", parent.display()))?;
     let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(&parent)?;
     let report = measure_in(directory.path(), quick, progress).await;
     drop(directory);

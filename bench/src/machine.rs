@@ -26,18 +26,26 @@ pub(super) struct Machine {
 pub(super) fn describe(directory: &Path) -> Machine {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let release = read("/etc/os-release");
-    let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"'));
+    let name = release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))
+        .map(|name| name.trim_matches('"'));
     let kernel = read("/proc/sys/kernel/osrelease");
     let system = format!("{} {}", std::env::consts::OS, kernel.trim());
     let cpu = read("/proc/cpuinfo");
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     Machine {
-        os: name.map_or_else(|| system.trim().to_owned(), |name| format!("{name}, {}", system.trim())),
-        model: model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, model)| model.trim().to_owned()),
+        os: name
+            .map_or_else(|| system.trim().to_owned(), |name| format!("{name}, {}", system.trim())),
+        model: model.map_or_else(
+            || std::env::consts::ARCH.to_owned(),
+            |(_, model)| model.trim().to_owned(),
+        ),
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         memory_bytes: kilobytes(&read("/proc/meminfo"), "MemTotal:").unwrap_or_default(),
         directory: directory.display().to_string(),
-        file_system: file_system(directory, &read("/proc/self/mounts")).unwrap_or_else(|| "unknown".into()),
+        file_system: file_system(directory, &read("/proc/self/mounts"))
+            .unwrap_or_else(|| "unknown".into()),
     }
 }
 
@@ -61,7 +69,9 @@ pub(super) struct Memory {
 /// The memory of this process; without `/proc`, its peak counts for both.
 pub(super) fn memory() -> Result<Memory> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    if let (Some(resident), Some(peak)) = (kilobytes(&status, "VmRSS:"), kilobytes(&status, "VmHWM:")) {
+    if let (Some(resident), Some(peak)) =
+        (kilobytes(&status, "VmRSS:"), kilobytes(&status, "VmHWM:"))
+    {
         return Ok(Memory { resident, peak });
     }
     let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };

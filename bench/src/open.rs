@@ -11,8 +11,8 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use longhaul_engine::event::Cause;
 use longhaul_engine::store::{Commit, Delivery};
 use longhaul_engine::{
-    Activity, Context, ContextExt, Ending, Event, EventKind, EventLog, Filter, MessageBody, Options, Payload, RunId,
-    Slot, Stop, Summary, Workflow, Workflows,
+    Activity, Context, ContextExt, Ending, Event, EventKind, EventLog, Filter, MessageBody,
+    Options, Payload, RunId, Slot, Stop, Summary, Workflow, Workflows,
 };
 use longhaul_storage::SledStore;
 use schemars::JsonSchema;
@@ -112,7 +112,8 @@ pub(super) async fn measure(directory: &Path, scale: usize) -> Result<Opening> {
     let events = store.statistics().events;
     tokio::task::spawn_blocking(move || drop(store)).await?;
     let log = directory.join("log").join("db");
-    let log_bytes = log.metadata().with_context(|| format!("cannot look at {}", log.display()))?.len();
+    let log_bytes =
+        log.metadata().with_context(|| format!("cannot look at {}", log.display()))?.len();
     let cold = machine::forget_cached(&log)?;
     let active = u32::try_from((0..runs).filter(|run| Next::of(*run) != Next::Nothing).count())?;
     let resumed = Part::Open { directory: directory.to_owned(), active }.measure().await?;
@@ -122,7 +123,8 @@ pub(super) async fn measure(directory: &Path, scale: usize) -> Result<Opening> {
 
 /// Writes whole histories, as the engine would have written them.
 async fn write(store: &SledStore, runs: usize) -> Result<()> {
-    let commits = (0..runs).map(|number| async move { anyhow::Ok(store.commit(history(number)?).await.map(drop)?) });
+    let commits = (0..runs)
+        .map(|number| async move { anyhow::Ok(store.commit(history(number)?).await.map(drop)?) });
     stream::iter(commits).buffer_unordered(64).try_collect::<()>().await?;
     let receivers = (0..runs).filter(|number| Next::of(*number) == Next::Message);
     let messages = receivers.map(|number| async move {
@@ -160,12 +162,16 @@ fn history(number: usize) -> Result<Commit> {
     match next {
         Next::Step => {}
         Next::Message => {
-            kinds.push(EventKind::MessageAwaited { command: u32::try_from(next.steps())?, deadline: None });
+            kinds.push(EventKind::MessageAwaited {
+                command: u32::try_from(next.steps())?,
+                deadline: None,
+            });
         }
         Next::Nothing => kinds.push(EventKind::RunCompleted { output: Payload::null() }),
     }
     let at = Utc::now();
-    let events: Vec<_> = (0..).zip(kinds).map(|(position, kind)| Event { position, at, kind }).collect();
+    let events: Vec<_> =
+        (0..).zip(kinds).map(|(position, kind)| Event { position, at, kind }).collect();
     let mut summary = Summary::begin(&events[0]).context("a history begins with RunStarted")?;
     for event in &events[1..] {
         summary.apply(event);
@@ -182,12 +188,20 @@ pub(super) async fn resume(directory: &Path, active: u32) -> Result<Resumed> {
     let workflows = Workflows::new().with(WORKFLOW, Long(Arc::clone(&resumed)));
     let engine = workload::engine(&store, workflows, Options::default()).await?;
     if tokio::time::timeout(PATIENCE, resumed.acquire_many(active)).await.is_err() {
-        bail!("only {} of {active} runs continued; stuck: {:?}", resumed.available_permits(), engine.stuck());
+        bail!(
+            "only {} of {active} runs continued; stuck: {:?}",
+            resumed.available_permits(),
+            engine.stuck()
+        );
     }
     let total = begun.elapsed();
     let peak_bytes = machine::memory()?.peak;
     engine.stop().await;
-    Ok(Resumed { store_seconds: opened.as_secs_f64(), total_seconds: total.as_secs_f64(), peak_bytes })
+    Ok(Resumed {
+        store_seconds: opened.as_secs_f64(),
+        total_seconds: total.as_secs_f64(),
+        peak_bytes,
+    })
 }
 
 #[cfg(test)]

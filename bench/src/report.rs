@@ -71,11 +71,27 @@ impl Report {
         #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
         let memory = waiting.resident.peak_bytes as f64 / MIB as f64;
         let targets = vec![
-            Target::at_least("steps/s at 256 in flight, to those of sled alone in groups of that size", many, 0.6),
-            Target::at_most("p50 of a step at 1 in flight, to that of one durable append by sled alone", alone, 1.5),
-            Target::at_most("seconds to open the log and continue all active runs", open.resumed.total_seconds, 3.0),
+            Target::at_least(
+                "steps/s at 256 in flight, to those of sled alone in groups of that size",
+                many,
+                0.6,
+            ),
+            Target::at_most(
+                "p50 of a step at 1 in flight, to that of one durable append by sled alone",
+                alone,
+                1.5,
+            ),
+            Target::at_most(
+                "seconds to open the log and continue all active runs",
+                open.resumed.total_seconds,
+                3.0,
+            ),
             Target::at_most("peak MiB of a process with all waiting runs in memory", memory, 200.0),
-            Target::at_most("seconds of CPU to schedule the backlog", scheduler.total_seconds(), 5.0),
+            Target::at_most(
+                "seconds of CPU to schedule the backlog",
+                scheduler.total_seconds(),
+                5.0,
+            ),
         ];
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -95,7 +111,8 @@ impl Report {
         let mut table = plain();
         table.set_header(["IN FLIGHT", "", "PER SECOND", "P50 µs", "P99 µs", "RATIO", "P50 RATIO"]);
         let mut row = |head: String, name: &str, rate: &Rate, ratios: [String; 2]| {
-            let figures = [rate.steps_per_second, rate.p50_us, rate.p99_us].map(|figure| format!("{figure:.0}"));
+            let figures = [rate.steps_per_second, rate.p50_us, rate.p99_us]
+                .map(|figure| format!("{figure:.0}"));
             table.add_row([head, name.to_owned()].into_iter().chain(figures).chain(ratios));
         };
         for steps in &self.steps {
@@ -115,7 +132,11 @@ impl Report {
         let Self { open, waiting, scheduler, feature, .. } = self;
         let held = |held: &Held| {
             let grown = held.after_bytes.saturating_sub(held.before_bytes) / MIB;
-            format!("{grown} MiB more, peak {} MiB, {} of them in memory", held.peak_bytes / MIB, held.lives)
+            format!(
+                "{grown} MiB more, peak {} MiB, {} of them in memory",
+                held.peak_bytes / MIB,
+                held.lives
+            )
         };
         let mut table = plain();
         table.add_row([
@@ -132,8 +153,14 @@ impl Report {
                 open.resumed.peak_bytes / MIB,
             ),
         ]);
-        table.add_row(["WAITING".to_owned(), format!("{} runs: {}", waiting.runs, held(&waiting.usual))]);
-        table.add_row([String::new(), format!("{} runs: {}", waiting.runs, held(&waiting.resident))]);
+        table.add_row([
+            "WAITING".to_owned(),
+            format!("{} runs: {}", waiting.runs, held(&waiting.usual)),
+        ]);
+        table.add_row([
+            String::new(),
+            format!("{} runs: {}", waiting.runs, held(&waiting.resident)),
+        ]);
         table.add_row([
             "SCHEDULER".to_owned(),
             format!(
@@ -173,7 +200,11 @@ impl fmt::Display for Report {
         let quick = if self.quick { ", a tenth of the work" } else { "" };
         let debug = if self.optimised { "" } else { ", NOT OPTIMISED" };
         writeln!(formatter, "longhaul {}{quick}{debug}", self.version)?;
-        writeln!(formatter, "{cores} cores, {model}, {} MiB\n{os}\n{directory} ({file_system})\n", memory_bytes / MIB)?;
+        writeln!(
+            formatter,
+            "{cores} cores, {model}, {} MiB\n{os}\n{directory} ({file_system})\n",
+            memory_bytes / MIB
+        )?;
         write!(formatter, "{}\n\n{}\n\n{}", self.steps(), self.figures(), self.targets())
     }
 }
@@ -196,10 +227,17 @@ mod tests {
     #[test]
     fn figures_are_shown_to_people_and_to_programs() {
         let resumed = Resumed { store_seconds: 1.0, total_seconds: 3.5, peak_bytes: 64 * MIB };
-        let open = Opening { events: 1000, runs: 10, active: 1, log_bytes: 2 * MIB, cold: true, resumed };
-        let held = || Held { lives: 7, before_bytes: MIB, after_bytes: 3 * MIB, peak_bytes: 90 * MIB };
+        let open =
+            Opening { events: 1000, runs: 10, active: 1, log_bytes: 2 * MIB, cold: true, resumed };
+        let held =
+            || Held { lives: 7, before_bytes: MIB, after_bytes: 3 * MIB, peak_bytes: 90 * MIB };
         let waiting = Waiting { runs: 100, usual: held(), resident: held() };
-        let scheduler = Scheduling { features: 50, dependencies: 150, build_seconds: 0.1, work_off_seconds: 0.2 };
+        let scheduler = Scheduling {
+            features: 50,
+            dependencies: 150,
+            build_seconds: 0.1,
+            work_off_seconds: 0.2,
+        };
         let sled = Ceiling { ratio: 0.7, p50_ratio: 1.6, ..Ceiling::default() };
         let steps = vec![Steps { in_flight: 256, sled, ..Steps::default() }];
         let machine = machine::describe(std::path::Path::new("/"));
@@ -207,11 +245,20 @@ mod tests {
         let report = Report::new(true, machine, steps, open, waiting, scheduler, feature);
 
         let text = report.to_string();
-        for part in ["continued after 3.50 s", "2 MiB more, peak 90 MiB, 7 of them", "0.30 s of CPU", "400 ms each"] {
+        for part in [
+            "continued after 3.50 s",
+            "2 MiB more, peak 90 MiB, 7 of them",
+            "0.30 s of CPU",
+            "400 ms each",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         let json = serde_json::to_value(Titled::of(&report)).unwrap();
-        let reached = json["targets"].as_array().unwrap().iter().map(|target| target["reached"].as_bool().unwrap());
+        let reached = json["targets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|target| target["reached"].as_bool().unwrap());
         assert_eq!(reached.collect::<Vec<_>>(), [true, false, false, true, true]);
         let schema = schemars::schema_for!(Titled<Report>);
         let fields = schema.get("properties").and_then(|fields| fields.as_object()).unwrap();

@@ -44,7 +44,11 @@ pub(super) fn measure(scale: usize) -> Result<Scheduling> {
     let built = cpu_time()?;
     work_off(&mut backlog)?;
     let done = cpu_time()?;
-    ensure!(backlog.counts().passed == count, "the backlog was not worked off: {:?}", backlog.counts());
+    ensure!(
+        backlog.counts().passed == count,
+        "the backlog was not worked off: {:?}",
+        backlog.counts()
+    );
     let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
     Ok(Scheduling {
         features: count,
@@ -54,9 +58,12 @@ pub(super) fn measure(scale: usize) -> Result<Scheduling> {
     })
 }
 
-/// Features that depend on one shortly before them and two anywhere before, so that the graph is both deep and wide.
+/// Features that depend on one shortly before them and two anywhere before, so that the graph is
+/// both deep and wide.
 fn features(count: usize) -> Result<Vec<Feature>> {
-    let id = |number: usize| FeatureId::new(format!("feature-{number:06}")).context("an id of letters and digits");
+    let id = |number: usize| {
+        FeatureId::new(format!("feature-{number:06}")).context("an id of letters and digits")
+    };
     let mut features = Vec::with_capacity(count);
     let mut random = Random(1);
     for number in 0..count {
@@ -92,7 +99,10 @@ fn work_off(backlog: &mut Backlog) -> Result<()> {
 struct Random(u64);
 
 impl Random {
-    #[expect(clippy::cast_possible_truncation, reason = "the lower bits are as good as the upper ones")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the lower bits are as good as the upper ones"
+    )]
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
-use longhaul_engine::{Context, ContextExt, Ending, Engine, Options, Payload, Stop, Workflow, Workflows};
+use longhaul_engine::{
+    Context, ContextExt, Ending, Engine, Options, Payload, Stop, Workflow, Workflows,
+};
 use longhaul_storage::Statistics;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,7 +26,8 @@ pub(super) const STEPS: usize = 10;
 
 const WORKFLOW: &str = "bench.steps";
 
-/// Many short rounds: the speed of a machine varies from second to second, and each ratio compares neighbouring seconds.
+/// Many short rounds: the speed of a machine varies from second to second, and each ratio compares
+/// neighbouring seconds.
 const ROUNDS: usize = 9;
 const WARM_UP: Duration = Duration::from_millis(200);
 const MEASURED: Duration = Duration::from_millis(800);
@@ -122,13 +125,16 @@ async fn round(directory: &Path, in_flight: usize) -> Result<(Round, Statistics)
     let ended: Arc<[Notify]> = (0..in_flight).map(|_| Notify::new()).collect();
     let samples: Arc<Mutex<Vec<Sample>>> = Arc::default();
     let sequence = Sequence { ended: Arc::clone(&ended), samples: Arc::clone(&samples) };
-    let engine = workload::engine(&store, Workflows::new().with(WORKFLOW, sequence), Options::default()).await?;
+    let engine =
+        workload::engine(&store, Workflows::new().with(WORKFLOW, sequence), Options::default())
+            .await?;
     let begin = Instant::now() + WARM_UP;
     let end = begin + MEASURED;
     try_join_all((0..in_flight).map(|slot| {
         let engine = engine.clone();
         let ended = Arc::clone(&ended);
-        let work = tokio::spawn(async move { keep_running(&engine, slot, &ended[slot], end).await });
+        let work =
+            tokio::spawn(async move { keep_running(&engine, slot, &ended[slot], end).await });
         async { work.await? }
     }))
     .await?;
@@ -144,7 +150,13 @@ async fn round(directory: &Path, in_flight: usize) -> Result<(Round, Statistics)
 async fn keep_running(engine: &Engine, slot: usize, ended: &Notify, end: Instant) -> Result<()> {
     let mut number = 0_u64;
     while Instant::now() < end {
-        engine.start(workload::new_run(format!("bench/{slot}/{number}"), WORKFLOW, Payload::of(&slot))?).await?;
+        engine
+            .start(workload::new_run(
+                format!("bench/{slot}/{number}"),
+                WORKFLOW,
+                Payload::of(&slot),
+            )?)
+            .await?;
         ended.notified().await;
         number += 1;
     }

@@ -86,7 +86,8 @@ pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Resul
     stream::iter(starts).buffer_unordered(256).try_collect::<()>().await?;
     let begun = Instant::now();
     // Each has two events then: RunStarted and MessageAwaited.
-    let waiting = || store.statistics().events >= 2 * runs as u64 && engine.resident_runs() <= limit;
+    let waiting =
+        || store.statistics().events >= 2 * runs as u64 && engine.resident_runs() <= limit;
     while !waiting() {
         if begun.elapsed() > PATIENCE {
             bail!("the runs do not reach their wait; stuck: {:?}", engine.stuck());
@@ -96,7 +97,12 @@ pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Resul
     let lives = engine.resident_runs();
     let after = machine::memory()?;
     engine.stop().await;
-    Ok(Held { lives, before_bytes: before.resident, after_bytes: after.resident, peak_bytes: after.peak })
+    Ok(Held {
+        lives,
+        before_bytes: before.resident,
+        after_bytes: after.resident,
+        peak_bytes: after.peak,
+    })
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use async_trait::async_trait;
 use longhaul_engine::{
-    Activity, Attempt, Engine, Failure, Handler, Handlers, NewRun, Options, Parts, Payload, RunId, SystemClock,
-    Workflows,
+    Activity, Attempt, Engine, Failure, Handler, Handlers, NewRun, Options, Parts, Payload, RunId,
+    SystemClock, Workflows,
 };
 use longhaul_storage::SledStore;
 
@@ -34,7 +34,11 @@ pub(super) fn text(number: usize) -> String {
 }
 
 /// An engine on a log.
-pub(super) async fn engine(store: &Arc<SledStore>, workflows: Workflows, options: Options) -> Result<Engine> {
+pub(super) async fn engine(
+    store: &Arc<SledStore>,
+    workflows: Workflows,
+    options: Options,
+) -> Result<Engine> {
     let parts = Parts {
         store: Arc::clone(store) as _,
         workflows,

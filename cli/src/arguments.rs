@@ -54,7 +54,8 @@ pub(crate) enum Command {
     Look(look::Look),
     /// Stop projects, or one run, before their next step; a session under way ends first
     Pause(Steer),
-    /// Let paused or cancelled projects, or one run, go on; a feature that is blocked is tried again
+    /// Let paused or cancelled projects, or one run, go on; a feature that is blocked is tried
+    /// again
     Resume(Steer),
     /// End what is being done in projects, or in one run; what was done is kept
     Cancel(Steer),
@@ -73,7 +74,8 @@ pub(crate) enum Command {
     Fork(Fork),
     /// Begin a feature again from nothing, with what its run was given
     Restart(Restart),
-    /// Take a project back: its target branch, and what its log says of the features that landed since
+    /// Take a project back: its target branch, and what its log says of the features that landed
+    /// since
     Rollback(Rollback),
     /// Keep the work tree of a feature as it is now, without disturbing its agent
     Checkpoint(Checkpoint),
@@ -110,7 +112,8 @@ pub(crate) struct Init {
     /// The project
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// The agent: a program and its arguments in one text, parted as a shell parts them: --agent "claude -p"
+    /// The agent: a program and its arguments in one text, parted as a shell parts them: --agent
+    /// "claude -p"
     #[arg(long, value_name = "COMMAND")]
     pub(crate) agent: Option<String>,
     /// Write the files, but do not commit them
@@ -126,7 +129,8 @@ pub(crate) struct Run {
     /// The projects
     #[arg(default_value = ".")]
     pub(crate) dirs: Vec<PathBuf>,
-    /// Make this data directory the owner of the repositories, in the place of one that is gone or was restored here
+    /// Make this data directory the owner of the repositories, in the place of one that is gone or
+    /// was restored here
     #[arg(long)]
     pub(crate) take_over: bool,
     #[command(flatten)]

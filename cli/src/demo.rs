@@ -1,4 +1,5 @@
-//! `longhaul demo`: a small real project with its backlog and a scripted agent, to see Longhaul at work.
+//! `longhaul demo`: a small real project with its backlog and a scripted agent, to see Longhaul at
+//! work.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,9 +17,11 @@ pub(crate) const FEATURES: usize = 12;
 
 const MARKER: &str = "longhaul.demo";
 
-/// Makes the demo project in `dir`, with one commit; leaves one that was made there before as it is.
+/// Makes the demo project in `dir`, with one commit; leaves one that was made there before as it
+/// is.
 ///
-/// It is made beside `dir` and moved there when it is complete, so that `dir` is either a whole project or none.
+/// It is made beside `dir` and moved there when it is complete, so that `dir` is either a whole
+/// project or none.
 pub(crate) fn create(dir: &Path) -> anyhow::Result<()> {
     needs("git", "it keeps the project and the work on it")?;
     needs("cargo", "the demo project is written in Rust; see https://rustup.rs")?;
@@ -37,14 +40,16 @@ pub(crate) fn create(dir: &Path) -> anyhow::Result<()> {
     write_files(&draft)?;
     commit(&draft)?;
     // Replaces an empty directory as well.
-    fs::rename(&draft, &place).with_context(|| format!("cannot move the demo project to {}", place.display()))
+    fs::rename(&draft, &place)
+        .with_context(|| format!("cannot move the demo project to {}", place.display()))
 }
 
 /// An absolute path; its parent is there afterwards.
 fn absolute(dir: &Path) -> anyhow::Result<PathBuf> {
     let unusable = || format!("cannot make a project in {}", dir.display());
     if let Ok(place) = dir.canonicalize() {
-        let here = std::env::current_dir().and_then(|here| here.canonicalize()).with_context(unusable)?;
+        let here =
+            std::env::current_dir().and_then(|here| here.canonicalize()).with_context(unusable)?;
         ensure!(
             place != here || is_demo(&place),
             "the demo project cannot take the place of the current directory: name one to be made"
@@ -69,13 +74,17 @@ fn is_free(place: &Path) -> anyhow::Result<bool> {
 fn is_demo(place: &Path) -> bool {
     // Named so, git does not look for a repository further up.
     let repository = format!("--git-dir={}", place.join(".git").display());
-    let read = git(place).args([&repository, "config", "--local", "--get", "--bool", MARKER]).output();
+    let read =
+        git(place).args([&repository, "config", "--local", "--get", "--bool", MARKER]).output();
     read.is_ok_and(|read| read.status.success() && read.stdout.trim_ascii() == b"true")
 }
 
-/// Where the project is made: in the same directory, so that it can be moved. What is there is of a demo that was killed.
+/// Where the project is made: in the same directory, so that it can be moved. What is there is of a
+/// demo that was killed.
 fn draft_of(place: &Path) -> anyhow::Result<PathBuf> {
-    let name = place.file_name().with_context(|| format!("cannot make a project in {}", place.display()))?;
+    let name = place
+        .file_name()
+        .with_context(|| format!("cannot make a project in {}", place.display()))?;
     Ok(place.with_file_name(format!(".{}.longhaul-demo", name.to_string_lossy())))
 }
 
@@ -91,8 +100,13 @@ fn remove(draft: &Path) -> anyhow::Result<()> {
 fn write_files(draft: &Path) -> anyhow::Result<()> {
     for (path, content) in TEMPLATE {
         let file = draft.join(path);
-        let written = file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, content));
-        let written = written.and_then(|()| if content.starts_with("#!/") { make_executable(&file) } else { Ok(()) });
+        let written = file
+            .parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::write(&file, content));
+        let written = written.and_then(|()| {
+            if content.starts_with("#!/") { make_executable(&file) } else { Ok(()) }
+        });
         written.with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())
@@ -111,9 +125,14 @@ fn make_executable(_file: &Path) -> std::io::Result<()> {
 
 fn commit(draft: &Path) -> anyhow::Result<()> {
     run_git(draft, &["init", "--quiet", "--initial-branch=main"])?;
-    // Settings of the person's own that would stop a program, or change the files that Longhaul compares.
-    let settings =
-        [(MARKER, "true"), ("commit.gpgSign", "false"), ("core.autocrlf", "false"), ("core.hooksPath", "/dev/null")];
+    // Settings of the person's own that would stop a program, or change the files that Longhaul
+    // compares.
+    let settings = [
+        (MARKER, "true"),
+        ("commit.gpgSign", "false"),
+        ("core.autocrlf", "false"),
+        ("core.hooksPath", "/dev/null"),
+    ];
     for (setting, value) in settings {
         run_git(draft, &["config", setting, value])?;
     }
@@ -122,18 +141,22 @@ fn commit(draft: &Path) -> anyhow::Result<()> {
         run_git(draft, &["config", "user.email", "demo@example.invalid"])?;
     }
     run_git(draft, &["add", "--all", "--force"])?;
-    run_git(draft, &["commit", "--quiet", "--no-verify", "--message", "A calculator with nothing in it yet"])
+    run_git(
+        draft,
+        &["commit", "--quiet", "--no-verify", "--message", "A calculator with nothing in it yet"],
+    )
 }
 
 fn knows_who_commits(draft: &Path) -> bool {
-    ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"]
-        .iter()
-        .all(|ident| git(draft).args(["var", ident]).output().is_ok_and(|output| output.status.success()))
+    ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"].iter().all(|ident| {
+        git(draft).args(["var", ident]).output().is_ok_and(|output| output.status.success())
+    })
 }
 
 fn run_git(draft: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     let shown = || format!("git {}", arguments.join(" "));
-    let output = git(draft).args(arguments).output().with_context(|| format!("cannot run {}", shown()))?;
+    let output =
+        git(draft).args(arguments).output().with_context(|| format!("cannot run {}", shown()))?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{} failed: {}", shown(), said.trim());
     Ok(())
@@ -143,9 +166,14 @@ fn run_git(draft: &Path, arguments: &[&str]) -> anyhow::Result<()> {
 fn git(directory: &Path) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(directory).stdin(Stdio::null());
-    for variable in
-        ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX"]
-    {
+    for variable in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_COMMON_DIR",
+        "GIT_PREFIX",
+    ] {
         command.env_remove(variable);
     }
     command
@@ -154,7 +182,9 @@ fn git(directory: &Path) -> Command {
 fn needs(program: &str, why: &str) -> anyhow::Result<()> {
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
     let output = match output {
-        Err(error) if error.kind() == ErrorKind::NotFound => bail!("`{program}` is not installed: {why}"),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!("`{program}` is not installed: {why}")
+        }
         other => other.with_context(|| format!("cannot run `{program}`"))?,
     };
     let said = String::from_utf8_lossy(&output.stderr);

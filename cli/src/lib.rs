@@ -36,11 +36,19 @@ pub fn main() -> ExitCode {
         }
     };
     term::start_log(arguments.verbose);
-    // One core is the log's: its thread is what all wait for, and whoever competes with it waits longer.
-    let workers = std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1));
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build() {
+    // One core is the log's: its thread is what all wait for, and whoever competes with it waits
+    // longer.
+    let workers = std::thread::available_parallelism()
+        .map_or(1, |cores| cores.get().saturating_sub(1).max(1));
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
-        Err(error) => return term::report(&anyhow::Error::from(error).context("cannot start the runtime")),
+        Err(error) => {
+            return term::report(&anyhow::Error::from(error).context("cannot start the runtime"));
+        }
     };
     let exit = match runtime.block_on(command::run(arguments)) {
         Ok(exit) => term::ending(exit.into()),

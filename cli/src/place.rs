@@ -11,14 +11,19 @@ pub(crate) use longhaul_server::Project;
 /// The data directory: the flag or `LONGHAUL_HOME`, else `longhaul` in the XDG data directory.
 pub(crate) fn data_dir(flag: Option<&Path>) -> Result<PathBuf> {
     let given = flag.map(Path::to_path_buf);
-    let xdg = || std::env::var_os("XDG_DATA_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let xdg =
+        || std::env::var_os("XDG_DATA_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let home = || {
-        std::env::var_os("HOME").filter(|path| !path.is_empty()).map(|home| PathBuf::from(home).join(".local/share"))
+        std::env::var_os("HOME")
+            .filter(|path| !path.is_empty())
+            .map(|home| PathBuf::from(home).join(".local/share"))
     };
     let dir = given.or_else(|| Some(xdg().or_else(home)?.join("longhaul")));
-    let dir =
-        dir.ok_or_else(|| usage("neither HOME nor XDG_DATA_HOME is set: name a data directory with --data-dir"))?;
-    std::path::absolute(&dir).with_context(|| format!("cannot use {} as the data directory", dir.display()))
+    let dir = dir.ok_or_else(|| {
+        usage("neither HOME nor XDG_DATA_HOME is set: name a data directory with --data-dir")
+    })?;
+    std::path::absolute(&dir)
+        .with_context(|| format!("cannot use {} as the data directory", dir.display()))
 }
 
 /// A directory named on the command line has to be there.

@@ -1,4 +1,5 @@
-//! Writing to standard error and standard output. What others have written is cleaned of control sequences.
+//! Writing to standard error and standard output. What others have written is cleaned of control
+//! sequences.
 
 mod clean;
 
@@ -20,7 +21,8 @@ pub(crate) fn is_verbose() -> bool {
     VERBOSE.get().is_some_and(|verbose| *verbose)
 }
 
-/// Starts the log of this process: warnings, or what `LONGHAUL_LOG` or `-v` asks for, on standard error.
+/// Starts the log of this process: warnings, or what `LONGHAUL_LOG` or `-v` asks for, on standard
+/// error.
 pub(crate) fn start_log(verbose: u8) {
     let _ = VERBOSE.set(verbose > 0);
     let level = match verbose {
@@ -32,9 +34,14 @@ pub(crate) fn start_log(verbose: u8) {
     let default = format!(
         "warn,longhaul_engine={level},longhaul_storage={level},longhaul_activities={level},longhaul_server={level},longhaul_cli={level}"
     );
-    let filter = EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let filter =
+        EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(std::io::stderr).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(colour)
+        .with_writer(std::io::stderr)
+        .try_init();
 }
 
 /// Prints a line on standard error.
@@ -51,14 +58,19 @@ pub(crate) fn notice(line: &str) {
 /// Why nothing more can be written to standard output.
 static UNWRITABLE: OnceLock<std::io::Error> = OnceLock::new();
 
-/// Prints a text for people on standard output. A failed write does not stop the command; `ending` reports it.
+/// Prints a text for people on standard output. A failed write does not stop the command; `ending`
+/// reports it.
 pub(crate) fn print(text: impl std::fmt::Display) {
     pass_on(format!("{}\n", clean(&text.to_string())).as_bytes());
 }
 
 /// Prints data for programs on standard output: as it is, unless it goes to a terminal.
 pub(crate) fn print_data(data: impl std::fmt::Display) {
-    if std::io::stdout().is_terminal() { print(data) } else { pass_on(format!("{data}\n").as_bytes()) }
+    if std::io::stdout().is_terminal() {
+        print(data)
+    } else {
+        pass_on(format!("{data}\n").as_bytes())
+    }
 }
 
 /// Passes data on to standard output, as it comes.
@@ -77,7 +89,8 @@ pub(crate) fn is_over() -> bool {
     UNWRITABLE.get().is_some()
 }
 
-/// The exit code of a command. A closed pipe is ignored, as `head` closes it; any other failed write is an error.
+/// The exit code of a command. A closed pipe is ignored, as `head` closes it; any other failed
+/// write is an error.
 pub(crate) fn ending(exit: ExitCode) -> ExitCode {
     match UNWRITABLE.get() {
         Some(error) if error.kind() != ErrorKind::BrokenPipe => {

@@ -65,7 +65,8 @@ pub struct Attempt {
     pub worker: Arc<dyn Worker>,
 }
 
-/// The worker that runs an attempt: an engine, or a process that an engine has dispatched the call to.
+/// The worker that runs an attempt: an engine, or a process that an engine has dispatched the call
+/// to.
 #[async_trait]
 pub trait Worker: Send + Sync {
     /// Takes a sign of life.
@@ -192,7 +193,10 @@ impl Handlers {
 
     /// The same handlers, each wrapped: for tests that make effects fail.
     #[must_use]
-    pub fn wrapped(self, wrap: impl Fn(&'static str, Arc<dyn ErasedHandler>) -> Arc<dyn ErasedHandler>) -> Self {
+    pub fn wrapped(
+        self,
+        wrap: impl Fn(&'static str, Arc<dyn ErasedHandler>) -> Arc<dyn ErasedHandler>,
+    ) -> Self {
         Self(self.0.into_iter().map(|(name, handler)| (name, wrap(name, handler))).collect())
     }
 }
@@ -211,7 +215,8 @@ struct Erased<A, H>(H, std::marker::PhantomData<fn() -> A>);
 #[async_trait]
 impl<A: Activity, H: Handler<A>> ErasedHandler for Erased<A, H> {
     async fn perform(&self, input: &Payload, attempt: &Attempt) -> Result<Payload, Failure> {
-        let input = input.read().map_err(|error| Failure::terminal(format!("{}: {error}", A::NAME)))?;
+        let input =
+            input.read().map_err(|error| Failure::terminal(format!("{}: {error}", A::NAME)))?;
         let output = self.0.perform(input, attempt).await?;
         Ok(Payload::of(&output))
     }

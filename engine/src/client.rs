@@ -1,4 +1,5 @@
-//! The client side of an engine: what programs outside of workflows ask of runs, whichever engine executes them.
+//! The client side of an engine: what programs outside of workflows ask of runs, whichever engine
+//! executes them.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
 //! The port: the only way in which workflow code reaches the world.
 //!
-//! The log, a distributed engine and the tests are implementations of it. Calls are data, never closures; parallelism
-//! inside a run is [`ContextExt::all`] and nothing else; `&mut self` keeps two commands of one run from overlapping, so a
-//! history is linear and replay is a cursor over a list.
+//! The log, a distributed engine and the tests are implementations of it. Calls are data, never
+//! closures; parallelism inside a run is [`ContextExt::all`] and nothing else; `&mut self` keeps
+//! two commands of one run from overlapping, so a history is linear and replay is a cursor over a
+//! list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,13 +21,15 @@ use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::{Payload, PayloadError};
 
-/// Why a command gave no result. Workflow code handles the first two and passes the others on with `?`.
+/// Why a command gave no result. Workflow code handles the first two and passes the others on with
+/// `?`.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Stop {
     /// The activity failed for good.
     #[error("{0}")]
     Failed(#[from] Failure),
-    /// The run was asked to end. Delivered once; commands after it work, so that a workflow can tidy up.
+    /// The run was asked to end. Delivered once; commands after it work, so that a workflow can
+    /// tidy up.
     #[error("cancelled")]
     Cancelled,
     /// The code does not do what its history says it did.
@@ -113,9 +116,11 @@ impl Received {
             MessageBody::ChildEnded { run, outcome } => {
                 Some(Self::ChildEnded { run: run.clone(), outcome: outcome.clone() })
             }
-            MessageBody::Signal { name, payload, from, request: _ } => {
-                Some(Self::Signal { name: name.clone(), payload: payload.clone(), from: from.clone() })
-            }
+            MessageBody::Signal { name, payload, from, request: _ } => Some(Self::Signal {
+                name: name.clone(),
+                payload: payload.clone(),
+                from: from.clone(),
+            }),
             _ => None,
         }
     }
@@ -130,8 +135,8 @@ pub struct Child {
     pub workflow: &'static str,
     /// Its input.
     pub input: Payload,
-    /// For people and filters, beside those of the run that starts it; of two with the same name, this one counts. They
-    /// are no part of the decision: replay passes over them.
+    /// For people and filters, beside those of the run that starts it; of two with the same name,
+    /// this one counts. They are no part of the decision: replay passes over them.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -144,14 +149,19 @@ pub trait Context: Send {
     /// How many commands this segment of the history has answered: a reason to continue as new.
     fn commands(&self) -> u32;
 
-    /// Calls several activities at once and waits for all of them; results in the order of the calls.
+    /// Calls several activities at once and waits for all of them; results in the order of the
+    /// calls.
     async fn call_all(&mut self, calls: Vec<Call>) -> Result<Vec<Result<Payload, Failure>>, Stop>;
 
     /// Starts a child run. Its outcome comes as a message.
     async fn start(&mut self, child: Child) -> Result<(), Stop>;
 
     /// The next message that the filter takes; `None` if none came in time.
-    async fn receive(&mut self, filter: &Filter, timeout: Option<Duration>) -> Result<Option<Received>, Stop>;
+    async fn receive(
+        &mut self,
+        filter: &Filter,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Received>, Stop>;
 
     /// The next message that the filter takes, if one is there.
     async fn try_receive(&mut self, filter: &Filter) -> Result<Option<Received>, Stop>;
@@ -168,8 +178,8 @@ pub trait Context: Send {
     /// A unique id, as recorded.
     async fn uuid(&mut self) -> Result<Uuid, Stop>;
 
-    /// Which version of a change this run follows: `latest` for a run that gets here first today, 0 for one
-    /// whose history passed this place before the change existed.
+    /// Which version of a change this run follows: `latest` for a run that gets here first today, 0
+    /// for one whose history passed this place before the change existed.
     async fn version(&mut self, change: &str, latest: u32) -> Result<u32, Stop>;
 
     /// Publishes a value under a key, for others to read; `null` removes it.
@@ -188,7 +198,10 @@ pub trait ContextExt: Context {
     }
 
     /// Calls one activity with several inputs at once; results in the order of the inputs.
-    async fn all<A: Activity>(&mut self, inputs: &[A::Input]) -> Result<Vec<Result<A::Output, Failure>>, Stop> {
+    async fn all<A: Activity>(
+        &mut self,
+        inputs: &[A::Input],
+    ) -> Result<Vec<Result<A::Output, Failure>>, Stop> {
         let calls = inputs.iter().map(Call::of::<A>).collect();
         let results = self.call_all(calls).await?;
         let read = |result: Result<Payload, Failure>| match result {
@@ -199,11 +212,17 @@ pub trait ContextExt: Context {
     }
 
     /// Sends a signal with a value.
-    async fn signal<T: Serialize + Sync>(&mut self, to: RunId, name: &str, value: &T) -> Result<(), Stop> {
+    async fn signal<T: Serialize + Sync>(
+        &mut self,
+        to: RunId,
+        name: &str,
+        value: &T,
+    ) -> Result<(), Stop> {
         self.send(to, name, Payload::of(value)).await
     }
 
-    /// Asks another run to end, as a person who cancels it does. Has no effect on a run that is over.
+    /// Asks another run to end, as a person who cancels it does. Has no effect on a run that is
+    /// over.
     async fn cancel(&mut self, run: RunId, request: &RequestedBy) -> Result<(), Stop> {
         self.send(run, MessageBody::CANCEL, Payload::of(request)).await
     }

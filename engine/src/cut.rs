@@ -1,11 +1,13 @@
-//! Cutting a history: which of its events a new run can begin with, so that replay goes on where they end.
+//! Cutting a history: which of its events a new run can begin with, so that replay goes on where
+//! they end.
 
 use crate::event::{Event, EventKind};
 use crate::id::{Position, Slot};
 
-/// The events of the first commands of a segment: its `RunStarted` and all that answers commands which were complete at
-/// position `last`, renumbered from zero. Notes (pauses, parkings) belong to the run that was cut and are left out; a
-/// cancellation is where every cut ends, for a run that goes on must not hear of it.
+/// The events of the first commands of a segment: its `RunStarted` and all that answers commands
+/// which were complete at position `last`, renumbered from zero. Notes (pauses, parkings) belong to
+/// the run that was cut and are left out; a cancellation is where every cut ends, for a run that
+/// goes on must not hear of it.
 ///
 /// Gives the events, and the position in the old history of the last of them.
 pub fn cut(segment: &[Event], last: Position) -> (Vec<Event>, Position) {
@@ -37,9 +39,11 @@ fn is_answered(group: &[&Event]) -> bool {
         })
     };
     let any = group.iter().find_map(|event| event.kind.slot());
-    let all_ended = any.is_none_or(|slot| (0..slot.calls).all(|call| has_ended(Slot { call, ..slot })));
+    let all_ended =
+        any.is_none_or(|slot| (0..slot.calls).all(|call| has_ended(Slot { call, ..slot })));
     let last = group.last().map(|event| &event.kind);
-    all_ended && !matches!(last, Some(EventKind::MessageAwaited { .. } | EventKind::TimerStarted { .. }))
+    all_ended
+        && !matches!(last, Some(EventKind::MessageAwaited { .. } | EventKind::TimerStarted { .. }))
 }
 
 #[cfg(test)]
@@ -55,7 +59,13 @@ mod tests {
 
     fn started() -> EventKind {
         let (workflow, labels) = ("w".into(), BTreeMap::new());
-        EventKind::RunStarted { workflow, input: Payload::null(), parent: None, labels, cause: Cause::Started }
+        EventKind::RunStarted {
+            workflow,
+            input: Payload::null(),
+            parent: None,
+            labels,
+            cause: Cause::Started,
+        }
     }
 
     fn begun(slot: Slot) -> EventKind {
@@ -70,7 +80,14 @@ mod tests {
     fn failed(command: u32, is_last: bool) -> EventKind {
         let (slot, name, input) = (Slot::only(command), "a".into(), Payload::null());
         let retry_at = (!is_last).then_some(DateTime::UNIX_EPOCH);
-        EventKind::ActivityFailed { slot, name, input, attempt: 1, failure: Failure::terminal("no"), retry_at }
+        EventKind::ActivityFailed {
+            slot,
+            name,
+            input,
+            attempt: 1,
+            failure: Failure::terminal("no"),
+            retry_at,
+        }
     }
 
     fn received(command: u32) -> EventKind {
@@ -80,17 +97,30 @@ mod tests {
     }
 
     fn cancelled(command: u32) -> EventKind {
-        EventKind::CancelDelivered { command, digest: CommandDigest([0; 32]), request: RequestedBy::default() }
+        EventKind::CancelDelivered {
+            command,
+            digest: CommandDigest([0; 32]),
+            request: RequestedBy::default(),
+        }
     }
 
-    /// Cuts a segment that began at position 10 at each of its events; how many events are kept, and where they ended.
+    /// Cuts a segment that began at position 10 at each of its events; how many events are kept,
+    /// and where they ended.
     fn check(kinds: Vec<EventKind>, expected: &[(usize, Position)]) {
-        let events = (10..).zip(kinds).map(|(position, kind)| Event { position, at: DateTime::UNIX_EPOCH, kind });
+        let events = (10..).zip(kinds).map(|(position, kind)| Event {
+            position,
+            at: DateTime::UNIX_EPOCH,
+            kind,
+        });
         let segment: Vec<Event> = events.collect();
         let cuts: Vec<_> = segment.iter().map(|event| cut(&segment, event.position)).collect();
         for (kept, _) in &cuts {
             let positions: Vec<Position> = kept.iter().map(|event| event.position).collect();
-            assert_eq!(positions, (0..kept.len() as Position).collect::<Vec<_>>(), "renumbered from zero");
+            assert_eq!(
+                positions,
+                (0..kept.len() as Position).collect::<Vec<_>>(),
+                "renumbered from zero"
+            );
         }
         assert_eq!(cuts.iter().map(|(kept, end)| (kept.len(), *end)).collect::<Vec<_>>(), expected);
     }
@@ -98,7 +128,12 @@ mod tests {
     #[test]
     fn a_cut_ends_behind_the_last_complete_command() {
         check(
-            vec![started(), begun(Slot::only(0)), done(Slot::only(0)), EventKind::TimeRead { command: 1 }],
+            vec![
+                started(),
+                begun(Slot::only(0)),
+                done(Slot::only(0)),
+                EventKind::TimeRead { command: 1 },
+            ],
             &[(1, 10), (1, 10), (3, 12), (4, 13)],
         );
         let waiting = EventKind::MessageAwaited { command: 0, deadline: None };
@@ -109,7 +144,10 @@ mod tests {
     #[test]
     fn of_several_calls_at_once_all_must_have_ended() {
         let [first, second] = [0, 1].map(|call| Slot { command: 0, call, calls: 2 });
-        check(vec![started(), done(second), begun(first), done(first)], &[(1, 10), (1, 10), (1, 10), (4, 13)]);
+        check(
+            vec![started(), done(second), begun(first), done(first)],
+            &[(1, 10), (1, 10), (1, 10), (4, 13)],
+        );
         check(vec![started(), done(second), begun(first)], &[(1, 10), (1, 10), (1, 10)]);
         check(vec![started(), done(second)], &[(1, 10), (1, 10)]);
     }
@@ -117,7 +155,10 @@ mod tests {
     #[test]
     fn notes_are_left_out_and_nothing_follows_on_a_cancellation() {
         let paused = EventKind::RunPaused(RequestedBy::default());
-        check(vec![started(), done(Slot::only(0)), paused, done(Slot::only(1))], &[(1, 10), (2, 11), (2, 11), (3, 13)]);
+        check(
+            vec![started(), done(Slot::only(0)), paused, done(Slot::only(1))],
+            &[(1, 10), (2, 11), (2, 11), (3, 13)],
+        );
         check(
             vec![
                 started(),

@@ -1,4 +1,5 @@
-//! Commands and events in words, for people: what was asked, what was recorded, and where the two differ.
+//! Commands and events in words, for people: what was asked, what was recorded, and where the two
+//! differ.
 
 use crate::event::EventKind;
 use crate::id::{RunId, Slot};
@@ -19,7 +20,9 @@ pub(crate) fn recorded(kind: &EventKind) -> String {
     match kind {
         EventKind::ActivityStarted { slot, name, input, .. }
         | EventKind::ActivityFailed { slot, name, input, .. }
-        | EventKind::ActivityCompleted { slot, name, input, .. } => one_of(*slot, call(name, input)),
+        | EventKind::ActivityCompleted { slot, name, input, .. } => {
+            one_of(*slot, call(name, input))
+        }
         EventKind::ChildStarted { run, workflow, input, .. } => start(run, workflow, input),
         EventKind::MessageAwaited { .. } | EventKind::MessageReceived { .. } => RECEIVE.into(),
         EventKind::SignalSent { to, name, payload, .. } => send(to, name, payload),
@@ -28,7 +31,9 @@ pub(crate) fn recorded(kind: &EventKind) -> String {
         EventKind::UuidDrawn { .. } => DRAW_ID.into(),
         EventKind::VersionMarked { change, .. } => version(change),
         EventKind::StatusPublished { key, value, .. } => publish(key, value),
-        EventKind::CancelDelivered { digest, .. } => format!("a cancelled command (digest {digest})"),
+        EventKind::CancelDelivered { digest, .. } => {
+            format!("a cancelled command (digest {digest})")
+        }
         other => other.name().into(),
     }
 }
@@ -39,7 +44,11 @@ pub(crate) fn call(name: &str, input: &Payload) -> String {
 
 /// One of the calls of a command; of a single one the number says nothing.
 pub(crate) fn one_of(slot: Slot, call: String) -> String {
-    if slot.calls > 1 { format!("{call} ({} of {} calls)", slot.call + 1, slot.calls) } else { call }
+    if slot.calls > 1 {
+        format!("{call} ({} of {} calls)", slot.call + 1, slot.calls)
+    } else {
+        call
+    }
 }
 
 pub(crate) fn start(run: &RunId, workflow: &str, input: &Payload) -> String {

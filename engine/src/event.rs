@@ -33,8 +33,8 @@ pub enum Cause {
     Restarted,
 }
 
-/// What happened. Events with a `slot` or `command` answer that command of the workflow; the others are notes,
-/// which replay passes over.
+/// What happened. Events with a `slot` or `command` answer that command of the workflow; the others
+/// are notes, which replay passes over.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventKind {
     /// A segment began; replay starts at the last of these.
@@ -251,7 +251,8 @@ impl From<CommandDigest> for String {
 impl TryFrom<String> for CommandDigest {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
-        let hash = blake3::Hash::from_hex(&text).map_err(|error| format!("`{text}` is not a digest: {error}"))?;
+        let hash = blake3::Hash::from_hex(&text)
+            .map_err(|error| format!("`{text}` is not a digest: {error}"))?;
         Ok(Self(*hash.as_bytes()))
     }
 }
@@ -433,7 +434,8 @@ impl EventKind {
         }
     }
 
-    /// Whether a paused run is paused no more: it was resumed, told to end, paused by another request, or is over.
+    /// Whether a paused run is paused no more: it was resumed, told to end, paused by another
+    /// request, or is over.
     pub(crate) fn ends_pause(&self) -> bool {
         matches!(self, Self::RunPaused(_) | Self::RunResumed(_) | Self::CancelDelivered { .. })
             || self.outcome().is_some()

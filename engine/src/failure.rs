@@ -13,8 +13,8 @@ pub enum FailureKind {
     Terminal,
     /// Cancelled by request.
     Cancelled,
-    /// The machine cannot do it now: disk full, no descriptors, no memory. Waiting costs no attempt, and the next attempt
-    /// follows after a delay however many failed.
+    /// The machine cannot do it now: disk full, no descriptors, no memory. Waiting costs no
+    /// attempt, and the next attempt follows after a delay however many failed.
     Machine,
     /// Refused until a time; waiting costs no attempt.
     RateLimited {
@@ -31,7 +31,8 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What is wrong, where, and what to do.
     pub message: String,
-    /// Tells this failure from others to the workflow that handles it; part of the contract of the activity.
+    /// Tells this failure from others to the workflow that handles it; part of the contract of the
+    /// activity.
     pub code: Option<String>,
 }
 

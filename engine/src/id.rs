@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A run: one execution of a workflow. Readable, and chosen by the caller that starts it, so that starting twice is joining.
+/// A run: one execution of a workflow. Readable, and chosen by the caller that starts it, so that
+/// starting twice is joining.
 ///
 /// At most [`RunId::MAX_LEN`] bytes of ASCII letters, digits and `. _ - / # @`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,7 +45,8 @@ impl RunId {
         &self.0
     }
 
-    /// Whether this is the run `root` or one below it: `shop/login/1` is within `shop/login`, and not within `shop/log`.
+    /// Whether this is the run `root` or one below it: `shop/login/1` is within `shop/login`, and
+    /// not within `shop/log`.
     pub fn is_within(&self, root: &str) -> bool {
         self.0.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
@@ -80,7 +82,8 @@ pub type Position = u64;
 /// The order of a message in a mailbox: growing, never reused while the store lives.
 pub type MessageSeq = u64;
 
-/// Which command of the current segment of a history an event answers, and for `all` which of its calls.
+/// Which command of the current segment of a history an event answers, and for `all` which of its
+/// calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Slot {
     /// The number of the command, counted from zero since the segment began.

@@ -1,11 +1,12 @@
 //! The rules of durable execution. Knows no agent, no disk, no git, no HTTP.
 //!
-//! A workflow is deterministic code that reaches the world through one trait, [`Context`]. Every command it gives is
-//! answered from the history of its run, or performed, recorded and then answered. After a crash the code runs again from
-//! the start of the history's last segment and comes, without repeating anything, to the first command that has no record.
+//! A workflow is deterministic code that reaches the world through one trait, [`Context`]. Every
+//! command it gives is answered from the history of its run, or performed, recorded and then
+//! answered. After a crash the code runs again from the start of the history's last segment and
+//! comes, without repeating anything, to the first command that has no record.
 //!
-//! Read in this order: [`event`] (what is recorded), [`context`] (what workflow code can ask), [`replay`] (why a crash
-//! loses nothing), [`store`] (what a log must promise).
+//! Read in this order: [`event`] (what is recorded), [`context`] (what workflow code can ask),
+//! [`replay`] (why a crash loses nothing), [`store`] (what a log must promise).
 
 pub mod activity;
 pub mod client;
@@ -35,7 +36,9 @@ pub use clock::{Clock, SystemClock};
 pub use context::{Child, Context, ContextExt, EngineError, Filter, Received, Stop};
 pub use cut::cut;
 pub use diverged::Diverged;
-pub use event::{CommandDigest, Event, EventKind, Message, MessageBody, Outcome, RequestedBy, UnknownEffect};
+pub use event::{
+    CommandDigest, Event, EventKind, Message, MessageBody, Outcome, RequestedBy, UnknownEffect,
+};
 pub use failure::{Failure, FailureKind};
 pub use id::{InvalidRunId, MessageSeq, Position, RunId, Slot};
 pub use local::{Emitted, Share};

@@ -26,7 +26,8 @@ impl Payload {
     /// Serialises a value.
     ///
     /// # Panics
-    /// If the value has no JSON form (a map whose keys are not text): a mistake in the program, not in the data.
+    /// If the value has no JSON form (a map whose keys are not text): a mistake in the program, not
+    /// in the data.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
         let bytes = serde_json::to_vec(value).expect("values that cross the port have a JSON form");
         Self(bytes.into())

@@ -1,4 +1,5 @@
-//! What every activity contract states: how often to try, how long to wait, and what an unknown outcome means.
+//! What every activity contract states: how often to try, how long to wait, and what an unknown
+//! outcome means.
 
 use std::time::Duration;
 
@@ -24,8 +25,8 @@ pub enum Delays {
     },
 }
 
-/// The delays after failures of the machine, whatever the policy of the activity: the cause is not the activity's, so
-/// there is always a further attempt.
+/// The delays after failures of the machine, whatever the policy of the activity: the cause is not
+/// the activity's, so there is always a further attempt.
 const MACHINE: Delays = Delays::Exponential {
     initial: Duration::from_secs(1),
     factor: 2.0,
@@ -67,10 +68,11 @@ pub struct Failures {
 /// What a second performance of the same effect would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing that the first did not do: after a crash it simply runs again, and its start is not recorded.
+    /// Nothing that the first did not do: after a crash it simply runs again, and its start is not
+    /// recorded.
     Idempotent,
-    /// Harm. Its start is made durable first; after a crash the handler's probe asks the world what happened,
-    /// and where that cannot tell, the run is parked until a person says.
+    /// Harm. Its start is made durable first; after a crash the handler's probe asks the world what
+    /// happened, and where that cannot tell, the run is parked until a person says.
     Guarded,
 }
 
@@ -111,8 +113,14 @@ impl Policy {
         Self { effect: Effect::Guarded, ..Self::idempotent() }
     }
 
-    /// When to try again after the failure of an attempt, given the earlier failures of the call; `None`: not at all.
-    pub fn retry_at(&self, failure: &Failure, before: Failures, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    /// When to try again after the failure of an attempt, given the earlier failures of the call;
+    /// `None`: not at all.
+    pub fn retry_at(
+        &self,
+        failure: &Failure,
+        before: Failures,
+        now: DateTime<Utc>,
+    ) -> Option<DateTime<Utc>> {
         let delay = match failure.kind {
             FailureKind::Terminal | FailureKind::Cancelled => None,
             FailureKind::RateLimited { until } => return Some(until.max(now)),

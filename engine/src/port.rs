@@ -1,5 +1,5 @@
-//! The port over a history: every verb of [`Context`] gives back its recorded answer, or is performed by its host. A run
-//! that is executed and a history that is verified share this.
+//! The port over a history: every verb of [`Context`] gives back its recorded answer, or is
+//! performed by its host. A run that is executed and a history that is verified share this.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use crate::payload::Payload;
 use crate::replay::{Replay, Step};
 use crate::store::StoreError;
 use crate::verb::{
-    Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep, StartChild, TryReceive, Verb,
+    Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep, StartChild,
+    TryReceive, Verb,
 };
 
 /// Performs a verb that the history does not answer.
@@ -62,7 +63,10 @@ pub(crate) trait Verbs:
 }
 
 /// The recorded answer of a command, or its performance.
-async fn command<V: Verb, H: Host + Performer<V>>(host: &mut H, verb: V) -> Result<V::Answer, Stop> {
+async fn command<V: Verb, H: Host + Performer<V>>(
+    host: &mut H,
+    verb: V,
+) -> Result<V::Answer, Stop> {
     host.admit().await?;
     match host.replay_mut().step(&verb) {
         Ok(Step::Recorded(answer)) => Ok(answer),
@@ -87,7 +91,10 @@ impl<H: Verbs> Context for H {
             // Nothing would be recorded for it.
             0 => Ok(Vec::new()),
             1..=Slot::MAX_CALLS => command(self, Calls(calls)).await,
-            count => Err(StoreError::Unusable(format!("{count} calls in one command; split them up")).into()),
+            count => {
+                Err(StoreError::Unusable(format!("{count} calls in one command; split them up"))
+                    .into())
+            }
         }
     }
 
@@ -95,7 +102,11 @@ impl<H: Verbs> Context for H {
         command(self, StartChild(child)).await
     }
 
-    async fn receive(&mut self, filter: &Filter, timeout: Option<Duration>) -> Result<Option<Received>, Stop> {
+    async fn receive(
+        &mut self,
+        filter: &Filter,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Received>, Stop> {
         command(self, Receive { filter: filter.clone(), timeout }).await
     }
 

@@ -1,9 +1,9 @@
-//! Replay: why a run survives a crash. A pure state machine: a command goes in; its recorded answer, or the order to
-//! perform it, comes out.
+//! Replay: why a run survives a crash. A pure state machine: a command goes in; its recorded
+//! answer, or the order to perform it, comes out.
 //!
-//! The events of a segment are grouped by the command that they answer. The n-th command of the workflow is compared with
-//! the n-th group, and with every event of it. A command that is not the recorded one is [`Diverged`]: nothing is
-//! appended, and no other run is affected.
+//! The events of a segment are grouped by the command that they answer. The n-th command of the
+//! workflow is compared with the n-th group, and with every event of it. A command that is not the
+//! recorded one is [`Diverged`]: nothing is appended, and no other run is affected.
 
 use std::collections::VecDeque;
 
@@ -64,10 +64,15 @@ impl Replay {
             return Ok(Step::Perform { number, progress: None });
         };
         if recorded != number {
-            return Err(differs(verb, group.first(), |_| format!("command {recorded} after command {number}")).into());
+            return Err(differs(verb, group.first(), |_| {
+                format!("command {recorded} after command {number}")
+            })
+            .into());
         }
         self.next += 1;
-        if let Some(EventKind::CancelDelivered { digest, .. }) = group.last().map(|event| &event.kind) {
+        if let Some(EventKind::CancelDelivered { digest, .. }) =
+            group.last().map(|event| &event.kind)
+        {
             let digest = *digest;
             let cancelled = group.pop();
             return cancelled_step(verb, digest, cancelled.as_ref(), group);
@@ -85,7 +90,9 @@ impl Replay {
 
     /// Compares the end of the workflow with the history: nothing is left.
     pub(crate) fn end(&self, how: &str) -> Result<(), Box<Diverged>> {
-        let Some(event) = self.groups.front().and_then(|(_, group)| group.first()) else { return Ok(()) };
+        let Some(event) = self.groups.front().and_then(|(_, group)| group.first()) else {
+            return Ok(());
+        };
         Err(diverged(event, &describe::recorded(&event.kind), &format!("end: {how}")).into())
     }
 
@@ -114,7 +121,8 @@ impl Replay {
     }
 }
 
-/// A command whose record ends with its cancellation: it must be the same one, begun in the same way.
+/// A command whose record ends with its cancellation: it must be the same one, begun in the same
+/// way.
 fn cancelled_step<V: Verb>(
     verb: &V,
     recorded: CommandDigest,
@@ -132,7 +140,11 @@ fn cancelled_step<V: Verb>(
     Ok(Step::Cancelled)
 }
 
-fn differs<V: Verb>(verb: &V, event: Option<&Event>, recorded: impl Fn(&EventKind) -> String) -> Diverged {
+fn differs<V: Verb>(
+    verb: &V,
+    event: Option<&Event>,
+    recorded: impl Fn(&EventKind) -> String,
+) -> Diverged {
     // A group is never empty: it is made of its events.
     let event = event.expect("a recorded command has an event");
     let asked = match &event.kind {

@@ -16,7 +16,8 @@ use crate::summary::Summary;
 pub struct Commit {
     /// The run that decided.
     pub run: RunId,
-    /// The events, in order; their positions follow on the end of the history, or the commit is refused. May be empty.
+    /// The events, in order; their positions follow on the end of the history, or the commit is
+    /// refused. May be empty.
     pub events: Vec<Event>,
     /// The summary after them, if they changed it.
     pub summary: Option<Summary>,
@@ -80,7 +81,9 @@ pub struct Committed {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Another writer appended first: this writer's state of the run is stale.
-    #[error("run {run}: append at position {asked} refused, the history ends at {end}; a newer writer owns this run")]
+    #[error(
+        "run {run}: append at position {asked} refused, the history ends at {end}; a newer writer owns this run"
+    )]
     Conflict {
         /// The run.
         run: RunId,
@@ -112,7 +115,9 @@ pub enum StoreError {
     #[error("disk full: {0}")]
     Full(String),
     /// A write or a sync failed before; nothing more is accepted until the log is opened again.
-    #[error("the log takes no more appends since a write failed: {0}; stop, mend the cause and start again")]
+    #[error(
+        "the log takes no more appends since a write failed: {0}; stop, mend the cause and start again"
+    )]
     Poisoned(String),
     /// Another process owns the log.
     #[error("{directory} is in use by process {owner}; stop that one, or ask it")]
@@ -141,7 +146,8 @@ impl From<StoreError> for Stop {
     }
 }
 
-/// The write side of an event log, for an engine that owns it. A method that returned `Ok` has made its effect durable.
+/// The write side of an event log, for an engine that owns it. A method that returned `Ok` has made
+/// its effect durable.
 #[async_trait]
 pub trait EventLog: RunReader {
     /// Appends one decision, if the events follow on the end of the run's history.

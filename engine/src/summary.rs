@@ -52,7 +52,8 @@ impl Status {
     }
 }
 
-/// The fold of a history that stores keep beside it, so that a run can be found without reading its events.
+/// The fold of a history that stores keep beside it, so that a run can be found without reading its
+/// events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// The workflow that decides.
@@ -117,12 +118,18 @@ impl Summary {
                 }
                 return true;
             }
-            // Nothing but these ends a pause: what a paused run records beside it does not set it going.
+            // Nothing but these ends a pause: what a paused run records beside it does not set it
+            // going.
             kind if matches!(self.status, Status::Paused(_)) && !kind.ends_pause() => return false,
-            EventKind::MessageAwaited { deadline, .. } => Status::Waiting { until: *deadline, machine: None },
-            EventKind::TimerStarted { fire_at, .. } => Status::Waiting { until: Some(*fire_at), machine: None },
+            EventKind::MessageAwaited { deadline, .. } => {
+                Status::Waiting { until: *deadline, machine: None }
+            }
+            EventKind::TimerStarted { fire_at, .. } => {
+                Status::Waiting { until: Some(*fire_at), machine: None }
+            }
             EventKind::ActivityFailed { retry_at: until @ Some(_), failure, .. } => {
-                let machine = (failure.kind == FailureKind::Machine).then(|| failure.message.clone());
+                let machine =
+                    (failure.kind == FailureKind::Machine).then(|| failure.message.clone());
                 Status::Waiting { until: *until, machine }
             }
             EventKind::RunPaused(request) => Status::Paused(request.clone()),

@@ -1,7 +1,8 @@
-//! The verbs of the port as data: what each asks, how its record in a history is read, and its digest.
+//! The verbs of the port as data: what each asks, how its record in a history is read, and its
+//! digest.
 //!
-//! A verb has its own answer type, so an impossible answer cannot be expressed. Durations are not compared: a history
-//! holds the moment at which a wait ends, and a later release may wait longer.
+//! A verb has its own answer type, so an impossible answer cannot be expressed. Durations are not
+//! compared: a history holds the moment at which a wait ends, and a later release may wait longer.
 
 mod calls;
 
@@ -27,7 +28,8 @@ pub(crate) trait Verb: Send + Sync + Sized {
     /// The state of a command that is recorded as begun.
     type Progress: Send;
 
-    /// Reads the recorded events of this command; `Err` is the first event that does not belong to it.
+    /// Reads the recorded events of this command; `Err` is the first event that does not belong to
+    /// it.
     fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>>;
 
     /// Feeds every field that decides into the digest.
@@ -58,7 +60,8 @@ pub(crate) enum Record<V: Verb> {
     Complete(V::Answer),
 }
 
-/// The canonical encoding of a command: each field behind its length, so that no two commands share an encoding.
+/// The canonical encoding of a command: each field behind its length, so that no two commands share
+/// an encoding.
 pub(crate) struct Encoder(blake3::Hasher);
 
 impl Encoder {
@@ -112,7 +115,8 @@ pub(crate) struct ReadClock;
 #[derive(Debug, Clone)]
 pub(crate) struct DrawUuid;
 
-/// Publishes a value. Only the key is compared: readers decide nothing in this run, and a later release may show more.
+/// Publishes a value. Only the key is compared: readers decide nothing in this run, and a later
+/// release may show more.
 #[derive(Debug, Clone)]
 pub(crate) struct Publish {
     pub(crate) key: String,
@@ -135,7 +139,8 @@ impl Verb for StartChild {
         let child = &self.0;
         single(events, |event| match &event.kind {
             EventKind::ChildStarted { run, workflow, input, .. } => {
-                (child.run == *run && child.workflow == workflow && child.input == *input).then_some(())
+                (child.run == *run && child.workflow == workflow && child.input == *input)
+                    .then_some(())
             }
             _ => None,
         })
@@ -209,7 +214,10 @@ impl Verb for SendSignal {
     }
 
     fn encode(&self, encoder: &mut Encoder) {
-        encoder.field(self.to.as_str().as_bytes()).field(self.name.as_bytes()).field(self.payload.as_bytes());
+        encoder
+            .field(self.to.as_str().as_bytes())
+            .field(self.name.as_bytes())
+            .field(self.payload.as_bytes());
     }
 
     fn text(&self) -> String {
@@ -303,7 +311,9 @@ impl Verb for MarkVersion {
 
     fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
         single(events, |event| match &event.kind {
-            EventKind::VersionMarked { change, version, .. } => (self.change == *change).then_some(*version),
+            EventKind::VersionMarked { change, version, .. } => {
+                (self.change == *change).then_some(*version)
+            }
             _ => None,
         })
     }
@@ -343,7 +353,8 @@ fn single<V: Verb>(
     }
 }
 
-/// The record of a verb that may wait: an event when the wait begins, if it does, and one with the answer.
+/// The record of a verb that may wait: an event when the wait begins, if it does, and one with the
+/// answer.
 fn begun_then<V: Verb>(
     events: Vec<Event>,
     begun: impl Fn(&EventKind) -> Option<V::Progress>,

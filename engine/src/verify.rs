@@ -1,4 +1,5 @@
-//! Verification: runs the decisions of a recorded history again, with no effect at all, and says whether they are the same.
+//! Verification: runs the decisions of a recorded history again, with no effect at all, and says
+//! whether they are the same.
 
 use futures_util::FutureExt;
 
@@ -17,18 +18,29 @@ use crate::workflow::{Ending, Workflow, Workflows};
 /// Runs the decisions of a whole history again. `Ok(Some(_))` is the first difference.
 ///
 /// # Errors
-/// If the history does not begin with `RunStarted`, or names a workflow that this program does not have.
-pub fn verify(workflows: &Workflows, run: &RunId, history: &[Event]) -> Result<Option<Diverged>, StoreError> {
+/// If the history does not begin with `RunStarted`, or names a workflow that this program does not
+/// have.
+pub fn verify(
+    workflows: &Workflows,
+    run: &RunId,
+    history: &[Event],
+) -> Result<Option<Diverged>, StoreError> {
     let mut rest = history;
     while let Some((first, after)) = rest.split_first() {
         let EventKind::RunStarted { workflow: name, input, .. } = &first.kind else {
             let record = format!("run {run}, position {}", first.position);
-            return Err(StoreError::Damaged { record, reason: "a segment must begin with RunStarted".into() });
+            return Err(StoreError::Damaged {
+                record,
+                reason: "a segment must begin with RunStarted".into(),
+            });
         };
         let workflow = workflows
             .find(name)
             .ok_or_else(|| StoreError::Unusable(format!("no workflow `{name}` in this program")))?;
-        let length = after.iter().take_while(|event| !matches!(event.kind, EventKind::RunStarted { .. })).count();
+        let length = after
+            .iter()
+            .take_while(|event| !matches!(event.kind, EventKind::RunStarted { .. }))
+            .count();
         let (segment, next) = after.split_at(length);
         if let Some(diverged) = segment_differs(&*workflow, run, input, segment, next.first()) {
             return Ok(Some(diverged));
@@ -45,10 +57,10 @@ fn segment_differs(
     segment: &[Event],
     next: Option<&Event>,
 ) -> Option<Diverged> {
-    let recorded_end = segment
-        .iter()
-        .find(|event| event.kind.outcome().is_some())
-        .or(next.filter(|event| matches!(event.kind, EventKind::RunStarted { cause: Cause::ContinuedAsNew, .. })));
+    let recorded_end =
+        segment.iter().find(|event| event.kind.outcome().is_some()).or(next.filter(|event| {
+            matches!(event.kind, EventKind::RunStarted { cause: Cause::ContinuedAsNew, .. })
+        }));
     let replay = Replay::new(segment.iter().cloned(), recorded_end.is_some());
     let mut context = Recording { run: run.clone(), replay, asked: None, diverged: None };
     let ending = workflow.run(&mut context, input.clone()).now_or_never();
@@ -79,7 +91,9 @@ fn segment_differs(
 
 fn shown_ending(ending: &Result<Ending, Stop>) -> (&'static str, String) {
     match ending {
-        Ok(Ending::Complete(output)) => ("completed", format!("complete with {}", output.preview(usize::MAX))),
+        Ok(Ending::Complete(output)) => {
+            ("completed", format!("complete with {}", output.preview(usize::MAX)))
+        }
         Ok(Ending::ContinueAsNew(input)) => {
             ("continued as new", format!("continue as new with {}", input.preview(usize::MAX)))
         }
@@ -90,10 +104,14 @@ fn shown_ending(ending: &Result<Ending, Stop>) -> (&'static str, String) {
 
 fn shown_recorded_end(kind: &EventKind) -> String {
     match kind {
-        EventKind::RunCompleted { output } => format!("complete with {}", output.preview(usize::MAX)),
+        EventKind::RunCompleted { output } => {
+            format!("complete with {}", output.preview(usize::MAX))
+        }
         EventKind::RunFailed { failure } => format!("fail: {failure}"),
         EventKind::RunCancelled => "end as cancelled".into(),
-        EventKind::RunStarted { input, .. } => format!("continue as new with {}", input.preview(usize::MAX)),
+        EventKind::RunStarted { input, .. } => {
+            format!("continue as new with {}", input.preview(usize::MAX))
+        }
         other => other.name().into(),
     }
 }
@@ -133,7 +151,12 @@ impl Host for Recording {
 impl Verbs for Recording {}
 
 impl<V: Verb> Performer<V> for Recording {
-    async fn perform(&mut self, _number: u32, verb: V, _progress: Option<V::Progress>) -> Result<V::Answer, Stop> {
+    async fn perform(
+        &mut self,
+        _number: u32,
+        verb: V,
+        _progress: Option<V::Progress>,
+    ) -> Result<V::Answer, Stop> {
         self.asked = Some(verb.text());
         std::future::pending().await
     }

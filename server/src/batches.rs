@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use longhaul_engine::{Engine, Message, MessageBody, NewRun, Payload, RunId, Share, Started, Status, StoreError};
+use longhaul_engine::{
+    Engine, Message, MessageBody, NewRun, Payload, RunId, Share, Started, Status, StoreError,
+};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::{
     BatchInput, BatchView, BatchWorkflow, Entry, Now, Overrides, Plan, ProjectState, Submit,
@@ -136,7 +138,8 @@ impl Service {
     async fn status_of(&self, entry: &Entry) -> Result<StatusDocument, RequestError> {
         let project = RunId::new(entry.project.id.clone()).map_err(RequestError::refused)?;
         let stuck = self.stuck_in_engine();
-        match status::of_project(&*self.store, &project, &stuck, self.engine.is_some(), None).await {
+        match status::of_project(&*self.store, &project, &stuck, self.engine.is_some(), None).await
+        {
             Ok(document) if !document.root.is_empty() => return Ok(document),
             Ok(_) | Err(StoreError::UnknownRun(_)) => {}
             Err(error) => return Err(error.into()),
@@ -150,7 +153,10 @@ impl Service {
     async fn submit(self: &Arc<Self>, batch: &str, plan: Plan) -> Result<Submitted, RequestError> {
         let engine = self.running()?;
         let run = BatchWorkflow::run_id(batch).map_err(RequestError::refused)?;
-        plan.projects.iter().try_for_each(|entry| entry.overrides.check()).map_err(RequestError::refused)?;
+        plan.projects
+            .iter()
+            .try_for_each(|entry| entry.overrides.check())
+            .map_err(RequestError::refused)?;
         for entry in &plan.projects {
             let wrong = |error| RequestError::refused(format!("project `{}`: {error}", entry.name));
             project::check(Path::new(&entry.project.root)).await.map_err(wrong)?;
@@ -164,7 +170,12 @@ impl Service {
         engine.adopt(run.as_str()).await?;
         self.let_end(&run).await?;
         let input = Payload::of(&BatchInput::default());
-        let new = NewRun { run: run.clone(), workflow: BatchWorkflow::NAME.into(), input, labels: BTreeMap::new() };
+        let new = NewRun {
+            run: run.clone(),
+            workflow: BatchWorkflow::NAME.into(),
+            input,
+            labels: BTreeMap::new(),
+        };
         if engine.start(new.clone()).await? == Started::Over {
             engine.restart(new).await?;
         }
@@ -179,7 +190,9 @@ impl Service {
 
     /// Waits for a run that was told to end, so that it can be started again.
     async fn let_end(&self, run: &RunId) -> Result<(), StoreError> {
-        let ends = |message: &Message| matches!(message.body, MessageBody::Cancel(_) | MessageBody::Terminate(_));
+        let ends = |message: &Message| {
+            matches!(message.body, MessageBody::Cancel(_) | MessageBody::Terminate(_))
+        };
         for _ in 0..100 {
             if !self.store.mailbox(run).await?.iter().any(ends) {
                 break;
@@ -193,11 +206,13 @@ impl Service {
 /// Where a batch stands; `None` if it has never been submitted.
 async fn standing(service: &Service, run: &RunId) -> Result<Option<BatchStanding>, StoreError> {
     let published = service.store.published(run).await?;
-    let Some(view) = published.get(BatchView::KEY).and_then(|view| view.read::<BatchView>().ok()) else {
+    let Some(view) = published.get(BatchView::KEY).and_then(|view| view.read::<BatchView>().ok())
+    else {
         return Ok(None);
     };
     let state = |entry: &Entry| {
-        let state = published.get(&ProjectState::key(&entry.name)).and_then(|state| state.read().ok());
+        let state =
+            published.get(&ProjectState::key(&entry.name)).and_then(|state| state.read().ok());
         (entry.name.clone(), state.unwrap_or_default())
     };
     let states = view.plan.projects.iter().map(state).collect();
@@ -246,9 +261,13 @@ impl Driver {
     /// Does what is to be done now; whether nothing is left.
     async fn look(&mut self, engine: &Engine) -> Result<bool, StoreError> {
         let store = Arc::clone(&self.service.store);
-        // In this order: a batch that waits after its mailbox was seen empty has published what came of the last message.
+        // In this order: a batch that waits after its mailbox was seen empty has published what
+        // came of the last message.
         let has_mail = !store.mailbox(&self.run).await?.is_empty();
-        let summary = store.summary(&self.run).await?.ok_or_else(|| StoreError::UnknownRun(self.run.clone()))?;
+        let summary = store
+            .summary(&self.run)
+            .await?
+            .ok_or_else(|| StoreError::UnknownRun(self.run.clone()))?;
         let is_held = engine.stuck().contains_key(&self.run)
             || matches!(summary.status, Status::Paused(_))
             || summary.status.is_terminal();
@@ -265,11 +284,13 @@ impl Driver {
             }
         }
         let is_quiet = matches!(summary.status, Status::Waiting { .. }) && !has_mail;
-        let published_working = standing.states.values().any(|state| *state == ProjectState::Working);
+        let published_working =
+            standing.states.values().any(|state| *state == ProjectState::Working);
         Ok(!is_working && (is_held || (is_quiet && !published_working)))
     }
 
-    /// Begins a project that is to be worked on, and sees where it stands; `None`: its turn has not come, or is over.
+    /// Begins a project that is to be worked on, and sees where it stands; `None`: its turn has not
+    /// come, or is over.
     async fn project(
         &mut self,
         engine: &Engine,
@@ -289,11 +310,14 @@ impl Driver {
             }
         }
         let Some(watched) = self.watched.get_mut(&entry.name) else { return Ok(None) };
-        let document = status::of_project(&*self.service.store, &watched.id, &engine.stuck(), true, None).await?;
+        let document =
+            status::of_project(&*self.service.store, &watched.id, &engine.stuck(), true, None)
+                .await?;
         if !is_settled(watched, &document) {
             return Ok(Some(ProjectState::Working));
         }
-        let reason = document.vain_wait().map(|(_, cause)| cause.to_owned()).or(document.problem.clone());
+        let reason =
+            document.vain_wait().map(|(_, cause)| cause.to_owned()).or(document.problem.clone());
         let now = state_of(settled::verdict(&document), reason);
         if now == ProjectState::Passed && *published == now {
             // Nothing is left to do: neither is it looked at nor are its files watched any more.
@@ -305,7 +329,8 @@ impl Driver {
         Ok(Some(now))
     }
 
-    /// Takes a new submission in: projects are looked at again, and the limits are those of its plan.
+    /// Takes a new submission in: projects are looked at again, and the limits are those of its
+    /// plan.
     fn follow(&mut self, engine: &Engine, view: &BatchView) {
         self.submission.clone_from(&view.submitted);
         self.watched.clear();
@@ -314,7 +339,8 @@ impl Driver {
             engine.limit(AGENTS, label, *most as usize);
         }
         for entry in &view.plan.projects {
-            let labels = entry.labels.iter().map(|(label, value)| format!("{label}={value}")).collect();
+            let labels =
+                entry.labels.iter().map(|(label, value)| format!("{label}={value}")).collect();
             engine.share(&entry.project.id, Share { priority: entry.priority, labels });
         }
     }
@@ -356,8 +382,8 @@ fn state_of(verdict: Verdict, problem: Option<String>) -> ProjectState {
         Verdict::Passed => ProjectState::Passed,
         Verdict::Blocked => ProjectState::Blocked,
         Verdict::Suspended => ProjectState::Suspended,
-        Verdict::Misconfigured | Verdict::Failed => {
-            ProjectState::Refused { reason: problem.unwrap_or_else(|| "the log or the disk failed".into()) }
-        }
+        Verdict::Misconfigured | Verdict::Failed => ProjectState::Refused {
+            reason: problem.unwrap_or_else(|| "the log or the disk failed".into()),
+        },
     }
 }

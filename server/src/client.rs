@@ -26,8 +26,8 @@ pub enum Client {
 }
 
 impl Client {
-    /// Reaches the log; `None` if there is none yet. If another process owns it and goes away before it answers, whoever
-    /// comes next is asked.
+    /// Reaches the log; `None` if there is none yet. If another process owns it and goes away
+    /// before it answers, whoever comes next is asked.
     pub async fn reach(data_dir: &Path, notify: Notify) -> Result<Option<Self>> {
         Ok(Self::reach_now(data_dir, notify).await?.map(|access| match access {
             Self::Remote(remote) => Self::Remote(remote.or_next()),
@@ -35,10 +35,12 @@ impl Client {
         }))
     }
 
-    /// Reaches the process that runs the log, and nobody after it; `None` if none does. One that is just starting is waited
-    /// for.
+    /// Reaches the process that runs the log, and nobody after it; `None` if none does. One that is
+    /// just starting is waited for.
     pub async fn reach_owner(data_dir: &Path, notify: Notify) -> Result<Option<Self>> {
-        Ok(Self::reach_now(data_dir, notify).await?.filter(|access| matches!(access, Self::Remote(_))))
+        Ok(Self::reach_now(data_dir, notify)
+            .await?
+            .filter(|access| matches!(access, Self::Remote(_))))
     }
 
     async fn reach_now(data_dir: &Path, notify: Notify) -> Result<Option<Self>> {
@@ -49,9 +51,15 @@ impl Client {
             }
             let dir = data_dir.display();
             if data_dir.exists() && !data_dir.is_dir() {
-                return Err(Error::usage(format!("{dir} is no directory: name the data directory with --data-dir")));
+                return Err(Error::usage(format!(
+                    "{dir} is no directory: name the data directory with --data-dir"
+                )));
             }
-            if !data_dir.join("lock").try_exists().map_err(Error::io(format!("cannot look into {dir}")))? {
+            if !data_dir
+                .join("lock")
+                .try_exists()
+                .map_err(Error::io(format!("cannot look into {dir}")))?
+            {
                 // A sandbox hides the log: what is missing here may well be there.
                 refused::refuse_hidden_log(data_dir)?;
                 return Ok(None);
@@ -74,8 +82,12 @@ impl Client {
             return Ok(access);
         }
         match SledStore::open(data_dir) {
-            Ok(store) => Ok(Self::Local(Service::at_rest(Arc::new(store), GitHandlers::new(data_dir)))),
-            Err(error @ StoreError::Owned { .. }) => Self::reach(data_dir, notify).await?.ok_or_else(|| error.into()),
+            Ok(store) => {
+                Ok(Self::Local(Service::at_rest(Arc::new(store), GitHandlers::new(data_dir))))
+            }
+            Err(error @ StoreError::Owned { .. }) => {
+                Self::reach(data_dir, notify).await?.ok_or_else(|| error.into())
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -109,7 +121,9 @@ impl Client {
         loop {
             let Some(client) = Self::reach_now(data_dir, notify).await? else {
                 let data_dir = data_dir.display();
-                return Err(Error::operational(format!("the log in {data_dir} is not there any more")));
+                return Err(Error::operational(format!(
+                    "the log in {data_dir} is not there any more"
+                )));
             };
             match client {
                 Self::Local(service) => return Ok(service.perform_here(request).await),

@@ -6,7 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What `-o json` gives. The macro `documents!` implements it, so no document can be printed without its schema.
+/// What `-o json` gives. The macro `documents!` implements it, so no document can be printed
+/// without its schema.
 pub trait Document: Serialize + JsonSchema {
     /// Its name and the version of its shape: `longhaul.list/1`.
     const SCHEMA: &'static str;
@@ -48,7 +49,10 @@ impl<D: Document> JsonSchema for Titled<D> {
             _ => json!([field]),
         };
         let required = first("schema".into(), fields.remove("required"));
-        let mut properties = Map::from_iter([("schema".to_owned(), json!({ "type": "string", "const": D::SCHEMA }))]);
+        let mut properties = Map::from_iter([(
+            "schema".to_owned(),
+            json!({ "type": "string", "const": D::SCHEMA }),
+        )]);
         if let Some(Value::Object(rest)) = fields.remove("properties") {
             properties.extend(rest);
         }

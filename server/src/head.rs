@@ -1,4 +1,5 @@
-//! Where a run stands, with its mailbox: the one place that reads what people asked and the run has not taken yet.
+//! Where a run stands, with its mailbox: the one place that reads what people asked and the run has
+//! not taken yet.
 
 use longhaul_engine::{Message, MessageBody, RunId, RunReader, Status, StoreError, Summary};
 use longhaul_workflows::finding::{Findings, SteeringRefused};
@@ -13,7 +14,8 @@ pub(crate) struct RunHead {
 impl RunHead {
     /// The head of a run; `None` if the log does not know it.
     pub(crate) async fn of(store: &dyn RunReader, run: &RunId) -> Result<Option<Self>, StoreError> {
-        // In this order: a run that waits after its mailbox was seen empty has acted on every earlier message.
+        // In this order: a run that waits after its mailbox was seen empty has acted on every
+        // earlier message.
         let mailbox = store.mailbox(run).await?;
         Ok(store.summary(run).await?.map(|summary| Self { summary, mailbox }))
     }
@@ -26,10 +28,12 @@ impl RunHead {
             Status::Waiting { until, .. } => {
                 until.is_some() || takes(|body| !matches!(body, MessageBody::Reconcile { .. }))
             }
-            Status::Paused(_) => takes(|body| matches!(body, MessageBody::Resume(_) | MessageBody::Terminate(_))),
-            Status::Parked(_) => {
-                takes(|body| matches!(body, MessageBody::Reconcile { .. } | MessageBody::Terminate(_)))
+            Status::Paused(_) => {
+                takes(|body| matches!(body, MessageBody::Resume(_) | MessageBody::Terminate(_)))
             }
+            Status::Parked(_) => takes(|body| {
+                matches!(body, MessageBody::Reconcile { .. } | MessageBody::Terminate(_))
+            }),
             Status::Completed | Status::Failed(_) | Status::Cancelled => false,
         }
     }
@@ -44,7 +48,8 @@ impl RunHead {
         self.mailbox.iter().map(MailboxEntry::of).collect()
     }
 
-    /// The findings of a run, with the refused steering that it has not taken yet: a session may go on for hours.
+    /// The findings of a run, with the refused steering that it has not taken yet: a session may go
+    /// on for hours.
     pub(crate) fn findings(&self, known: &Findings) -> Findings {
         let mut findings = known.clone();
         for message in &self.mailbox {
@@ -73,7 +78,8 @@ impl RunHead {
 
     /// Whether it is over, or ends as soon as it takes its messages.
     pub(crate) fn is_ending(&self) -> bool {
-        self.summary.status.is_terminal() || self.has(|body| matches!(body, MessageBody::Terminate(_)))
+        self.summary.status.is_terminal()
+            || self.has(|body| matches!(body, MessageBody::Terminate(_)))
     }
 
     /// Whether it is paused when it has taken its messages.

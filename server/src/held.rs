@@ -1,12 +1,16 @@
-//! Telling a project which of its runs do not go on by themselves: paused, parked or stuck. It lets others merge past them.
+//! Telling a project which of its runs do not go on by themselves: paused, parked or stuck. It lets
+//! others merge past them.
 //!
-//! A report may come late or twice. The last one must be right: a run that the project takes for held gets no turn to merge.
+//! A report may come late or twice. The last one must be right: a run that the project takes for
+//! held gets no turn to merge.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_engine::{Event, EventKind, MessageBody, Payload, RunId, RunReader, Status, StoreError};
+use longhaul_engine::{
+    Event, EventKind, MessageBody, Payload, RunId, RunReader, Status, StoreError,
+};
 use longhaul_workflows::project::{Held, signal};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -28,7 +32,10 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
     let mut told = last_report(&*service.store, project).await?;
     let mut held = all_held(&*service.store, project).await?;
     loop {
-        let stuck = engine.stuck().into_keys().filter(|run| run != project && run.is_within(project.as_str()));
+        let stuck = engine
+            .stuck()
+            .into_keys()
+            .filter(|run| run != project && run.is_within(project.as_str()));
         let now: BTreeSet<RunId> = held.iter().cloned().chain(stuck).collect();
         if told.as_ref() != Some(&now) {
             engine.signal(project, signal::HELD, Payload::of(&Held { runs: now.clone() })).await?;
@@ -40,7 +47,9 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
         };
         match event {
             // A report of an earlier process may be acted on after this one looked for it.
-            Ok(recorded) if recorded.run == *project => told = recorded.events.iter().fold(told, published_in),
+            Ok(recorded) if recorded.run == *project => {
+                told = recorded.events.iter().fold(told, published_in)
+            }
             Ok(recorded) if !recorded.run.is_within(project.as_str()) => {}
             Ok(recorded) if !recorded.events.iter().any(changes_that) => {}
             Ok(recorded) => {
@@ -61,7 +70,10 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
 }
 
 /// What the project was told last, if it has acted on that.
-async fn last_report(store: &dyn RunReader, project: &RunId) -> Result<Option<BTreeSet<RunId>>, StoreError> {
+async fn last_report(
+    store: &dyn RunReader,
+    project: &RunId,
+) -> Result<Option<BTreeSet<RunId>>, StoreError> {
     let is_report = |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == signal::HELD);
     if store.mailbox(project).await?.iter().any(|message| is_report(&message.body)) {
         return Ok(None);

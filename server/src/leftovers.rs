@@ -7,16 +7,18 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-/// How the name begins of a file that a command keeps for as long as it runs; its process id follows.
+/// How the name begins of a file that a command keeps for as long as it runs; its process id
+/// follows.
 pub const SCRATCH: &str = "carried-";
 
 /// How deep the files of sessions are: `sessions/<run>/<call>/`.
 const DEPTH: u32 = 3;
 
-/// The temporary files that no process uses any more. The caller holds the lock of the data directory: the files of
-/// sessions are written by its holder only.
+/// The temporary files that no process uses any more. The caller holds the lock of the data
+/// directory: the files of sessions are written by its holder only.
 pub fn find(data_dir: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = entries(data_dir).filter(|path| is_scratch_of_the_dead(path)).collect();
+    let mut found: Vec<PathBuf> =
+        entries(data_dir).filter(|path| is_scratch_of_the_dead(path)).collect();
     half_written(&data_dir.join("sessions"), DEPTH, &mut found);
     found
 }

@@ -1,8 +1,8 @@
-//! The service over an open log. Everything that reads a log for a person or acts on its runs is here; the command line
-//! and later transports call it.
+//! The service over an open log. Everything that reads a log for a person or acts on its runs is
+//! here; the command line and later transports call it.
 //!
-//! A [`Client`] reaches the service: in the process that owns the log, through its unix socket, or by opening a
-//! log at rest.
+//! A [`Client`] reaches the service: in the process that owns the log, through its unix socket, or
+//! by opening a log at rest.
 
 mod batches;
 mod client;
@@ -41,19 +41,23 @@ mod watch;
 pub use batches::{BatchStanding, BatchStatus, SubmitBatch, Submitted};
 pub use client::{Client, Notify};
 pub use error::{Error, Result};
-pub use list_file::{ImportOutcome, ImportSource, ListFile, add_feature, import_features, is_same, write};
+pub use list_file::{
+    ImportOutcome, ImportSource, ListFile, add_feature, import_features, is_same, write,
+};
 pub use listener::Listener;
 pub use lock_state::LockState;
 pub use maintenance::{
-    Check, Export, Exported, Import, Imported, InspectPages, Pages, Prune, Pruned, PrunedRun, Unfinished,
-    UnfinishedRuns,
+    Check, Export, Exported, Import, Imported, InspectPages, Pages, Prune, Pruned, PrunedRun,
+    Unfinished, UnfinishedRuns,
 };
 pub use open::{Limits, open, workflows};
 pub use order::Order;
 pub use project::{Project, check as check_project, restore_checkouts, why_not};
 pub use refused::refuse_within_session;
 pub use request::{Request, RequestError};
-pub use rewind::{Fork, Forked, From, ListCheckpoints, RollBack, RolledBack, Row, TakeCheckpoint, Taken};
+pub use rewind::{
+    Fork, Forked, From, ListCheckpoints, RollBack, RolledBack, Row, TakeCheckpoint, Taken,
+};
 pub use select::{Filter, SelectRuns, Selected, without_covered};
 pub use service::{Begin, Delivered, ProjectStatus, Reconcile, SendSignal, Service, is_copy};
 pub use socket::Gone;

@@ -1,4 +1,5 @@
-//! The feature list of a project, changed by a command. It is a file of the project, so no log is needed for it.
+//! The feature list of a project, changed by a command. It is a file of the project, so no log is
+//! needed for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,25 +58,30 @@ pub struct ImportOutcome {
 impl ListFile {
     /// Reads the list of the project at `root`; an empty one if it has none.
     ///
-    /// A project that keeps its features in a checklist is refused, because a list would hide the checklist; unless
-    /// `from` is that checklist, which becomes a list now.
+    /// A project that keeps its features in a checklist is refused, because a list would hide the
+    /// checklist; unless `from` is that checklist, which becomes a list now.
     pub fn open(root: &Path, from: Option<&Path>) -> Result<Self> {
         let turn = list_turn(root, PATIENCE);
         let path = root.join(project::settings(root).map_err(Error::usage)?.project.list);
         let other = root.join(OTHER_LIST_FILE);
         let path = if !path.exists() && other.exists() { other } else { path };
-        if let Some(text) = placed::read_text(&path, Links::Within(root), LONGEST).map_err(Error::usage)? {
-            let list =
-                FeatureList::parse(&text).map_err(|error| Error::usage(format!("{}: {error}", path.display())))?;
+        if let Some(text) =
+            placed::read_text(&path, Links::Within(root), LONGEST).map_err(Error::usage)?
+        {
+            let list = FeatureList::parse(&text)
+                .map_err(|error| Error::usage(format!("{}: {error}", path.display())))?;
             return Ok(Self { path, list, exists: true, _turn: turn });
         }
         let tasks = root.join(TASKS_FILE);
         if tasks.exists() && !from.is_some_and(|from| is_same(from, &tasks)) {
             let tasks = tasks.display();
             let advice = format!("make a list of them first: `longhaul feature import {tasks}`");
-            return Err(Error::usage(format!("the features of this project are in {tasks}: {advice}")));
+            return Err(Error::usage(format!(
+                "the features of this project are in {tasks}: {advice}"
+            )));
         }
-        let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let list = FeatureList::create(&name, &[]).map_err(Error::usage)?;
         Ok(Self { path, list, exists: false, _turn: turn })
     }
@@ -84,15 +90,21 @@ impl ListFile {
 /// Adds a feature to the list of the project at `root` and returns the file of the list.
 pub fn add_feature(root: &Path, feature: &Feature) -> Result<PathBuf> {
     let mut file = ListFile::open(root, None)?;
-    let wrong = |error: &dyn std::fmt::Display| Error::usage(format!("{}: {error}", file.path.display()));
+    let wrong =
+        |error: &dyn std::fmt::Display| Error::usage(format!("{}: {error}", file.path.display()));
     let text = file.list.add(feature).map_err(|error| wrong(&error))?;
     Backlog::new(file.list.features().to_vec()).map_err(|error| wrong(&error))?;
     write(&file.path, &text)?;
     Ok(file.path)
 }
 
-/// Adds the features of another tool's backlog to the list of the project at `root`: those whose id is new.
-pub fn import_features(root: &Path, source: &ImportSource<'_>, dry_run: bool) -> Result<ImportOutcome> {
+/// Adds the features of another tool's backlog to the list of the project at `root`: those whose id
+/// is new.
+pub fn import_features(
+    root: &Path,
+    source: &ImportSource<'_>,
+    dry_run: bool,
+) -> Result<ImportOutcome> {
     let wrong = |error| Error::usage(format!("{}: {error}", source.name));
     let text = import::decode(source.bytes).map_err(wrong)?;
     let mut file = ListFile::open(root, source.file)?;
@@ -104,9 +116,19 @@ pub fn import_features(root: &Path, source: &ImportSource<'_>, dry_run: bool) ->
     if has_changed && !dry_run {
         write(&file.path, &file.list.to_text())?;
     }
-    let unchecked = merged.added.iter().filter(|index| imported.items[**index].feature.checks.is_empty()).count();
-    let has_gates = unchecked > 0 && !project::settings(root).map_err(Error::usage)?.gates.is_empty();
-    Ok(ImportOutcome { list: file.path, imported, merged, unchecked: if has_gates { 0 } else { unchecked } })
+    let unchecked = merged
+        .added
+        .iter()
+        .filter(|index| imported.items[**index].feature.checks.is_empty())
+        .count();
+    let has_gates =
+        unchecked > 0 && !project::settings(root).map_err(Error::usage)?.gates.is_empty();
+    Ok(ImportOutcome {
+        list: file.path,
+        imported,
+        merged,
+        unchecked: if has_gates { 0 } else { unchecked },
+    })
 }
 
 /// Whether two names are of one existing file.

@@ -21,7 +21,8 @@ use crate::watch::Repeated;
 
 /// The longest question, in bytes.
 const QUESTION_MAX: u64 = 16 * 1024 * 1024;
-/// How often an empty line is written before the answer, so that whoever waits knows that it is being worked on.
+/// How often an empty line is written before the answer, so that whoever waits knows that it is
+/// being worked on.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
 /// How long somebody may take to read an answer.
 const READING_TAKES: Duration = Duration::from_secs(30);
@@ -33,12 +34,14 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens for other commands. To be called by the owner only: a socket that is there belongs to a dead one.
+    /// Listens for other commands. To be called by the owner only: a socket that is there belongs
+    /// to a dead one.
     pub fn start(data_dir: &Path, service: Arc<Service>) -> Result<Self> {
         let path = socket::path(data_dir);
         longhaul_storage::private_directory(data_dir)?;
         let _ = fs::remove_file(&path);
-        let address = Address::of(data_dir).map_err(Error::io(format!("cannot listen in {}", data_dir.display())))?;
+        let address = Address::of(data_dir)
+            .map_err(Error::io(format!("cannot listen in {}", data_dir.display())))?;
         let listener = UnixListener::bind(address.path())
             .map_err(Error::io(format!("cannot listen on the socket {}", path.display())))?;
         let data_dir = data_dir.to_owned();
@@ -71,20 +74,23 @@ async fn converse(service: Arc<Service>, mut stream: UnixStream) {
     let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
     let (reader, writer) = stream.split();
     let mut line = String::new();
-    if BufReader::new(reader.take(QUESTION_MAX)).read_line(&mut line).await.is_err() || line.is_empty() {
+    if BufReader::new(reader.take(QUESTION_MAX)).read_line(&mut line).await.is_err()
+        || line.is_empty()
+    {
         return;
     }
     let writer = Mutex::new(writer);
     let attending = async {
         let parsed = serde_json::from_str::<Incoming<'_>>(&line).map_err(|error| error.to_string());
-        let (is_watched, request) = match parsed.and_then(|incoming| Ok((incoming.watch, incoming.read()?))) {
-            Ok(parsed) => parsed,
-            Err(error) => {
-                let reason = format!("the running Longhaul does not understand this: {error}");
-                write(&writer, &Response::Error(RequestError::Refused { reason })).await;
-                return;
-            }
-        };
+        let (is_watched, request) =
+            match parsed.and_then(|incoming| Ok((incoming.watch, incoming.read()?))) {
+                Ok(parsed) => parsed,
+                Err(error) => {
+                    let reason = format!("the running Longhaul does not understand this: {error}");
+                    write(&writer, &Response::Error(RequestError::Refused { reason })).await;
+                    return;
+                }
+            };
         match refusal(request.command(), peer, service.log.directory()) {
             Some(refusal) => {
                 let error = refusal.error();
@@ -135,6 +141,8 @@ async fn signs_of_life(writer: &Mutex<WriteHalf<'_>>) {
 async fn write(writer: &Mutex<WriteHalf<'_>>, response: &Response<Value>) -> bool {
     let Ok(mut line) = serde_json::to_vec(response) else { return false };
     line.push(b'\n');
-    let written = tokio::time::timeout(READING_TAKES, async { writer.lock().await.write_all(&line).await }).await;
+    let written =
+        tokio::time::timeout(READING_TAKES, async { writer.lock().await.write_all(&line).await })
+            .await;
     matches!(written, Ok(Ok(())))
 }

@@ -48,7 +48,9 @@ impl LockState {
                 let answers = Remote::answers(data_dir).await;
                 Ok(Self::Owned { by: pid(), answers })
             }
-            Err(TryLockError::Error(error)) => Err(Error::io(format!("cannot lock {}", path.display()))(error)),
+            Err(TryLockError::Error(error)) => {
+                Err(Error::io(format!("cannot lock {}", path.display()))(error))
+            }
         }
     }
 }

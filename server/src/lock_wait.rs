@@ -27,8 +27,8 @@ impl LockWait {
         Self { notify, on: None, is_said: false }
     }
 
-    /// Waits a little for the process that has the log: each gets the whole of our patience, so that a queue of commands
-    /// that all do their work is no reason to give up.
+    /// Waits a little for the process that has the log: each gets the whole of our patience, so
+    /// that a queue of commands that all do their work is no reason to give up.
     pub(crate) async fn a_little(&mut self, data_dir: &Path, process: String) -> Result<()> {
         // Whoever takes the lock writes its name a moment later.
         let since = match &self.on {

@@ -1,4 +1,5 @@
-//! Requests about whole runs and the log itself. The process that has the log open reads and writes the files.
+//! Requests about whole runs and the log itself. The process that has the log open reads and writes
+//! the files.
 
 mod export;
 mod import;
@@ -105,7 +106,8 @@ pub struct InspectPages {
     pub sweep: bool,
 }
 
-/// What lies on pages that cannot be read, and the payloads that no record names, or named until they were removed.
+/// What lies on pages that cannot be read, and the payloads that no record names, or named until
+/// they were removed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pages {
     /// Pages and records that could not be read.
@@ -158,8 +160,10 @@ impl Check {
             return Ok(service.log.check(self.repair).await?);
         }
         let engaged = service.engaged();
-        let is_worked_on =
-            |run: &RunId| engaged.iter().any(|root| run.is_within(root.as_str())) || service.batches.count(run) > 0;
+        let is_worked_on = |run: &RunId| {
+            engaged.iter().any(|root| run.is_within(root.as_str()))
+                || service.batches.count(run) > 0
+        };
         Ok(service.log.mend_in_use(is_worked_on).await?)
     }
 }
@@ -172,7 +176,8 @@ request!(InspectPages, "inspect_pages" -> Pages, command: self.sweep.then_some("
 impl InspectPages {
     async fn run(self, service: &Service) -> Result<Pages, RequestError> {
         let unreadable = service.log.snapshot(Scope::All).await?.unreadable();
-        let unused = if self.sweep { service.log.sweep().await } else { service.log.unused().await };
+        let unused =
+            if self.sweep { service.log.sweep().await } else { service.log.unused().await };
         // Of a damaged log it is not known what its records name.
         let Swept { files, bytes } = unused.unwrap_or_default();
         Ok(Pages { unreadable, unused: files, bytes })
@@ -186,9 +191,15 @@ impl Unfinished {
         let mut going = service.store.runs("").await?;
         going.retain(|(_, summary)| !summary.status.is_terminal());
         let mut blocked = Vec::new();
-        for (project, _) in going.iter().filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME) {
+        for (project, _) in
+            going.iter().filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME)
+        {
             let view = ProjectView::of(&service.store.published(project).await?);
-            blocked.extend(view.in_state(State::Blocked).into_iter().map(|feature| format!("{project}/{feature}")));
+            blocked.extend(
+                view.in_state(State::Blocked)
+                    .into_iter()
+                    .map(|feature| format!("{project}/{feature}")),
+            );
         }
         Ok(UnfinishedRuns { runs: going.into_iter().map(|(run, _)| run).collect(), blocked })
     }

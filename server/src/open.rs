@@ -38,7 +38,11 @@ pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
     let store = Arc::new(SledStore::open(data_dir)?);
     // The lock is ours now: whatever still carries our mark belongs to an owner that is dead.
     for leftover in process::sweep(data_dir) {
-        tracing::info!(pid = leftover.pid, command = leftover.command, "ended a leftover of a dead owner");
+        tracing::info!(
+            pid = leftover.pid,
+            command = leftover.command,
+            "ended a leftover of a dead owner"
+        );
     }
     leftovers::remove(data_dir);
     let git = git::GitHandlers::new(data_dir);
@@ -68,7 +72,8 @@ pub fn workflows() -> Workflows {
 
 /// All handlers.
 fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
-    let supervisor = process::Supervisor::of_this_binary().map_err(Error::io("cannot find this program itself"))?;
+    let supervisor = process::Supervisor::of_this_binary()
+        .map_err(Error::io("cannot find this program itself"))?;
     let checks = checks::ChecksHandler::new(data_dir, supervisor.clone(), git.clone());
     Ok(git
         .register(Handlers::new())
@@ -76,5 +81,9 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
         .with::<contracts::RunSetup>(checks.clone())
         .with::<contracts::RunChecks>(checks.clone())
         .with::<contracts::CheckBase>(checks)
-        .with::<contracts::RunSession>(session::SessionHandler::new(data_dir, supervisor, git.clone())))
+        .with::<contracts::RunSession>(session::SessionHandler::new(
+            data_dir,
+            supervisor,
+            git.clone(),
+        )))
 }

@@ -71,7 +71,9 @@ impl Order {
         match self {
             Self::Pause => "a session that is under way ends first",
             Self::Resume => "`longhaul run` goes on with what nothing runs now",
-            Self::Cancel | Self::Terminate => "what was done is kept; `longhaul run` goes on with a project",
+            Self::Cancel | Self::Terminate => {
+                "what was done is kept; `longhaul run` goes on with a project"
+            }
             Self::Signal { .. } => "the workflow takes it when it looks at its mailbox",
             Self::Steer { .. } => "the agent is told at the beginning of its next session",
             Self::Approve => "it is merged when its turn comes",
@@ -91,7 +93,8 @@ impl Order {
 
     /// Whether a run that fits a filter is meant: no others than those to which it means something.
     pub fn concerns(&self, run: &Selected) -> bool {
-        (!self.is_for_features() || run.kind == FeatureWorkflow::NAME) && (!self.is_answer() || run.awaits_approval)
+        (!self.is_for_features() || run.kind == FeatureWorkflow::NAME)
+            && (!self.is_answer() || run.awaits_approval)
     }
 
     /// The message; `None`: what it says depends on the run.
@@ -102,7 +105,9 @@ impl Order {
             Self::Resume => MessageBody::Resume(request.clone()),
             Self::Cancel => MessageBody::Cancel(request.clone()),
             Self::Terminate => MessageBody::Terminate(request.clone()),
-            Self::Signal { name, payload } => MessageBody::signal_by(name, Payload::of(payload), request.clone()),
+            Self::Signal { name, payload } => {
+                MessageBody::signal_by(name, Payload::of(payload), request.clone())
+            }
             Self::Steer { text } => {
                 let (text, by, why) = (text.clone(), request.by.clone(), request.why.clone());
                 signal(Note::SIGNAL, Payload::of(&Note::Signed { text, by, why }))

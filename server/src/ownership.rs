@@ -11,17 +11,24 @@ use crate::request::RequestError;
 use crate::service::Service;
 
 impl Service {
-    /// Makes the repository of a project belong to this data directory. `take_over`: also if it belongs to another one that
-    /// no process runs. The error says why the project cannot be run.
-    pub(crate) async fn own(&self, project: &ProjectRef, take_over: bool) -> Result<(), RequestError> {
+    /// Makes the repository of a project belong to this data directory. `take_over`: also if it
+    /// belongs to another one that no process runs. The error says why the project cannot be
+    /// run.
+    pub(crate) async fn own(
+        &self,
+        project: &ProjectRef,
+        take_over: bool,
+    ) -> Result<(), RequestError> {
         let failed = |failure: Failure| RequestError::Failed { reason: failure.message };
         let (root, ours) = (Path::new(&project.root), self.data_directory().map_err(failed)?);
         if take_over && let Some(other) = git::other_owner(root, &ours).await.map_err(failed)? {
             let standing = LockState::of(&other.path).await;
             if let Ok(LockState::Owned { by, .. }) = standing {
                 let other = other.path.display();
-                let reason =
-                    format!("process {by} runs the log in {other}, to which {} belongs: end it first", project.root);
+                let reason = format!(
+                    "process {by} runs the log in {other}, to which {} belongs: end it first",
+                    project.root
+                );
                 return Err(RequestError::Refused { reason });
             }
         }
@@ -34,7 +41,9 @@ impl Service {
     /// Why this data directory may not change the repository of a run: that belongs to another one.
     pub(crate) async fn not_owned(&self, run: &RunId) -> Result<Option<String>, StoreError> {
         let Ok(project) = RunId::new(run.root()) else { return Ok(None) };
-        let Some(root) = crate::status::known_root(&*self.store, &project).await? else { return Ok(None) };
+        let Some(root) = crate::status::known_root(&*self.store, &project).await? else {
+            return Ok(None);
+        };
         let Ok(ours) = self.data_directory() else { return Ok(None) };
         let root = Path::new(&root);
         // Where there is no repository any more, nothing can be changed.

@@ -51,8 +51,8 @@ fn refusal(failure: Failure) -> RequestError {
     }
 }
 
-/// Checks that the project at `root` can run: its settings and its list can be read, its agent and its target branch
-/// exist, its features can be ordered. Returns notes on the list.
+/// Checks that the project at `root` can run: its settings and its list can be read, its agent and
+/// its target branch exist, its features can be ordered. Returns notes on the list.
 pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     let loaded = project::load(root).await.map_err(refusal)?;
     let settings = root.join("longhaul.toml");
@@ -60,15 +60,23 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     confine::in_force(loaded.settings.agent.sandbox)
         .map_err(|failure| RequestError::Failed { reason: failure.to_string() })?;
     let program = loaded.settings.agent.command.first().filter(|program| !program.is_empty());
-    let program =
-        program.ok_or_else(|| RequestError::refused(format!("{settings}: no agent; set `command` under [agent]")))?;
+    let program = program.ok_or_else(|| {
+        RequestError::refused(format!("{settings}: no agent; set `command` under [agent]"))
+    })?;
     if let Some(problem) = why_not(root, program) {
         let advice = "install it, or correct `command` under [agent]";
-        return Err(RequestError::refused(format!("{settings}: the agent `{program}` {problem}; {advice}")));
+        return Err(RequestError::refused(format!(
+            "{settings}: the agent `{program}` {problem}; {advice}"
+        )));
     }
-    if loaded.settings.project.target.is_some() && !git::has_branch(root, &loaded.target).await.map_err(refusal)? {
+    if loaded.settings.project.target.is_some()
+        && !git::has_branch(root, &loaded.target).await.map_err(refusal)?
+    {
         let advice = "correct `target` under [project], or make the branch";
-        return Err(RequestError::refused(format!("{settings}: there is no branch `{}`; {advice}", loaded.target)));
+        return Err(RequestError::refused(format!(
+            "{settings}: there is no branch `{}`; {advice}",
+            loaded.target
+        )));
     }
     let list = root.join(&loaded.list_file);
     let list = list.display();
@@ -76,26 +84,33 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
         let advice = "add one with `longhaul feature add`";
         return Err(RequestError::refused(format!("{list} has no features yet: {advice}")));
     }
-    Backlog::new(loaded.features).map_err(|error| RequestError::refused(format!("{list}: {error}")))?;
+    Backlog::new(loaded.features)
+        .map_err(|error| RequestError::refused(format!("{list}: {error}")))?;
     git::exclude_own_files(root).await.map_err(refusal)?;
     Ok(loaded.notes.iter().map(|note| format!("{list}: {note}")).collect())
 }
 
-/// Why a program cannot be started: one with a path is in the project, any other in a directory of `PATH`.
+/// Why a program cannot be started: one with a path is in the project, any other in a directory of
+/// `PATH`.
 pub fn why_not(root: &Path, program: &str) -> Option<&'static str> {
     let is_program = |file: &Path| file.is_file() && access(file, AccessFlags::X_OK).is_ok();
     if !program.contains('/') {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        return std::env::split_paths(&path).all(|dir| !is_program(&dir.join(program))).then_some("is not there");
+        return std::env::split_paths(&path)
+            .all(|dir| !is_program(&dir.join(program)))
+            .then_some("is not there");
     }
     match root.join(program) {
         file if is_program(&file) => None,
-        file if file.is_file() => Some("is no program: its file may not be executed (`chmod +x` makes it one)"),
+        file if file.is_file() => {
+            Some("is no program: its file may not be executed (`chmod +x` makes it one)")
+        }
         _ => Some("is not there"),
     }
 }
 
-/// Restores the files that a killed owner had moved aside in checkouts. Does nothing while the log is in use.
+/// Restores the files that a killed owner had moved aside in checkouts. Does nothing while the log
+/// is in use.
 pub async fn restore_checkouts(data_dir: &Path, dirs: &[PathBuf]) {
     // Held until the end, so that no owner starts meanwhile.
     let state = LockState::of(data_dir).await;

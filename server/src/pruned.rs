@@ -3,7 +3,8 @@
 use chrono::SecondsFormat;
 use longhaul_engine::Summary;
 
-/// When the history of a run as it stands now was pruned; one that was started again since has a new one.
+/// When the history of a run as it stands now was pruned; one that was started again since has a
+/// new one.
 pub fn at(summary: &Summary) -> Option<String> {
     summary.pruned_at().map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true))
 }

@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::request::RequestError;
 use crate::service::Service;
 
-/// What was recorded since this process runs the log: once for each verb and call, however often a program asks.
+/// What was recorded since this process runs the log: once for each verb and call, however often a
+/// program asks.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded(Mutex<BTreeSet<(String, String)>>);
 
@@ -35,9 +36,13 @@ pub(crate) fn refuse_hidden_log(data_dir: &Path) -> Result<()> {
     Err(Error::Request(RequestError::refused(message)))
 }
 
-/// Whether a request is one that a session has no right to. `command` is what the request changes, `pid` the process that
-/// makes it; `None` where the system does not tell.
-pub(crate) fn refusal(command: Option<&'static str>, pid: Option<i32>, data_dir: &Path) -> Option<Refusal> {
+/// Whether a request is one that a session has no right to. `command` is what the request changes,
+/// `pid` the process that makes it; `None` where the system does not tell.
+pub(crate) fn refusal(
+    command: Option<&'static str>,
+    pid: Option<i32>,
+    data_dir: &Path,
+) -> Option<Refusal> {
     let verb = command?;
     let call = call_of(pid?, data_dir)?;
     tracing::warn!(verb, call, "steering from within a session was refused");
@@ -56,13 +61,16 @@ impl Refusal {
     /// Tells the run that one of its programs tried it.
     pub(crate) async fn record(self, service: &Service) {
         let SteeringRefused { verb, call } = &self.0;
-        let Some(run) = call.rsplit_once('@').and_then(|(run, _)| RunId::new(run).ok()) else { return };
+        let Some(run) = call.rsplit_once('@').and_then(|(run, _)| RunId::new(run).ok()) else {
+            return;
+        };
         let is_new = {
             let mut recorded = service.refused.0.lock().unwrap_or_else(PoisonError::into_inner);
             recorded.insert((verb.clone(), call.clone()))
         };
         let Some(engine) = service.engine.as_ref().filter(|_| is_new) else { return };
-        if let Err(error) = engine.signal(&run, SteeringRefused::SIGNAL, Payload::of(&self.0)).await {
+        if let Err(error) = engine.signal(&run, SteeringRefused::SIGNAL, Payload::of(&self.0)).await
+        {
             tracing::warn!(%run, "the refusal could not be recorded: {error}");
         }
     }

@@ -15,21 +15,25 @@ use crate::views::Unknown;
 
 /// A request to the service over an open log.
 ///
-/// It is performed the same way in the process that owns the log, through its socket, and on a log at rest.
+/// It is performed the same way in the process that owns the log, through its socket, and on a log
+/// at rest.
 pub trait Request: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name on the wire.
     const NAME: &'static str;
     /// What it returns.
     type Response: Serialize + DeserializeOwned + Send + 'static;
 
-    /// The command that changes runs, the log or a file by this request. `None`: it only reads, so sessions may make it,
-    /// and it may be repeated.
+    /// The command that changes runs, the log or a file by this request. `None`: it only reads, so
+    /// sessions may make it, and it may be repeated.
     fn command(&self) -> Option<&'static str> {
         None
     }
 
     /// Performs the request.
-    fn perform(self, service: Arc<Service>) -> impl Future<Output = Result<Self::Response, RequestError>> + Send;
+    fn perform(
+        self,
+        service: Arc<Service>,
+    ) -> impl Future<Output = Result<Self::Response, RequestError>> + Send;
 }
 
 /// Why a request was not performed.
@@ -183,8 +187,8 @@ impl<R: Request> AnyRequest for R {
     }
 }
 
-/// Implements [`Request`] for a type: its name on the wire, its response, the command of one that changes something, and
-/// how it is performed.
+/// Implements [`Request`] for a type: its name on the wire, its response, the command of one that
+/// changes something, and how it is performed.
 macro_rules! request {
     ($request:ty, $name:literal -> $response:ty $(, command: $command:expr)?, |$self:ident, $service:ident| $perform:expr) => {
         impl $crate::request::Request for $request {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_engine::{Engine, MessageBody, NewRun, Outcome, Payload, RequestedBy, RunId, Status, StoreError};
+use longhaul_engine::{
+    Engine, MessageBody, NewRun, Outcome, Payload, RequestedBy, RunId, Status, StoreError,
+};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::FeatureOutcome;
@@ -18,8 +20,9 @@ impl Service {
         Ok(RunHead::of(&*self.store, run).await?.is_some_and(|head| head.is_ending()))
     }
 
-    /// Starts the run of a project afresh, from what the last one published. What is still alive below it is terminated
-    /// first: the new run would know neither its turn to merge nor its session.
+    /// Starts the run of a project afresh, from what the last one published. What is still alive
+    /// below it is terminated first: the new run would know neither its turn to merge nor its
+    /// session.
     pub(crate) async fn begin_again(
         &self,
         engine: &Engine,
@@ -30,7 +33,8 @@ impl Service {
         let runs = self.store.runs(new.run.as_str()).await?.into_iter();
         let below = runs.filter(|(run, _)| *run != new.run && run.is_within(new.run.as_str()));
         for (run, _) in below.filter(|(_, summary)| !summary.status.is_terminal()) {
-            let request = RequestedBy { by: "longhaul".into(), why: "its project is begun again".into() };
+            let request =
+                RequestedBy { by: "longhaul".into(), why: "its project is begun again".into() };
             engine.deliver(&run, MessageBody::Terminate(request)).await?;
             engine.outcome(&run).await?;
         }
@@ -48,11 +52,20 @@ impl Service {
         let mut changed = BTreeMap::new();
         for (id, view) in ProjectView::of(published).features {
             let FeatureView { passes: true, run: Some(run), .. } = view else { continue };
-            let Some(summary) = self.store.summary(&run).await?.filter(|summary| summary.status == Status::Completed)
+            let Some(summary) = self
+                .store
+                .summary(&run)
+                .await?
+                .filter(|summary| summary.status == Status::Completed)
             else {
                 continue;
             };
-            let last = self.store.read(&run, summary.origin).await?.pop().and_then(|event| event.kind.outcome());
+            let last = self
+                .store
+                .read(&run, summary.origin)
+                .await?
+                .pop()
+                .and_then(|event| event.kind.outcome());
             let outcome = match last {
                 Some(Outcome::Completed(output)) => output.read::<FeatureOutcome>().ok(),
                 _ => None,

@@ -1,4 +1,5 @@
-//! Take back and try again: runs that are forked, restarted or resumed, on a log at rest and on one that is run.
+//! Take back and try again: runs that are forked, restarted or resumed, on a log at rest and on one
+//! that is run.
 
 mod checkpoints;
 mod edit;
@@ -170,7 +171,8 @@ impl Service {
         self.not_owned(run).await?.map_or(Ok(()), |reason| Err(RequestError::Refused { reason }))
     }
 
-    /// Tells git where the project of a run is: histories of one that was moved name the place where it was.
+    /// Tells git where the project of a run is: histories of one that was moved name the place
+    /// where it was.
     async fn locate(&self, run: &RunId) -> Result<(), StoreError> {
         if self.engine.is_some() {
             return Ok(());
@@ -182,7 +184,8 @@ impl Service {
         Ok(())
     }
 
-    /// Ends what a fork had begun that was killed: its feature is put back to where it was, if there is no run.
+    /// Ends what a fork had begun that was killed: its feature is put back to where it was, if
+    /// there is no run.
     pub(crate) async fn settle_forks(&self, project: &ProjectRef) -> Result<(), StoreError> {
         let _taking_back = self.taking_back.lock().await;
         let begun = self.git.taken_back_for(project).await.unwrap_or_else(|failure| {

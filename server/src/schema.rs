@@ -38,5 +38,8 @@ documents! {
 
 /// The schema of a document as it is written, not as it might be read.
 pub fn schema<D: Document>() -> Schema {
-    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Titled<D>>()
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Titled<D>>()
 }

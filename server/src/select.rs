@@ -56,7 +56,11 @@ impl FromStr for Filter {
             "feature" => Key::Feature,
             _ => match key.strip_prefix("label.") {
                 Some(label) if !label.is_empty() => Key::Label(label.to_owned()),
-                _ => return Err(format!("`{key}` is none of project, status, kind, feature, label.NAME")),
+                _ => {
+                    return Err(format!(
+                        "`{key}` is none of project, status, kind, feature, label.NAME"
+                    ));
+                }
             },
         };
         match key {
@@ -78,7 +82,9 @@ impl Filter {
         let value = self.value.as_str();
         match &self.key {
             Key::Project => {
-                project == Some(value) || root.is_some_and(|root| root == value || root.ends_with(&format!("/{value}")))
+                project == Some(value)
+                    || root
+                        .is_some_and(|root| root == value || root.ends_with(&format!("/{value}")))
             }
             Key::Status => true,
             Key::Kind => summary.workflow == value,
@@ -119,11 +125,19 @@ impl SelectRuns {
                 continue;
             }
             let state = outcomes.state(&*service.store, &run, &summary).await?;
-            if filters.iter().all(|filter| filter.key != Key::Status || filter.value == state.as_str()) {
+            if filters
+                .iter()
+                .all(|filter| filter.key != Key::Status || filter.value == state.as_str())
+            {
                 let awaits_approval = !summary.status.is_terminal()
                     && summary.workflow == FeatureWorkflow::NAME
                     && service.awaited(&run).await?.is_some();
-                selected.push(Selected { run, kind: summary.workflow, status: state, awaits_approval });
+                selected.push(Selected {
+                    run,
+                    kind: summary.workflow,
+                    status: state,
+                    awaits_approval,
+                });
             }
         }
         Ok(selected)
@@ -132,9 +146,14 @@ impl SelectRuns {
 
 /// Leaves out what an order to its project reaches anyway.
 pub fn without_covered(runs: Vec<Selected>) -> Vec<Selected> {
-    let projects: Vec<RunId> =
-        runs.iter().filter(|run| run.kind == ProjectWorkflow::NAME).map(|run| run.run.clone()).collect();
-    let is_covered = |run: &RunId| projects.iter().any(|project| run != project && run.is_within(project.as_str()));
+    let projects: Vec<RunId> = runs
+        .iter()
+        .filter(|run| run.kind == ProjectWorkflow::NAME)
+        .map(|run| run.run.clone())
+        .collect();
+    let is_covered = |run: &RunId| {
+        projects.iter().any(|project| run != project && run.is_within(project.as_str()))
+    };
     runs.into_iter().filter(|selected| !is_covered(&selected.run)).collect()
 }
 

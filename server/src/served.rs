@@ -1,4 +1,5 @@
-//! Looking after a project that this process runs: its files are kept current, and edits of its list are taken up.
+//! Looking after a project that this process runs: its files are kept current, and edits of its
+//! list are taken up.
 
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
@@ -40,9 +41,13 @@ pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
     let mut engaged = service.lock_engaged();
     // It may have been let go already.
     let Some(entry) = engaged.get_mut(&run) else { return };
-    entry.tasks.push(tokio::spawn(keep_files(Arc::clone(service), run.clone(), root.clone())).abort_handle());
+    entry.tasks.push(
+        tokio::spawn(keep_files(Arc::clone(service), run.clone(), root.clone())).abort_handle(),
+    );
     entry.tasks.push(tokio::spawn(held::watch(Arc::clone(service), run.clone())).abort_handle());
-    entry.tasks.push(tokio::spawn(watch_list(Arc::clone(service), run, root, known)).abort_handle());
+    entry
+        .tasks
+        .push(tokio::spawn(watch_list(Arc::clone(service), run, root, known)).abort_handle());
 }
 
 /// Writes the files of all engaged projects once more: the last word of a process that ends.
@@ -84,16 +89,23 @@ async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
     }
 }
 
-/// The list and the settings of a project without the states, which Longhaul writes itself; or why they cannot be read.
+/// The list and the settings of a project without the states, which Longhaul writes itself; or why
+/// they cannot be read.
 #[derive(PartialEq)]
 struct Edited(Result<(Settings, Vec<Feature>), String>);
 
 impl Edited {
     async fn at(root: &Path) -> Self {
         let loaded = project::load(root).await.map_err(|failure| failure.message);
-        let without_state =
-            |feature| Feature { status: FeatureStatus::Pending, passes: false, last_tested: None, ..feature };
-        Self(loaded.map(|loaded| (loaded.settings, loaded.features.into_iter().map(without_state).collect())))
+        let without_state = |feature| Feature {
+            status: FeatureStatus::Pending,
+            passes: false,
+            last_tested: None,
+            ..feature
+        };
+        Self(loaded.map(|loaded| {
+            (loaded.settings, loaded.features.into_iter().map(without_state).collect())
+        }))
     }
 }
 

@@ -1,4 +1,5 @@
-//! The service over an open log: in the process that owns it, or in a command that opened a log at rest.
+//! The service over an open log: in the process that owns it, or in a command that opened a log at
+//! rest.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use chrono::Utc;
 use longhaul_activities::git::{self, GitHandlers};
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{
-    Engine, EventLog, MessageBody, NewRun, Payload, RequestedBy, RunId, RunReader, Started, Stop, StoreError, Summary,
+    Engine, EventLog, MessageBody, NewRun, Payload, RequestedBy, RunId, RunReader, Started, Stop,
+    StoreError, Summary,
 };
 use longhaul_storage::SledStore;
 use longhaul_workflows::contracts::{LoadedBacklog, ProjectRef};
@@ -35,7 +37,8 @@ use crate::served::{self, Engaged};
 pub struct ProjectStatus {
     /// The run of the project.
     pub project: RunId,
-    /// The list as it is now; it counts for a project that no process runs. Absent: as the project read it last.
+    /// The list as it is now; it counts for a project that no process runs. Absent: as the project
+    /// read it last.
     pub list: Option<LoadedBacklog>,
 }
 
@@ -123,7 +126,9 @@ impl Reconcile {
         let summary = service.known(&run).await?;
         if !matches!(summary.status, longhaul_engine::Status::Parked(_)) {
             let status = summary.status.name();
-            return Err(RequestError::refused(format!("run {run} is {status}: it waits for no word on an effect")));
+            return Err(RequestError::refused(format!(
+                "run {run} is {status}: it waits for no word on an effect"
+            )));
         }
         let head = RunHead::of(&*service.store, &run).await?;
         let is_settled = |body: &MessageBody| matches!(body, MessageBody::Reconcile { .. });
@@ -178,7 +183,18 @@ impl Service {
         let is_closed = AtomicBool::new(false);
         let refused = Recorded::default();
         let store = log.clone();
-        Arc::new(Self { store, log, engine, engaged, batches, git, taking_back, refused, answering, is_closed })
+        Arc::new(Self {
+            store,
+            log,
+            engine,
+            engaged,
+            batches,
+            git,
+            taking_back,
+            refused,
+            answering,
+            is_closed,
+        })
     }
 
     /// The ids of the projects that this process runs.
@@ -190,7 +206,8 @@ impl Service {
         self.engaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes nothing more up: who asks now is to ask whoever has the log next. Waits until everybody else has an answer.
+    /// Takes nothing more up: who asks now is to ask whoever has the log next. Waits until
+    /// everybody else has an answer.
     pub async fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         drop(self.answering.write().await);
@@ -201,7 +218,8 @@ impl Service {
         self.is_closed.store(false, Ordering::SeqCst);
     }
 
-    /// Performs a request that came through the socket, and hands the response on, unless nothing more is taken up.
+    /// Performs a request that came through the socket, and hands the response on, unless nothing
+    /// more is taken up.
     pub(crate) async fn attend<T>(
         self: &Arc<Self>,
         request: Box<dyn AnyRequest>,
@@ -209,11 +227,13 @@ impl Service {
     ) -> T {
         let _answering = self.answering.read().await;
         let is_closed = self.is_closed.load(Ordering::SeqCst);
-        let response = if is_closed { Response::Closing } else { request.perform(Arc::clone(self)).await };
+        let response =
+            if is_closed { Response::Closing } else { request.perform(Arc::clone(self)).await };
         hand_on(response).await
     }
 
-    /// Stops the engine, if there is one. Nothing more is taken up; who is being answered gets the answer, if it comes soon.
+    /// Stops the engine, if there is one. Nothing more is taken up; who is being answered gets the
+    /// answer, if it comes soon.
     pub async fn stop(&self) {
         let _ = tokio::time::timeout(LAST_ANSWERS, self.close()).await;
         if let Some(engine) = &self.engine {
@@ -258,7 +278,11 @@ impl Service {
 
     /// The log, as it is looked at.
     pub(crate) fn view(&self) -> views::View<'_> {
-        views::View { store: &*self.store, stuck: self.stuck_in_engine(), is_running: self.engine.is_some() }
+        views::View {
+            store: &*self.store,
+            stuck: self.stuck_in_engine(),
+            is_running: self.engine.is_some(),
+        }
     }
 
     /// The engine; an error if this process does not run the log.
@@ -266,7 +290,11 @@ impl Service {
         self.engine.as_ref().ok_or_else(|| RequestError::refused("this log is not being run"))
     }
 
-    pub(crate) async fn begin(self: &Arc<Self>, project: ProjectRef, terms: &Terms) -> Result<(), RequestError> {
+    pub(crate) async fn begin(
+        self: &Arc<Self>,
+        project: ProjectRef,
+        terms: &Terms,
+    ) -> Result<(), RequestError> {
         let engine = self.running()?;
         let run = RunId::new(project.id.clone()).map_err(RequestError::refused)?;
         let known = status::known_root(&*self.store, &run).await?;

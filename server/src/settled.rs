@@ -10,11 +10,12 @@ use crate::status::{ProjectState, StatusDocument};
 /// How long nothing may be active before a project that cannot go on counts as settled.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// How long a project may wait for nothing but the machine, or an agent that cannot work, before it counts as settled.
+/// How long a project may wait for nothing but the machine, or an agent that cannot work, before it
+/// counts as settled.
 const MACHINE_WAIT: Duration = Duration::from_mins(5);
 
-/// How long something else must happen in a project before that wait is counted anew: an attempt of a guarded activity
-/// is recorded as running until the machine fails it again.
+/// How long something else must happen in a project before that wait is counted anew: an attempt of
+/// a guarded activity is recorded as running until the machine fails it again.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
 /// A project that is being watched.
@@ -34,7 +35,8 @@ impl Watched {
         Self { id, quiet_since: None, machine: None, begun: Utc::now() }
     }
 
-    /// Whether it has waited for nothing but an agent that cannot work for as long as for the machine.
+    /// Whether it has waited for nothing but an agent that cannot work for as long as for the
+    /// machine.
     fn has_waited_for_agent(&self, document: &StatusDocument) -> bool {
         document.agent_wait().is_some_and(|paused| {
             let waited = Utc::now() - paused.since.max(self.begun);
@@ -75,11 +77,14 @@ pub fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
         ProjectState::Running | ProjectState::Waiting | ProjectState::Paused => false,
     };
     if is_at_rest {
-        // A project with a message in its mailbox is active, so it has acted on whatever it was sent before.
+        // A project with a message in its mailbox is active, so it has acted on whatever it was
+        // sent before.
         return document.active_runs == 0;
     }
     // What is paused, parked or stuck does not move; nor does what waits for it.
-    let is_held = document.status == ProjectState::Paused || !document.stuck.is_empty() || document.has_held();
+    let is_held = document.status == ProjectState::Paused
+        || !document.stuck.is_empty()
+        || document.has_held();
     if document.active_runs > 0 || !is_held {
         watched.quiet_since = None;
         return false;
@@ -94,7 +99,8 @@ pub enum Verdict {
     Passed,
     /// A feature is blocked, or a run has diverged.
     Blocked,
-    /// A person has to act: it is paused, halted or parked, or its work waits beside the target branch.
+    /// A person has to act: it is paused, halted or parked, or its work waits beside the target
+    /// branch.
     Suspended,
     /// Its list or its settings are wrong.
     Misconfigured,
@@ -110,7 +116,9 @@ pub fn verdict(document: &StatusDocument) -> Verdict {
         Verdict::Blocked
     } else if document.problem.is_some() {
         Verdict::Misconfigured
-    } else if matches!(document.status, ProjectState::Paused | ProjectState::Cancelled) || document.has_held() {
+    } else if matches!(document.status, ProjectState::Paused | ProjectState::Cancelled)
+        || document.has_held()
+    {
         Verdict::Suspended
     } else if document.counts.passed < document.counts.total {
         Verdict::Blocked

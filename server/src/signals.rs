@@ -23,8 +23,16 @@ struct Internal {
 }
 
 const PROJECT: &[Open] = &[
-    Open { name: signal::SYNC, shape: "a text, its id", is_readable: |payload| payload.read::<String>().is_ok() },
-    Open { name: signal::RELOAD, shape: "a text, its id", is_readable: |payload| payload.read::<String>().is_ok() },
+    Open {
+        name: signal::SYNC,
+        shape: "a text, its id",
+        is_readable: |payload| payload.read::<String>().is_ok(),
+    },
+    Open {
+        name: signal::RELOAD,
+        shape: "a text, its id",
+        is_readable: |payload| payload.read::<String>().is_ok(),
+    },
     Open {
         name: signal::HALT,
         shape: r#"{"by": TEXT, "why": TEXT}"#,
@@ -35,11 +43,19 @@ const PROJECT: &[Open] = &[
         shape: r#"["FEATURE", "REASON"]"#,
         is_readable: |payload| payload.read::<(FeatureId, String)>().is_ok(),
     },
-    Open { name: signal::UNBLOCK, shape: r#""FEATURE""#, is_readable: |payload| payload.read::<Unblock>().is_ok() },
+    Open {
+        name: signal::UNBLOCK,
+        shape: r#""FEATURE""#,
+        is_readable: |payload| payload.read::<Unblock>().is_ok(),
+    },
 ];
 
 const FEATURE: &[Open] = &[
-    Open { name: Note::SIGNAL, shape: r#""TEXT""#, is_readable: |payload| payload.read::<Note>().is_ok() },
+    Open {
+        name: Note::SIGNAL,
+        shape: r#""TEXT""#,
+        is_readable: |payload| payload.read::<Note>().is_ok(),
+    },
     Open {
         name: Approval::SIGNAL,
         shape: r#"{"approved": true or false, "commit": TEXT, "by": TEXT, "why": TEXT}"#,
@@ -49,7 +65,10 @@ const FEATURE: &[Open] = &[
 
 const INTERNAL: &[Internal] = &[
     Internal { name: Ready::SIGNAL, instead: "only the run of a feature sends it to its project" },
-    Internal { name: Turn::GIVEN_BACK, instead: "only the run of a feature sends it to its project" },
+    Internal {
+        name: Turn::GIVEN_BACK,
+        instead: "only the run of a feature sends it to its project",
+    },
     Internal { name: Turn::GIVEN, instead: "only its project sends it to the run of a feature" },
     Internal { name: Edited::SIGNAL, instead: "edit the feature list" },
     Internal { name: Forked::SIGNAL, instead: "`longhaul fork` sends it" },
@@ -58,12 +77,16 @@ const INTERNAL: &[Internal] = &[
     Internal { name: signal::HELD, instead: "`longhaul pause` and `longhaul resume` lead to it" },
     Internal { name: signal::OVERRIDE, instead: "`longhaul batch` sends it" },
     Internal { name: signal::LABEL, instead: "`longhaul batch` sends it" },
-    Internal { name: SteeringRefused::SIGNAL, instead: "only the process that runs the log sends it" },
+    Internal {
+        name: SteeringRefused::SIGNAL,
+        instead: "only the process that runs the log sends it",
+    },
     Internal { name: Submit::SIGNAL, instead: "`longhaul batch` sends it" },
     Internal { name: Now::SIGNAL, instead: "only the process that runs the log sends it" },
 ];
 
-/// Checks that a person may send this signal to a run of this workflow, and that the run can read it.
+/// Checks that a person may send this signal to a run of this workflow, and that the run can read
+/// it.
 ///
 /// # Errors
 /// Why not, with what to do.
@@ -86,7 +109,11 @@ pub(crate) fn check(workflow: &str, name: &str, payload: &Payload) -> Result<(),
         return Err(format!("the signal `{name}` is one of Longhaul's own: {}", internal.instead));
     }
     let names: Vec<String> = open.iter().map(|open| format!("`{}`", open.name)).collect();
-    let takes = if names.is_empty() { "takes none".to_owned() } else { format!("takes {}", names.join(", ")) };
+    let takes = if names.is_empty() {
+        "takes none".to_owned()
+    } else {
+        format!("takes {}", names.join(", "))
+    };
     Err(format!("a run of a {workflow} takes no signal `{name}`: it {takes}"))
 }
 
@@ -112,19 +139,39 @@ mod tests {
         expect("project", "block", &json!("a"), Some(r#"is ["FEATURE", "REASON"], not "a""#));
         expect("project", "block", &json!(["../up", "x"]), Some(r#"["FEATURE", "REASON"]"#));
         expect("project", "unblock", &json!("login"), None);
-        expect("project", "unblock", &json!({"feature": "login", "request": {"by": "ann", "why": ""}}), None);
+        expect(
+            "project",
+            "unblock",
+            &json!({"feature": "login", "request": {"by": "ann", "why": ""}}),
+            None,
+        );
         expect("project", "unblock", &json!(7), Some(r#""FEATURE""#));
         expect("project", "sync", &json!("now"), None);
         expect("project", "halt", &Value::Null, Some(r#"{"by": TEXT, "why": TEXT}"#));
-        expect("project", "ready", &json!({"feature": "login", "files": []}), Some("Longhaul's own"));
+        expect(
+            "project",
+            "ready",
+            &json!({"feature": "login", "files": []}),
+            Some("Longhaul's own"),
+        );
         expect("project", "rollback", &json!({}), Some("`longhaul rollback`"));
-        expect("project", "note", &json!("x"), Some("takes `sync`, `reload`, `halt`, `block`, `unblock`"));
+        expect(
+            "project",
+            "note",
+            &json!("x"),
+            Some("takes `sync`, `reload`, `halt`, `block`, `unblock`"),
+        );
         expect("feature", "note", &json!("use the parser"), None);
         expect("feature", "note", &json!(1), Some(r#""TEXT""#));
         expect("feature", "approval", &json!({"approved": true}), None);
         expect("feature", "approval", &json!({"approved": "yes"}), Some("true or false"));
         expect("feature", "turn", &json!({"regression": [], "tree": 0}), Some("only its project"));
-        expect("feature", "longhaul.cancel", &json!({"by": "x", "why": ""}), Some("takes `note`, `approval`"));
+        expect(
+            "feature",
+            "longhaul.cancel",
+            &json!({"by": "x", "why": ""}),
+            Some("takes `note`, `approval`"),
+        );
         expect("batch", "now", &json!({}), Some("Longhaul's own"));
         expect("batch", "go", &json!({}), Some("takes none"));
     }

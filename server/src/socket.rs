@@ -25,7 +25,8 @@ pub(crate) fn path(data_dir: &Path) -> PathBuf {
     data_dir.join(NAME)
 }
 
-/// A path by which the system takes the socket of a data directory: the same file, also where its path is too long.
+/// A path by which the system takes the socket of a data directory: the same file, also where its
+/// path is too long.
 #[derive(Debug)]
 pub(crate) struct Address {
     path: PathBuf,
@@ -42,7 +43,10 @@ impl Address {
         let directory = File::open(data_dir)?;
         let short = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
         if !short.exists() {
-            let reason = format!("the path {} is too long for a socket: name a shorter --data-dir", path.display());
+            let reason = format!(
+                "the path {} is too long for a socket: name a shorter --data-dir",
+                path.display()
+            );
             return Err(io::Error::other(reason));
         }
         Ok(Self { path: short.join(NAME), _directory: Some(directory) })
@@ -60,7 +64,10 @@ pub(crate) fn check_peer(stream: &UnixStream, data_dir: &Path) -> io::Result<()>
     if is_trusted(peer, own, owner) {
         return Ok(());
     }
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("user {peer} is at the other end of the socket")))
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!("user {peer} is at the other end of the socket"),
+    ))
 }
 
 /// Our own user, and root; for root also the user whose data directory it is.
@@ -94,7 +101,9 @@ pub enum Gone {
     #[error("the process that runs this log ended before it took this up: ask again")]
     Before,
     /// It ended between the request and the response.
-    #[error("the process that runs this log ended before it answered: look whether this was done before you ask again")]
+    #[error(
+        "the process that runs this log ended before it answered: look whether this was done before you ask again"
+    )]
     Amid,
     /// It gives no sign of life.
     #[error("process {process} runs this log and does not answer for {seconds} seconds: {ADVICE}")]
@@ -105,7 +114,9 @@ pub enum Gone {
         seconds: u64,
     },
     /// Its response cannot be read.
-    #[error("the process that runs this log, perhaps another version, gave an answer that cannot be read: {0}")]
+    #[error(
+        "the process that runs this log, perhaps another version, gave an answer that cannot be read: {0}"
+    )]
     Strange(serde_json::Error),
 }
 
@@ -123,7 +134,11 @@ impl Gone {
 impl Remote {
     /// The owner of a data directory, if one answers.
     pub(crate) async fn connect(data_dir: &Path, notify: Notify) -> Option<Self> {
-        Self::answers(data_dir).await.then(|| Self { data_dir: data_dir.to_owned(), or_next: false, notify })
+        Self::answers(data_dir).await.then(|| Self {
+            data_dir: data_dir.to_owned(),
+            or_next: false,
+            notify,
+        })
     }
 
     /// Whether the owner of a data directory takes a connection.
@@ -137,7 +152,10 @@ impl Remote {
     }
 
     /// Makes a request. One that does not come through whole is not performed.
-    pub(crate) async fn call<R: Request>(&self, request: &R) -> Result<Result<R::Response, RequestError>, Gone> {
+    pub(crate) async fn call<R: Request>(
+        &self,
+        request: &R,
+    ) -> Result<Result<R::Response, RequestError>, Gone> {
         match self.send(&Outgoing::once(request)).await?.next().await? {
             Response::Done(response) => Ok(Ok(response)),
             Response::Error(error) => Ok(Err(error)),
@@ -188,7 +206,8 @@ impl Stream {
     async fn next_late(&mut self) -> Result<io::Result<Option<String>>, Gone> {
         let process = holder(&self.data_dir);
         (self.notify)(&format!("waiting for process {process}, which runs this log"));
-        let waited = tokio::time::timeout(patience().saturating_sub(SOON), self.lines.next_line()).await;
+        let waited =
+            tokio::time::timeout(patience().saturating_sub(SOON), self.lines.next_line()).await;
         waited.map_err(|_| Gone::Silent { process, seconds: patience().max(SOON).as_secs() })
     }
 }
@@ -199,7 +218,13 @@ mod tests {
 
     #[test]
     fn only_our_own_user_and_root_are_trusted() {
-        assert!(is_trusted(1000, 1000, 1000) && is_trusted(0, 1000, 1000) && is_trusted(1000, 0, 1000));
-        assert!(!is_trusted(1001, 1000, 1000) && !is_trusted(1001, 1000, 1001) && !is_trusted(1001, 0, 1000));
+        assert!(
+            is_trusted(1000, 1000, 1000) && is_trusted(0, 1000, 1000) && is_trusted(1000, 0, 1000)
+        );
+        assert!(
+            !is_trusted(1001, 1000, 1000)
+                && !is_trusted(1001, 1000, 1001)
+                && !is_trusted(1001, 0, 1000)
+        );
     }
 }

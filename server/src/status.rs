@@ -4,7 +4,9 @@ mod line;
 
 use std::collections::BTreeMap;
 
-use longhaul_engine::{EventKind, RequestedBy, RunId, RunReader, Status, Stop, StoreError, Summary};
+use longhaul_engine::{
+    EventKind, RequestedBy, RunId, RunReader, Status, Stop, StoreError, Summary,
+};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::finding::Finding;
 use longhaul_workflows::project::{Phase, ProjectSummary, SessionsPaused};
@@ -44,10 +46,12 @@ pub struct StatusDocument {
     /// Why no session begins: an agent is out of order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions_paused: Option<SessionsPaused>,
-    /// The sandbox of its programs on this machine: `bubblewrap`, `landlock` or `none`, and why it is not a stricter one.
+    /// The sandbox of its programs on this machine: `bubblewrap`, `landlock` or `none`, and why it
+    /// is not a stricter one.
     #[serde(default)]
     pub sandbox: Option<String>,
-    /// What a person should know of the project as a whole: branches, the list and the settings changed during sessions.
+    /// What a person should know of the project as a whole: branches, the list and the settings
+    /// changed during sessions.
     #[serde(default)]
     pub findings: Vec<String>,
     /// The last sync that was followed.
@@ -73,7 +77,8 @@ pub struct StuckRun {
     pub run: RunId,
     /// Why.
     pub reason: String,
-    /// Whether its code does something else than its history says; else the log or the disk failed.
+    /// Whether its code does something else than its history says; else the log or the disk
+    /// failed.
     pub has_diverged: bool,
 }
 
@@ -126,7 +131,10 @@ pub struct Counts {
 }
 
 /// The root of a project, as the log knows it.
-pub async fn known_root(store: &dyn RunReader, project: &RunId) -> Result<Option<String>, StoreError> {
+pub async fn known_root(
+    store: &dyn RunReader,
+    project: &RunId,
+) -> Result<Option<String>, StoreError> {
     Ok(ProjectView::of(&store.published(project).await?).summary.map(|summary| summary.root))
 }
 
@@ -138,21 +146,27 @@ pub async fn of_project(
     is_running: bool,
     list: Option<LoadedBacklog>,
 ) -> Result<StatusDocument, StoreError> {
-    // Before what it published: a project that waits with an empty mailbox has published what came of its messages.
-    let head = RunHead::of(store, project).await?.ok_or_else(|| StoreError::UnknownRun(project.clone()))?;
+    // Before what it published: a project that waits with an empty mailbox has published what came
+    // of its messages.
+    let head = RunHead::of(store, project)
+        .await?
+        .ok_or_else(|| StoreError::UnknownRun(project.clone()))?;
     let mut view = ProjectView::of(&store.published(project).await?);
     let has_gates = list.as_ref().map(|list| !list.settings.gates.is_empty());
     view.backlog = list.map_or(view.backlog, |list| list.features);
-    let mut document = StatusDocument { project: project.to_string(), is_running, ..StatusDocument::default() };
+    let mut document =
+        StatusDocument { project: project.to_string(), is_running, ..StatusDocument::default() };
     let is_stuck = stuck.contains_key(project);
-    let (about_features, pending) = head.pending().into_iter().partition(|entry| entry.action.feature.is_some());
+    let (about_features, pending) =
+        head.pending().into_iter().partition(|entry| entry.action.feature.is_some());
     document.pending = pending;
     document.is_over = head.summary.status.is_terminal();
     let below = stuck.iter().filter(|(run, _)| run.is_within(project.as_str()));
     document.stuck = below.map(|(run, stop)| StuckRun::of(run, stop)).collect();
     document.active_runs = usize::from(!is_stuck && head.is_active(is_running));
     document.machine = head.machine().filter(|_| !is_stuck);
-    let lines = line::Lines { store, view: &view, has_gates, stuck, is_running, pending: about_features };
+    let lines =
+        line::Lines { store, view: &view, has_gates, stuck, is_running, pending: about_features };
     for feature in &view.backlog {
         let (line, is_active) = lines.of(feature).await?;
         document.active_runs += usize::from(is_active);
@@ -175,8 +189,11 @@ pub async fn of_project(
 
 /// Where a project stands that no log knows: what its list claims to be done is pending.
 pub fn of_files(project: &RunId, root: &str, loaded: Option<LoadedBacklog>) -> StatusDocument {
-    let mut document =
-        StatusDocument { project: project.to_string(), root: root.to_owned(), ..StatusDocument::default() };
+    let mut document = StatusDocument {
+        project: project.to_string(),
+        root: root.to_owned(),
+        ..StatusDocument::default()
+    };
     let Some(LoadedBacklog { features, settings, target, .. }) = loaded else { return document };
     let view = ProjectView::default().with_list(features);
     let line = |feature| FeatureLine::of(feature, &view, Some(!settings.gates.is_empty()));
@@ -188,7 +205,11 @@ pub fn of_files(project: &RunId, root: &str, loaded: Option<LoadedBacklog>) -> S
 
 impl StuckRun {
     pub(crate) fn of(run: &RunId, stop: &Stop) -> Self {
-        Self { run: run.clone(), reason: stop.to_string(), has_diverged: matches!(stop, Stop::Diverged(_)) }
+        Self {
+            run: run.clone(),
+            reason: stop.to_string(),
+            has_diverged: matches!(stop, Stop::Diverged(_)),
+        }
     }
 }
 
@@ -204,12 +225,21 @@ impl StatusDocument {
     }
 
     /// How the run of the project ended.
-    async fn take_end(&mut self, store: &dyn RunReader, project: &RunId, summary: &Summary) -> Result<(), StoreError> {
+    async fn take_end(
+        &mut self,
+        store: &dyn RunReader,
+        project: &RunId,
+        summary: &Summary,
+    ) -> Result<(), StoreError> {
         self.status = ProjectState::Cancelled;
         match store.read(project, summary.origin).await?.pop().map(|event| event.kind) {
             Some(EventKind::RunTerminated(request)) => self.stopped_by = Some(request),
             Some(EventKind::RunFailed { failure }) => {
-                self.stuck.push(StuckRun { run: project.clone(), reason: failure.message, has_diverged: false });
+                self.stuck.push(StuckRun {
+                    run: project.clone(),
+                    reason: failure.message,
+                    has_diverged: false,
+                });
             }
             _ => {}
         }
@@ -220,7 +250,9 @@ impl StatusDocument {
         self.root = view.root;
         self.target = view.target;
         self.status = match view.phase {
-            Phase::Working if self.active_runs == 0 && self.has_held() => ProjectState::NeedsAttention,
+            Phase::Working if self.active_runs == 0 && self.has_held() => {
+                ProjectState::NeedsAttention
+            }
             Phase::Working if self.is_running => ProjectState::Running,
             Phase::Working => ProjectState::Waiting,
             Phase::Idle if self.counts.passed == self.counts.total => ProjectState::Done,
@@ -234,29 +266,40 @@ impl StatusDocument {
         self.synced = view.synced;
     }
 
-    /// The failure of the machine that all waits for that is under way: its first line. `None`: something else goes on.
+    /// The failure of the machine that all waits for that is under way: its first line. `None`:
+    /// something else goes on.
     pub fn machine_wait(&self) -> Option<&str> {
-        let causes = self.features.iter().filter_map(|line| line.machine.as_deref()).chain(self.machine.as_deref());
+        let causes = self
+            .features
+            .iter()
+            .filter_map(|line| line.machine.as_deref())
+            .chain(self.machine.as_deref());
         let is_all = self.active_runs > 0 && causes.clone().count() == self.active_runs;
         causes.clone().next().filter(|_| is_all).and_then(|cause| cause.lines().next())
     }
 
-    /// The pause of sessions that all waits for that is under way, if a person has to end it: the agent is missing or
-    /// not logged in. The project itself is active: it has a timer for the next probe.
+    /// The pause of sessions that all waits for that is under way, if a person has to end it: the
+    /// agent is missing or not logged in. The project itself is active: it has a timer for the
+    /// next probe.
     pub fn agent_wait(&self) -> Option<&SessionsPaused> {
         let is_working = matches!(self.status, ProjectState::Running | ProjectState::Waiting);
         let is_all = is_working && self.active_runs <= 1 && self.machine.is_none();
-        self.sessions_paused.as_ref().filter(|paused| is_all && paused.needs_person && paused.until.is_some())
+        self.sessions_paused
+            .as_ref()
+            .filter(|paused| is_all && paused.needs_person && paused.until.is_some())
     }
 
-    /// What all waits for that is under way, if `longhaul run` does not wait for it for ever: the machine, or the agent.
+    /// What all waits for that is under way, if `longhaul run` does not wait for it for ever: the
+    /// machine, or the agent.
     pub fn vain_wait(&self) -> Option<(&'static str, &str)> {
         let machine = self.machine_wait().map(|cause| ("machine", cause));
         machine.or_else(|| self.agent_wait().map(|paused| ("agent", paused.reason.as_str())))
     }
 
     fn count(&mut self) {
-        let count = |states: &[State]| self.features.iter().filter(|line| states.contains(&line.status)).count();
+        let count = |states: &[State]| {
+            self.features.iter().filter(|line| states.contains(&line.status)).count()
+        };
         self.counts = Counts {
             total: self.features.len(),
             passed: count(&[State::Passed]),

@@ -37,7 +37,8 @@ impl Service {
         let summary = self.known(target).await?;
         if *order == Order::Resume
             && summary.workflow == FeatureWorkflow::NAME
-            && let Some(delivered) = self.resume_feature(target, &summary, request, *dry_run).await?
+            && let Some(delivered) =
+                self.resume_feature(target, &summary, request, *dry_run).await?
         {
             return Ok(delivered);
         }
@@ -57,7 +58,9 @@ impl Service {
         let waits = self.waits(target);
         let mut runs = Vec::new();
         for run in meant {
-            if *dry_run || self.tell(&run, run == *target && is_project(&summary), order, request).await? {
+            if *dry_run
+                || self.tell(&run, run == *target && is_project(&summary), order, request).await?
+            {
                 runs.push(run);
             }
         }
@@ -88,25 +91,38 @@ impl Service {
 
     /// Whether an order to pause waits in the mailbox.
     pub(crate) async fn is_to_pause(&self, run: &RunId) -> Result<bool, StoreError> {
-        Ok(RunHead::of(&*self.store, run).await?.and_then(|head| head.pause_order()).unwrap_or(false))
+        Ok(RunHead::of(&*self.store, run)
+            .await?
+            .and_then(|head| head.pause_order())
+            .unwrap_or(false))
     }
 
     /// Whether nobody runs it now: what it is told waits.
     pub(crate) fn waits(&self, run: &RunId) -> bool {
         let is_open_batch = self.batches.count(run) > 0;
-        self.engine.is_none() || !is_open_batch && !self.lock_engaged().keys().any(|root| run.is_within(root.as_str()))
+        self.engine.is_none()
+            || !is_open_batch
+                && !self.lock_engaged().keys().any(|root| run.is_within(root.as_str()))
     }
 
     /// Why this cannot be told to this run.
-    async fn why_not(&self, run: &RunId, summary: &Summary, order: &Order) -> Result<Option<String>, StoreError> {
+    async fn why_not(
+        &self,
+        run: &RunId,
+        summary: &Summary,
+        order: &Order,
+    ) -> Result<Option<String>, StoreError> {
         if let Order::Signal { name, payload } = order
             && let Err(reason) = signals::check(&summary.workflow, name, &Payload::of(payload))
         {
             return Ok(Some(reason));
         }
-        let takes = summary.workflow == FeatureWorkflow::NAME || (is_project(summary) && !order.is_answer());
+        let takes = summary.workflow == FeatureWorkflow::NAME
+            || (is_project(summary) && !order.is_answer());
         if order.is_for_features() && !takes {
-            return Ok(Some(format!("run {run} is no run of a feature: name a feature or its run")));
+            return Ok(Some(format!(
+                "run {run} is no run of a feature: name a feature or its run"
+            )));
         }
         if !order.is_answer() {
             return Ok(None);
@@ -114,9 +130,9 @@ impl Service {
         if self.awaited(run).await?.is_none() {
             return Ok(Some(format!("run {run} does not wait for approval")));
         }
-        let is_answer =
-            |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == Approval::SIGNAL);
-        let answered = RunHead::of(&*self.store, run).await?.is_some_and(|head| head.has(is_answer));
+        let is_answer = |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == Approval::SIGNAL);
+        let answered =
+            RunHead::of(&*self.store, run).await?.is_some_and(|head| head.has(is_answer));
         Ok(answered.then(|| format!("run {run} has an answer in its mailbox already")))
     }
 
@@ -127,13 +143,23 @@ impl Service {
     }
 
     /// Whom it is for: the run, or a project and all that is below it.
-    async fn meant(&self, target: &RunId, summary: &Summary, order: &Order) -> Result<Vec<RunId>, StoreError> {
+    async fn meant(
+        &self,
+        target: &RunId,
+        summary: &Summary,
+        order: &Order,
+    ) -> Result<Vec<RunId>, StoreError> {
         if !is_project(summary) || matches!(order, Order::Signal { .. }) {
             return Ok(vec![target.clone()]);
         }
         let runs = self.store.runs(target.as_str()).await?.into_iter();
-        let runs = runs.filter(|(run, summary)| run.is_within(target.as_str()) && !summary.status.is_terminal());
-        Ok(runs.map(|(run, _)| run).filter(|run| run != target || !order.is_for_features()).collect())
+        let runs = runs.filter(|(run, summary)| {
+            run.is_within(target.as_str()) && !summary.status.is_terminal()
+        });
+        Ok(runs
+            .map(|(run, _)| run)
+            .filter(|run| run != target || !order.is_for_features())
+            .collect())
     }
 
     async fn tell(
@@ -146,10 +172,11 @@ impl Service {
         if is_project && let Some((name, payload)) = told_to_project(order, request) {
             let body = MessageBody::signal(name, payload);
             let told = self.deliver(run, body).await?;
-            // A cancelled project stays, and can be run again; only the runs of its features end. While it is paused it
-            // would not hear of that.
+            // A cancelled project stays, and can be run again; only the runs of its features end.
+            // While it is paused it would not hear of that.
             if *order != Order::Resume {
-                if RunHead::of(&*self.store, run).await?.is_some_and(|head| head.is_held_by_pause()) {
+                if RunHead::of(&*self.store, run).await?.is_some_and(|head| head.is_held_by_pause())
+                {
                     self.deliver(run, MessageBody::Resume(request.clone())).await?;
                 }
                 return Ok(told);
@@ -162,9 +189,15 @@ impl Service {
         self.deliver(run, body).await
     }
 
-    async fn approval(&self, run: &RunId, approved: bool, request: &RequestedBy) -> Result<MessageBody, StoreError> {
+    async fn approval(
+        &self,
+        run: &RunId,
+        approved: bool,
+        request: &RequestedBy,
+    ) -> Result<MessageBody, StoreError> {
         let commit = self.awaited(run).await?.map(|awaited| awaited.commit);
-        let approval = Approval { approved, commit, by: request.by.clone(), why: request.why.clone() };
+        let approval =
+            Approval { approved, commit, by: request.by.clone(), why: request.why.clone() };
         Ok(MessageBody::signal(Approval::SIGNAL, Payload::of(&approval)))
     }
 }

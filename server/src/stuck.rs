@@ -9,8 +9,8 @@ use crate::status::StuckRun;
 use crate::request::{RequestError, request};
 use crate::service::Service;
 
-/// The runs that cannot go on: those that the engine has found, and those whose recorded decisions this program makes
-/// otherwise.
+/// The runs that cannot go on: those that the engine has found, and those whose recorded decisions
+/// this program makes otherwise.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StuckRuns {}
 
@@ -31,7 +31,11 @@ impl StuckRuns {
     }
 }
 
-async fn diverges(store: &dyn RunReader, run: &RunId, summary: &Summary) -> Result<Option<Stop>, StoreError> {
+async fn diverges(
+    store: &dyn RunReader,
+    run: &RunId,
+    summary: &Summary,
+) -> Result<Option<Stop>, StoreError> {
     let segment = store.read(run, summary.origin).await?;
     Ok(match verify(&crate::open::workflows(), run, &segment) {
         Ok(None) => None,

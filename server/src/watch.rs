@@ -18,7 +18,8 @@ use crate::socket::{Gone, Stream};
 
 /// The least time between two responses.
 const GATHER: Duration = Duration::from_millis(200);
-/// The request is performed again after so long without an event: messages and stuck runs leave none.
+/// The request is performed again after so long without an event: messages and stuck runs leave
+/// none.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// The responses to a request that is watched.
@@ -40,7 +41,9 @@ impl<R: Request> Watch<R> {
             Source::Remote(stream) => stream.next().await?,
         };
         match response {
-            Response::Done(value) => Ok(Some(serde_json::from_value(value).map_err(Gone::Strange)?)),
+            Response::Done(value) => {
+                Ok(Some(serde_json::from_value(value).map_err(Gone::Strange)?))
+            }
             Response::Error(error) => Err(Error::Request(error)),
             Response::Closing => Err(Gone::Before.into()),
             Response::End => Ok(None),
@@ -49,11 +52,14 @@ impl<R: Request> Watch<R> {
 }
 
 impl Client {
-    /// Watches a request that only reads. A process that owns the log and goes away ends it with an error.
+    /// Watches a request that only reads. A process that owns the log and goes away ends it with an
+    /// error.
     pub async fn watch<R: Request>(&self, request: R) -> Result<Watch<R>> {
         let source = match self {
             Self::Remote(remote) => Source::Remote(remote.watch(&request).await?),
-            Self::Local(service) => Source::Local(Repeated::begin(Arc::clone(service), Box::new(request))),
+            Self::Local(service) => {
+                Source::Local(Repeated::begin(Arc::clone(service), Box::new(request)))
+            }
         };
         Ok(Watch { source, request: std::marker::PhantomData })
     }
@@ -85,14 +91,20 @@ impl Drop for Repeated {
 }
 
 /// Ends with an error, when no response is taken any more, and where no process runs the log.
-async fn repeat(service: Arc<Service>, request: Box<dyn AnyRequest>, responses: mpsc::Sender<Response<Value>>) {
+async fn repeat(
+    service: Arc<Service>,
+    request: Box<dyn AnyRequest>,
+    responses: mpsc::Sender<Response<Value>>,
+) {
     // Before the first response: what is recorded after it is not missed.
     let mut recorded = service.engine.as_ref().map(Engine::recorded);
     let mut last = None;
     loop {
         let response = request.again().perform(Arc::clone(&service)).await;
         let is_last = !matches!(response, Response::Done(_));
-        if last.as_ref() != Some(&response) && responses.send(response.clone()).await.is_err() || is_last {
+        if last.as_ref() != Some(&response) && responses.send(response.clone()).await.is_err()
+            || is_last
+        {
             return;
         }
         last = Some(response);

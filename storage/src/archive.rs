@@ -1,4 +1,5 @@
-//! Carrying whole runs in and out of a log, and letting go of histories: what the engine never does by itself.
+//! Carrying whole runs in and out of a log, and letting go of histories: what the engine never does
+//! by itself.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -13,29 +14,39 @@ use crate::sled_store::SledStore;
 use crate::snapshot::Scope;
 use crate::write_batch::{Precondition, WriteBatch};
 
-/// The highest number of a message that is taken from elsewhere: far more owners than any log has had.
+/// The highest number of a message that is taken from elsewhere: far more owners than any log has
+/// had.
 const HIGHEST_SEQ: MessageSeq = 1 << 56;
 
 /// A log from which runs can be exported, and into which they can be imported.
 #[async_trait]
 pub trait Archive: EventLog {
-    /// Takes in a run that this log does not have: all of it, durably, or nothing. Its messages keep their numbers, and
-    /// no later message of this log has a lower one.
+    /// Takes in a run that this log does not have: all of it, durably, or nothing. Its messages
+    /// keep their numbers, and no later message of this log has a lower one.
     async fn import(&self, record: RunRecord) -> Result<(), StoreError>;
 
-    /// Lets go of the history of a run that is over, but for its last event, which says how it ended. It stays listed,
-    /// and starting its id again joins it as before. Gives the number of events that are gone.
+    /// Lets go of the history of a run that is over, but for its last event, which says how it
+    /// ended. It stays listed, and starting its id again joins it as before. Gives the number
+    /// of events that are gone.
     async fn prune(&self, run: &RunId, at: DateTime<Utc>) -> Result<u64, StoreError>;
 
     /// All that there is of a run, as it was at one moment.
     async fn export(&self, run: &RunId) -> Result<Option<RunRecord>, StoreError>;
 }
 
-/// The events follow on each other, the summary is theirs, and the numbers of the messages are in order.
+/// The events follow on each other, the summary is theirs, and the numbers of the messages are in
+/// order.
 pub(crate) fn check(record: &RunRecord) -> Result<(), StoreError> {
-    let refused = |reason: &str| Err(StoreError::Unusable(format!("run {} cannot be imported: {reason}", record.run)));
+    let refused = |reason: &str| {
+        Err(StoreError::Unusable(format!("run {} cannot be imported: {reason}", record.run)))
+    };
     let Some(first) = record.events.first() else { return refused("it has no events") };
-    if record.events.iter().zip(first.position..).any(|(event, expected)| event.position != expected) {
+    if record
+        .events
+        .iter()
+        .zip(first.position..)
+        .any(|(event, expected)| event.position != expected)
+    {
         return refused("its events do not follow on each other");
     }
     let fits = if first.position == 0 {
@@ -63,7 +74,9 @@ pub(crate) fn exists(run: &RunId) -> StoreError {
 }
 
 pub(crate) fn goes_on(run: &RunId) -> StoreError {
-    StoreError::Unusable(format!("run {run} is not over: only the histories of runs that are over can be pruned"))
+    StoreError::Unusable(format!(
+        "run {run} is not over: only the histories of runs that are over can be pruned"
+    ))
 }
 
 #[async_trait]
@@ -75,7 +88,8 @@ impl Archive for SledStore {
         batch.precondition = Precondition::IsNew;
         fill(&mut batch, &record, &mut encoder)?;
         if let Some(seq) = batch.highest_seq {
-            // The next owner counts on from the number of the last: no message of its own may come before these.
+            // The next owner counts on from the number of the last: no message of its own may come
+            // before these.
             let epoch = seq >> 32;
             if epoch > self.epoch() {
                 batch.writes.push(crate::directory::owner_record(epoch)?);
@@ -86,12 +100,16 @@ impl Archive for SledStore {
     }
 
     async fn prune(&self, run: &RunId, at: DateTime<Utc>) -> Result<u64, StoreError> {
-        let summary = self.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let summary =
+            self.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         if !summary.status.is_terminal() {
             return Err(goes_on(run));
         }
         let (keys, mail) = self.keys_of(run).await?;
-        let Some((last, before)) = keys.split_last().filter(|(_, before)| !before.is_empty()) else { return Ok(0) };
+        let Some((last, before)) = keys.split_last().filter(|(_, before)| !before.is_empty())
+        else {
+            return Ok(0);
+        };
         let kept = key::number_of(last).unwrap_or_default();
         let mut encoder = Encoder::default();
         let (mut batch, answer) = WriteBatch::empty(run.clone());
@@ -114,14 +132,16 @@ impl Archive for SledStore {
 type Keys = (Vec<sled::IVec>, Vec<sled::IVec>);
 
 impl SledStore {
-    /// Has the numbers of this log's messages go on after those of an earlier life of it, whose last owner had this
-    /// number.
+    /// Has the numbers of this log's messages go on after those of an earlier life of it, whose
+    /// last owner had this number.
     pub async fn follow_on(&self, epoch: u64) -> Result<(), StoreError> {
         if epoch <= self.epoch() {
             return Ok(());
         }
         if epoch > HIGHEST_SEQ >> 32 {
-            return Err(StoreError::Unusable(format!("the number of an owner, {epoch}, is beyond all reason")));
+            return Err(StoreError::Unusable(format!(
+                "the number of an owner, {epoch}, is beyond all reason"
+            )));
         }
         let (mut batch, answer) = WriteBatch::empty(RunId::new("owner").expect("this is an id"));
         batch.writes.push(crate::directory::owner_record(epoch)?);
@@ -143,7 +163,11 @@ impl SledStore {
 }
 
 /// The records of a whole run.
-fn fill(batch: &mut WriteBatch, record: &RunRecord, encoder: &mut Encoder) -> Result<(), StoreError> {
+fn fill(
+    batch: &mut WriteBatch,
+    record: &RunRecord,
+    encoder: &mut Encoder,
+) -> Result<(), StoreError> {
     let run = &record.run;
     for event in &record.events {
         batch.writes.push(encoder.event(run, event)?);

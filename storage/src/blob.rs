@@ -1,4 +1,5 @@
-//! Large contents in files of their own, named by their hash, each stored once and durable before it is spoken of.
+//! Large contents in files of their own, named by their hash, each stored once and durable before
+//! it is spoken of.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -117,11 +118,15 @@ impl BlobStore {
             return Ok(());
         }
         if blob.name.len > LONGEST {
-            let reason = format!("a payload of {} bytes is refused: the longest is {LONGEST}", blob.name.len);
+            let reason = format!(
+                "a payload of {} bytes is refused: the longest is {LONGEST}",
+                blob.name.len
+            );
             return Err(StoreError::Unusable(reason));
         }
         let shard = self.shard(hash[0])?;
-        // A name found here was given after its content was synced, but its directory may not have been.
+        // A name found here was given after its content was synced, but its directory may not have
+        // been.
         if self.read(&blob.name).is_err() {
             self.place(blob)?;
         }
@@ -153,8 +158,8 @@ impl BlobStore {
         })
     }
 
-    /// Reads a content back and checks that it is what its name says. One that is not is not vouched for any more: the
-    /// next writer of the same content writes it anew.
+    /// Reads a content back and checks that it is what its name says. One that is not is not
+    /// vouched for any more: the next writer of the same content writes it anew.
     pub(crate) fn read(&self, name: &BlobRef) -> Result<Vec<u8>, ReadError> {
         self.content_of(name).inspect_err(|_| {
             self.durable().names.remove(&name.hash);
@@ -163,7 +168,8 @@ impl BlobStore {
 
     fn content_of(&self, name: &BlobRef) -> Result<Vec<u8>, ReadError> {
         let path = self.path_of(name);
-        let damaged = |reason: &str| ReadError::Damaged(format!("its blob {}: {reason}", path.display()));
+        let damaged =
+            |reason: &str| ReadError::Damaged(format!("its blob {}: {reason}", path.display()));
         let file = std::fs::read(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => damaged("the file is missing"),
             _ => ReadError::Store(io("reading", &path, &error)),
@@ -173,20 +179,25 @@ impl BlobStore {
         };
         let [format, length @ ..] = header;
         if *format != FORMAT {
-            return Err(damaged(&format!("format {format} is not known to this version of longhaul")));
+            return Err(damaged(&format!(
+                "format {format} is not known to this version of longhaul"
+            )));
         }
         if u64::from_le_bytes(*length) != name.len || name.len > LONGEST {
             return Err(damaged("the length does not match"));
         }
-        let capacity = usize::try_from(name.len).map_err(|_| damaged("it is longer than memory"))?;
-        let content = zstd::bulk::decompress(packed, capacity).map_err(|error| damaged(&error.to_string()))?;
+        let capacity =
+            usize::try_from(name.len).map_err(|_| damaged("it is longer than memory"))?;
+        let content = zstd::bulk::decompress(packed, capacity)
+            .map_err(|error| damaged(&error.to_string()))?;
         if name_of(&content) != *name {
             return Err(damaged("the content does not match its hash"));
         }
         Ok(content)
     }
 
-    /// The blobs that there are: their hashes and files. What is there beside them is not ours and is passed over.
+    /// The blobs that there are: their hashes and files. What is there beside them is not ours and
+    /// is passed over.
     pub(crate) fn all(&self) -> Result<Vec<([u8; 32], PathBuf)>, StoreError> {
         let mut found = Vec::new();
         for shard in files::entries(&self.root)?.into_iter().filter(|path| path.is_dir()) {
@@ -213,7 +224,8 @@ impl BlobStore {
         let mut durable = self.durable();
         if !durable.shards.contains(&first) {
             if !path.is_dir() {
-                std::fs::create_dir(&path).map_err(|error| io("creating the directory", &path, &error))?;
+                std::fs::create_dir(&path)
+                    .map_err(|error| io("creating the directory", &path, &error))?;
             }
             self.vouch(files::sync_directory(&self.root))?;
             durable.shards.insert(first);
@@ -260,7 +272,11 @@ mod tests {
             std::fs::write(&path, bad).unwrap();
             assert!(store.read(&blob.name).is_err());
             store.write(&blob).unwrap();
-            assert_eq!(store.read(&blob.name).unwrap(), blob.content.as_bytes(), "by who wrote it before, too");
+            assert_eq!(
+                store.read(&blob.name).unwrap(),
+                blob.content.as_bytes(),
+                "by who wrote it before, too"
+            );
             std::fs::write(&path, bad).unwrap();
             assert!(matches!(open().read(&blob.name), Err(ReadError::Damaged(_))));
             open().write(&blob).unwrap();

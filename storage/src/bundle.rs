@@ -10,17 +10,18 @@
 //! {"end":true,"runs":1,"blake3":"…"}
 //! ```
 //!
-//! - The first line says what the file is. That of a backup also says of what: `"backup":{"epoch":3,"at":"…"}`, the
-//!   number of the ownership in which it was made, and when.
-//! - For each run, in the order of their ids: a line with how many lines follow of each kind and their hash; its events as
-//!   [`history_file`] writes them; the messages that it has not taken; the values that it has published. Blobs are not
-//!   needed: payloads are embedded.
-//! - A run whose history was pruned has `"pruned":{…}`, its summary, and the events that it still has.
-//! - The last line holds the blake3 hash, in hex, of all bytes before it, line ends included. It tells damage; it is no
-//!   signature.
+//! - The first line says what the file is. That of a backup also says of what:
+//!   `"backup":{"epoch":3,"at":"…"}`, the number of the ownership in which it was made, and when.
+//! - For each run, in the order of their ids: a line with how many lines follow of each kind and
+//!   their hash; its events as [`history_file`] writes them; the messages that it has not taken;
+//!   the values that it has published. Blobs are not needed: payloads are embedded.
+//! - A run whose history was pruned has `"pruned":{…}`, its summary, and the events that it still
+//!   has.
+//! - The last line holds the blake3 hash, in hex, of all bytes before it, line ends included. It
+//!   tells damage; it is no signature.
 //!
-//! Whatever was compressed with zstd is read as if it had not been, and so are files that hold one history after another.
-//! The form is frozen, as that of [`history_file`] is.
+//! Whatever was compressed with zstd is read as if it had not been, and so are files that hold one
+//! history after another. The form is frozen, as that of [`history_file`] is.
 
 mod reader;
 #[cfg(test)]
@@ -43,7 +44,9 @@ use crate::wire::v1::{Summary, Time};
 const SCHEMA: Schema = Schema { family: "longhaul.export", version: 1 };
 
 /// A writer that compresses what it is given; it has to be finished.
-pub fn compressed<W: std::io::Write>(out: W) -> std::io::Result<zstd::stream::write::Encoder<'static, W>> {
+pub fn compressed<W: std::io::Write>(
+    out: W,
+) -> std::io::Result<zstd::stream::write::Encoder<'static, W>> {
     zstd::stream::write::Encoder::new(out, 3)
 }
 
@@ -78,7 +81,8 @@ struct BackupField {
     at: Time,
 }
 
-/// The first line of a run: how many lines of each kind follow, and their hash, which is checked before they are decoded.
+/// The first line of a run: how many lines of each kind follow, and their hash, which is checked
+/// before they are decoded.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunLine {

@@ -1,4 +1,5 @@
-//! Looking through a whole log: every record, every blob, and what is derived from histories; and mending what can be.
+//! Looking through a whole log: every record, every blob, and what is derived from histories; and
+//! mending what can be.
 
 mod awaited;
 mod look;
@@ -37,12 +38,14 @@ pub struct CheckReport {
     pub blobs: u64,
     /// What is damaged, run by run.
     pub damages: Vec<Damage>,
-    /// How many payloads no record names. That is no damage: a process died between a payload and its record.
+    /// How many payloads no record names. That is no damage: a process died between a payload and
+    /// its record.
     #[serde(default)]
     pub unused: u64,
     /// The files into which damaged records were moved.
     pub quarantined: Vec<PathBuf>,
-    /// Whether a page cannot be read, so that the log has to be written anew from what can be read.
+    /// Whether a page cannot be read, so that the log has to be written anew from what can be
+    /// read.
     #[serde(default)]
     pub needs_rewrite: bool,
     /// Where the damaged log was moved to, if it was replaced.
@@ -94,7 +97,8 @@ enum Remedy {
 
 impl Finding {
     fn to_damage(&self, mended: bool) -> Damage {
-        let (record, what, repair) = (self.record.clone(), self.what.clone(), self.remedy.words().into());
+        let (record, what, repair) =
+            (self.record.clone(), self.what.clone(), self.remedy.words().into());
         Damage { record, what, repair, mended }
     }
 }
@@ -106,7 +110,8 @@ fn is_over(records: &Records, blobs: &BlobStore) -> bool {
 }
 
 impl Remedy {
-    /// The run that must not be worked on meanwhile: it loses records, or would not see its new message.
+    /// The run that must not be worked on meanwhile: it loses records, or would not see its new
+    /// message.
     fn needs_rest_of(&self) -> Option<&RunId> {
         match self {
             Self::MoveRun(run, _) | Self::MoveRecords(run, _) => Some(run),
@@ -119,7 +124,9 @@ impl Remedy {
         match self {
             Self::Summarise(..) => "write the summary anew from the history",
             Self::Publish(..) => "write the published values anew from the history",
-            Self::MoveRun(..) => "move the run into a file in quarantine/, with the events that can be read",
+            Self::MoveRun(..) => {
+                "move the run into a file in quarantine/, with the events that can be read"
+            }
             Self::Begin(..) => "begin the run anew, as it was started",
             Self::Deliver(_) => "deliver the message again, as it was sent",
             Self::MoveRecords(..) | Self::MoveStray(_) => "move it into a file in quarantine/",
@@ -129,7 +136,8 @@ impl Remedy {
 }
 
 /// What repairing a log means of which a part cannot be read.
-const REWRITE: &str = "make a log of what can be read, and keep the damaged one beside it; a backup may hold more";
+const REWRITE: &str =
+    "make a log of what can be read, and keep the damaged one beside it; a backup may hold more";
 
 /// All that was found.
 #[derive(Debug, Default)]
@@ -141,8 +149,9 @@ struct Findings {
 }
 
 impl SledStore {
-    /// Looks through the whole log, and mends what it finds if that is asked. Commits with large payloads wait until the
-    /// records are taken down. Nothing is mended in a log that needs to be written anew: see [`check_at_rest`].
+    /// Looks through the whole log, and mends what it finds if that is asked. Commits with large
+    /// payloads wait until the records are taken down. Nothing is mended in a log that needs to
+    /// be written anew: see [`check_at_rest`].
     ///
     /// # Errors
     /// If the log cannot be looked through at all, or not be mended. What is found is no error.
@@ -150,42 +159,56 @@ impl SledStore {
         self.check_with(repair, |_| false).await
     }
 
-    /// The same with repair for a log in which runs go on. Left alone is what a log at rest is needed for: the records of
-    /// runs that are worked on and not over. What follows from a history is written anew only if that has not grown.
+    /// The same with repair for a log in which runs go on. Left alone is what a log at rest is
+    /// needed for: the records of runs that are worked on and not over. What follows from a
+    /// history is written anew only if that has not grown.
     ///
     /// # Errors
     /// As those of [`SledStore::check`].
-    pub async fn mend_in_use(&self, is_worked_on: impl Fn(&RunId) -> bool) -> Result<CheckReport, StoreError> {
+    pub async fn mend_in_use(
+        &self,
+        is_worked_on: impl Fn(&RunId) -> bool,
+    ) -> Result<CheckReport, StoreError> {
         self.check_with(true, is_worked_on).await
     }
 
-    async fn check_with(&self, repair: bool, is_worked_on: impl Fn(&RunId) -> bool) -> Result<CheckReport, StoreError> {
+    async fn check_with(
+        &self,
+        repair: bool,
+        is_worked_on: impl Fn(&RunId) -> bool,
+    ) -> Result<CheckReport, StoreError> {
         let (findings, records) = self.findings().await?;
         let Findings { mut report, found, .. } = findings;
         for finding in &found {
             let needs_rest = finding.remedy.needs_rest_of().is_some_and(|run| {
                 let records = records.get(run);
-                is_worked_on(run) && !records.is_some_and(|records| is_over(records, &self.shared.reader.blobs))
+                is_worked_on(run)
+                    && !records.is_some_and(|records| is_over(records, &self.shared.reader.blobs))
             });
             let may = repair && !needs_rest && !report.needs_rewrite;
-            let mended = may && self.mend(&finding.remedy, &records, &mut report.quarantined).await?;
+            let mended =
+                may && self.mend(&finding.remedy, &records, &mut report.quarantined).await?;
             let mut damage = finding.to_damage(mended);
             if needs_rest {
                 damage.repair += ", when no process works on it";
             }
             report.damages.push(damage);
         }
-        if repair && !report.needs_rewrite && (report.unused > 0 || !report.quarantined.is_empty()) {
+        if repair && !report.needs_rewrite && (report.unused > 0 || !report.quarantined.is_empty())
+        {
             self.remove_unused(&mut report).await;
         }
         Ok(report)
     }
 
-    /// Removes the payloads that no record names, also those that only records named that were moved out.
+    /// Removes the payloads that no record names, also those that only records named that were
+    /// moved out.
     async fn remove_unused(&self, report: &mut CheckReport) {
         match self.sweep().await {
             Ok(_) => report.unused = 0,
-            Err(error) => tracing::debug!(%error, "payloads that no record names are left to the next check"),
+            Err(error) => {
+                tracing::debug!(%error, "payloads that no record names are left to the next check")
+            }
         }
     }
 
@@ -205,7 +228,8 @@ impl SledStore {
             findings.report.blobs = there.len() as u64;
             findings.report.needs_rewrite = !snapshot.gaps.is_empty();
             let names = RefCell::new(Names::new());
-            let source = Source::Noting { store: &shared.reader.blobs, names: &names, payloads: true };
+            let source =
+                Source::Noting { store: &shared.reader.blobs, names: &names, payloads: true };
             findings.gaps(&shared.directory, &snapshot.gaps, &snapshot.runs);
             for (run, records) in &snapshot.runs {
                 if snapshot.gaps.iter().any(|gap| gap.touches(run)) {
@@ -218,7 +242,8 @@ impl SledStore {
             if snapshot.gaps.is_empty() {
                 findings.lost_between_runs(&snapshot.runs);
                 let named = names.into_inner();
-                findings.report.unused = there.iter().filter(|(hash, _)| !named.contains(hash)).count() as u64;
+                findings.report.unused =
+                    there.iter().filter(|(hash, _)| !named.contains(hash)).count() as u64;
             }
             Ok((findings, snapshot.runs))
         })

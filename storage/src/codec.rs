@@ -1,4 +1,5 @@
-//! Between the engine's types and the records of the log. Large payloads become blobs on the way, and are fetched back.
+//! Between the engine's types and the records of the log. Large payloads become blobs on the way,
+//! and are fetched back.
 
 use std::convert::Infallible;
 
@@ -32,7 +33,9 @@ impl Encoder {
     }
 
     pub(crate) fn event(&mut self, run: &RunId, event: &Event) -> Result<Write, StoreError> {
-        let body = v1::Event::encode(event.clone(), &mut |payload| Ok::<_, Infallible>(self.stored(payload)));
+        let body = v1::Event::encode(event.clone(), &mut |payload| {
+            Ok::<_, Infallible>(self.stored(payload))
+        });
         let Ok(body) = body;
         self.record(key::event(run, event.position), &body)
     }
@@ -41,7 +44,12 @@ impl Encoder {
         self.record(key::summary(run), &v1::Summary::from(summary.clone()))
     }
 
-    pub(crate) fn published(&mut self, run: &RunId, name: &str, value: &Payload) -> Result<Write, StoreError> {
+    pub(crate) fn published(
+        &mut self,
+        run: &RunId,
+        name: &str,
+        value: &Payload,
+    ) -> Result<Write, StoreError> {
         let body = self.stored(value.clone());
         self.record(key::published(run, name), &body)
     }
@@ -53,8 +61,14 @@ impl Encoder {
     }
 
     /// A message that has no number yet, and so no key.
-    pub(crate) fn mail(&mut self, at: DateTime<Utc>, body: &MessageBody) -> Result<Unsealed, StoreError> {
-        let body = v1::MessageBody::encode(body.clone(), &mut |payload| Ok::<_, Infallible>(self.stored(payload)));
+    pub(crate) fn mail(
+        &mut self,
+        at: DateTime<Utc>,
+        body: &MessageBody,
+    ) -> Result<Unsealed, StoreError> {
+        let body = v1::MessageBody::encode(body.clone(), &mut |payload| {
+            Ok::<_, Infallible>(self.stored(payload))
+        });
         let Ok(body) = body;
         record::encode(&v1::Mail { at: at.into(), body }, &mut self.blobs)
     }
@@ -72,7 +86,9 @@ pub(crate) struct Decoder<'a>(pub(crate) Source<'a>);
 impl Decoder<'_> {
     pub(crate) fn event(self, key: &[u8], value: &[u8]) -> Result<Event, ReadError> {
         let position = key::number_of(key).unwrap_or_default();
-        self.record(key, value, |event: v1::Event<Stored>| event.decode(position, &mut |stored| self.payload(stored)))
+        self.record(key, value, |event: v1::Event<Stored>| {
+            event.decode(position, &mut |stored| self.payload(stored))
+        })
     }
 
     pub(crate) fn message(self, key: &[u8], value: &[u8]) -> Result<Message, ReadError> {
@@ -96,7 +112,9 @@ impl Decoder<'_> {
         value: &[u8],
         convert: impl FnOnce(B) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        record::decode(key, value, self.0).and_then(convert).map_err(|error| error.named(|| key::describe(key)))
+        record::decode(key, value, self.0)
+            .and_then(convert)
+            .map_err(|error| error.named(|| key::describe(key)))
     }
 
     fn payload(self, stored: Stored) -> Result<Payload, ReadError> {
@@ -110,6 +128,7 @@ impl Decoder<'_> {
 /// A value as a log would give it back: times in whole microseconds.
 pub(crate) fn rounded(event: &Event) -> Event {
     let same = &mut Ok::<Payload, Infallible>;
-    let Ok(event) = v1::Event::encode(event.clone(), same).and_then(|wire| wire.decode(event.position, same));
+    let Ok(event) =
+        v1::Event::encode(event.clone(), same).and_then(|wire| wire.decode(event.position, same));
     event
 }

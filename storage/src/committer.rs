@@ -1,4 +1,5 @@
-//! Decides on commits, where their callers are, and gathers them into a group while the one before is written.
+//! Decides on commits, where their callers are, and gathers them into a group while the one before
+//! is written.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -60,7 +61,12 @@ struct State {
 }
 
 impl Committer {
-    pub(crate) fn new(heads: HeadCache, next_seq: MessageSeq, space: Arc<Watch>, poison: Arc<Poison>) -> Self {
+    pub(crate) fn new(
+        heads: HeadCache,
+        next_seq: MessageSeq,
+        space: Arc<Watch>,
+        poison: Arc<Poison>,
+    ) -> Self {
         let state = State { heads, next_seq, group: Group::default(), idle: false, closed: false };
         Self { state: Mutex::new(state), gathered: Condvar::new(), space, poison }
     }
@@ -71,7 +77,8 @@ impl Committer {
         self.space.check(batch.bytes)?;
         let mut state = self.state();
         let accepted = catch_sled_panic(|| state.accept(batch));
-        let accepted = accepted.unwrap_or_else(|panic| Err(self.poison.set(format!("sled panicked: {panic}"))));
+        let accepted = accepted
+            .unwrap_or_else(|panic| Err(self.poison.set(format!("sled panicked: {panic}"))));
         let idle = std::mem::take(&mut state.idle);
         drop(state);
         if idle {
@@ -80,7 +87,8 @@ impl Committer {
         accepted
     }
 
-    /// The group that is to be written now, all before it being written; `None` if none will come. Waits for it.
+    /// The group that is to be written now, all before it being written; `None` if none will come.
+    /// Waits for it.
     pub(crate) fn next(&self) -> Option<Group> {
         let mut state = self.state();
         state.heads.caught_up();
@@ -88,7 +96,8 @@ impl Committer {
             state.idle = state.group.answers.is_empty() && !state.closed;
             state.idle
         };
-        let mut state = self.gathered.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
+        let mut state =
+            self.gathered.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
         state.heads.next_group();
         let group = std::mem::take(&mut state.group);
         (!group.answers.is_empty()).then_some(group)
@@ -113,7 +122,8 @@ impl State {
         Ok(())
     }
 
-    /// Where the run will stand, if the commit is in batch. All that can fail is done here, before anything is changed.
+    /// Where the run will stand, if the commit is in batch. All that can fail is done here, before
+    /// anything is changed.
     fn decide(&mut self, batch: &WriteBatch) -> Result<RunHead, StoreError> {
         for run in batch
             .creations
@@ -133,13 +143,19 @@ impl State {
         match batch.precondition {
             Precondition::None | Precondition::RemovedAt(_) => {}
             Precondition::EndsAt(asked) if asked == end => {}
-            Precondition::EndsAt(asked) => return Err(StoreError::Conflict { run: run.clone(), asked, end }),
+            Precondition::EndsAt(asked) => {
+                return Err(StoreError::Conflict { run: run.clone(), asked, end });
+            }
             Precondition::Exists if end > 0 => {}
             Precondition::Exists => return Err(StoreError::UnknownRun(run.clone())),
             Precondition::IsNew if end == 0 => {}
-            Precondition::IsNew => return Err(StoreError::Unusable(format!("run {run} exists already"))),
+            Precondition::IsNew => {
+                return Err(StoreError::Unusable(format!("run {run} exists already")));
+            }
             Precondition::IsOverAt(at) if terminal && end == at => {}
-            Precondition::IsOverAt(_) => return Err(StoreError::Unusable(format!("run {run} is not over"))),
+            Precondition::IsOverAt(_) => {
+                return Err(StoreError::Unusable(format!("run {run} is not over")));
+            }
         }
         if let Some(asked) = batch.first
             && asked != end
@@ -159,12 +175,15 @@ impl State {
             self.group.write(write);
         }
         let created = batch.creations.into_iter().map(|creation| self.create(creation)).collect();
-        let delivered = batch.deliveries.into_iter().map(|outgoing| self.deliver(outgoing)).collect();
+        let delivered =
+            batch.deliveries.into_iter().map(|outgoing| self.deliver(outgoing)).collect();
         (batch.reply, Committed { delivered, created })
     }
 
     fn known(&mut self, run: &RunId) -> RunHead {
-        self.heads.of(run).expect("`decide` has looked it up, and nothing is forgotten within a group")
+        self.heads
+            .of(run)
+            .expect("`decide` has looked it up, and nothing is forgotten within a group")
     }
 
     fn create(&mut self, creation: CreatedRun) -> bool {

@@ -57,13 +57,17 @@ pub(crate) struct DirectoryLock(File);
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        // Closing the file is not enough: a child process that is being started shares it until it runs its program.
+        // Closing the file is not enough: a child process that is being started shares it until it
+        // runs its program.
         let _ = self.0.unlock();
     }
 }
 
 /// Makes a log with what `fill` writes. The caller makes it durable.
-pub(crate) fn new_log(path: &Path, fill: impl FnOnce(&sled::Db) -> Result<(), StoreError>) -> Result<(), StoreError> {
+pub(crate) fn new_log(
+    path: &Path,
+    fill: impl FnOnce(&sled::Db) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let db = open_sled(path)?;
     let format = record::encode_small(key::FORMAT, &v1::Format { version: KEYSPACE })?;
     fill(&db)?;
@@ -72,7 +76,11 @@ pub(crate) fn new_log(path: &Path, fill: impl FnOnce(&sled::Db) -> Result<(), St
 }
 
 pub(crate) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
-    let config = sled::Config::new().path(path).flush_every_ms(None).mode(sled::Mode::LowSpace).cache_capacity(CACHE);
+    let config = sled::Config::new()
+        .path(path)
+        .flush_every_ms(None)
+        .mode(sled::Mode::LowSpace)
+        .cache_capacity(CACHE);
     let damaged = |reason: String| StoreError::Unopenable {
         log: path.join("db").display().to_string(),
         reason: reason.lines().next().unwrap_or_default().to_owned(),
@@ -92,7 +100,8 @@ pub(crate) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
             }
             Err(sled::Error::Io(error)) => return Err(damaged(error.to_string())),
             Err(error @ sled::Error::Corruption { .. }) => {
-                let reason = format!("{} is not what was written, or the file was cut", page_of(&error));
+                let reason =
+                    format!("{} is not what was written, or the file was cut", page_of(&error));
                 return Err(damaged(reason));
             }
             Err(error) => return Err(damaged(error.to_string())),
@@ -101,7 +110,8 @@ pub(crate) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
 }
 
 fn is_busy(error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::WouldBlock || error.to_string().contains("could not acquire lock")
+    error.kind() == std::io::ErrorKind::WouldBlock
+        || error.to_string().contains("could not acquire lock")
 }
 
 /// The record that says that this process owns the log in an epoch.
@@ -114,7 +124,8 @@ pub(crate) fn closed_record(epoch: u64) -> Result<Write, StoreError> {
     record_of_this(key::closed(epoch))
 }
 
-/// The record that says that histories were removed: the next open rewrites the log without their space.
+/// The record that says that histories were removed: the next open rewrites the log without their
+/// space.
 pub(crate) fn pruned_record() -> Result<Write, StoreError> {
     record_of_this(key::PRUNED.to_vec())
 }

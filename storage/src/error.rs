@@ -1,4 +1,5 @@
-//! Errors of reading and writing: why stored bytes have no value, panics of sled, and what the engine is told.
+//! Errors of reading and writing: why stored bytes have no value, panics of sled, and what the
+//! engine is told.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -24,7 +25,9 @@ impl ReadError {
     pub(crate) fn in_record(self, record: impl FnOnce() -> String) -> StoreError {
         match self {
             Self::Damaged(reason) => StoreError::Damaged { record: record(), reason },
-            Self::TooMuch => StoreError::Damaged { record: record(), reason: "it asks for a blob".into() },
+            Self::TooMuch => {
+                StoreError::Damaged { record: record(), reason: "it asks for a blob".into() }
+            }
             Self::Store(error) => error,
         }
     }
@@ -51,7 +54,8 @@ impl From<sled::Error> for ReadError {
     }
 }
 
-/// Set when a write fails, and never reset: the kernel may have dropped the pages that it failed to write.
+/// Set when a write fails, and never reset: the kernel may have dropped the pages that it failed to
+/// write.
 #[derive(Debug, Default)]
 pub(crate) struct Poison(OnceLock<String>);
 
@@ -81,12 +85,17 @@ pub(crate) fn io(doing: &str, path: &Path, error: &std::io::Error) -> StoreError
 /// An error of sled while reading.
 pub(crate) fn unreadable(error: &sled::Error) -> StoreError {
     match error {
-        sled::Error::Io(error) => StoreError::Io { doing: "reading the log".into(), reason: error.to_string() },
+        sled::Error::Io(error) => {
+            StoreError::Io { doing: "reading the log".into(), reason: error.to_string() }
+        }
         sled::Error::Corruption { .. } => StoreError::Damaged {
             record: format!("{} of log/db in the data directory", page_of(error)),
             reason: "it is not what was written".into(),
         },
-        _ => StoreError::Damaged { record: "page of log/db in the data directory".into(), reason: error.to_string() },
+        _ => StoreError::Damaged {
+            record: "page of log/db in the data directory".into(),
+            reason: error.to_string(),
+        },
     }
 }
 
@@ -97,7 +106,8 @@ pub(crate) fn page_of(error: &sled::Error) -> String {
         _ => String::new(),
     };
     // The number of a disk pointer can be read from its `Debug` form only.
-    let digits: String = at.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    let digits: String =
+        at.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
     if digits.is_empty() { "a page".to_owned() } else { format!("the page at byte {digits}") }
 }
 
@@ -127,7 +137,8 @@ pub(crate) fn catch_sled_panic<T>(work: impl FnOnce() -> T) -> Result<T, String>
     done.map_err(|panic| message_of(&*panic))
 }
 
-/// Whether a panic now is caught here, or is one of a thread of sled's own, which arrives as an error.
+/// Whether a panic now is caught here, or is one of a thread of sled's own, which arrives as an
+/// error.
 fn is_caught() -> bool {
     let is_sled = || std::thread::current().name().is_some_and(|name| name.starts_with("sled-"));
     DEPTH.try_with(|depth| depth.get() > 0).unwrap_or(false) || is_sled()
@@ -135,7 +146,9 @@ fn is_caught() -> bool {
 
 fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without a message")
+        .to_owned()
 }
 
 /// Runs work that may wait for the disk on a thread for that.
@@ -143,5 +156,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(StoreError::Unusable(format!("the log could not be used: {error}"))))
+    done.unwrap_or_else(|error| {
+        Err(StoreError::Unusable(format!("the log could not be used: {error}")))
+    })
 }

@@ -30,11 +30,17 @@ impl Schema {
         let any: AnyVersion = match serde_json::from_str(line) {
             Ok(any) => any,
             Err(error) if line.starts_with(&format!("{{\"schema\":\"{}/", self.family)) => {
-                return Err(FileError::Line { line: 1, problem: format!("the header: {}", reason(&error)) });
+                return Err(FileError::Line {
+                    line: 1,
+                    problem: format!("the header: {}", reason(&error)),
+                });
             }
             Err(_) => return other(format!("it says {}", shown(line))),
         };
-        let version = any.schema.strip_prefix(self.family).and_then(|version| version.strip_prefix('/')?.parse().ok());
+        let version = any
+            .schema
+            .strip_prefix(self.family)
+            .and_then(|version| version.strip_prefix('/')?.parse().ok());
         match version {
             Some(found) if found > self.version => Err(FileError::Newer { known: self, found }),
             _ if any.schema == self.to_string() => Ok(()),
@@ -76,7 +82,9 @@ pub enum FileError {
         found: u32,
     },
     /// The file ends before its last line.
-    #[error("line {line}: the file ends without its footer: it was cut off; get it again from its source")]
+    #[error(
+        "line {line}: the file ends without its footer: it was cut off; get it again from its source"
+    )]
     CutOff {
         /// Where it ends.
         line: usize,

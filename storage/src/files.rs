@@ -10,16 +10,19 @@ use longhaul_engine::StoreError;
 /// Removes a file, if it is there.
 pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("removing", path, &error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(io("removing", path, &error))
+        }
         _ => Ok(()),
     }
 }
 
-/// Makes a data directory that only its owner can open: creates it, or takes the rights of others away from one that is
-/// ours.
+/// Makes a data directory that only its owner can open: creates it, or takes the rights of others
+/// away from one that is ours.
 ///
 /// # Errors
-/// If it cannot be made, or others use it: a directory such as `/tmp`, or one with files that are not of a log.
+/// If it cannot be made, or others use it: a directory such as `/tmp`, or one with files that are
+/// not of a log.
 pub fn private_directory(path: &Path) -> Result<(), StoreError> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -28,7 +31,9 @@ pub fn private_directory(path: &Path) -> Result<(), StoreError> {
                 create_directory(parent)?;
             }
             match std::fs::DirBuilder::new().mode(0o700).create(path) {
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return private_directory(path),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    return private_directory(path);
+                }
                 Err(error) => return Err(io("creating the directory", path, &error)),
                 Ok(()) => return sync_directory(path.parent().unwrap_or(Path::new("."))),
             }
@@ -50,14 +55,21 @@ pub fn private_directory(path: &Path) -> Result<(), StoreError> {
     }
     std::fs::set_permissions(path, Permissions::from_mode(0o700))
         .map_err(|error| io("closing to others", path, &error))?;
-    tracing::warn!("{} could be opened by others (mode {:o}); its mode is 700 now", path.display(), mode & 0o777);
+    tracing::warn!(
+        "{} could be opened by others (mode {:o}); its mode is 700 now",
+        path.display(),
+        mode & 0o777
+    );
     Ok(())
 }
 
 /// Whether a file of a data directory is one that only a log has.
 fn is_of_a_log(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name == "lock" || name == "log" || name.starts_with("log.") || name.starts_with("shutdown_marker")
+    name == "lock"
+        || name == "log"
+        || name.starts_with("log.")
+        || name.starts_with("shutdown_marker")
 }
 
 /// The bit of a directory in which everybody may make files.
@@ -87,7 +99,10 @@ pub(crate) fn sync_tree(directory: &Path) -> Result<(), StoreError> {
 /// The paths in a directory.
 pub(crate) fn entries(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let fail = |error| io("reading the directory", directory, &error);
-    std::fs::read_dir(directory).map_err(fail)?.map(|entry| Ok(entry.map_err(fail)?.path())).collect()
+    std::fs::read_dir(directory)
+        .map_err(fail)?
+        .map(|entry| Ok(entry.map_err(fail)?.path()))
+        .collect()
 }
 
 /// Creates a directory with those above it, and makes their names durable.

@@ -26,9 +26,12 @@ impl Gap {
             && self.after.as_ref().is_none_or(|after| last > *after)
     }
 
-    /// Whether events of a run may lie in it. The first event behind it may be the first of its run.
+    /// Whether events of a run may lie in it. The first event behind it may be the first of its
+    /// run.
     pub(crate) fn cuts(&self, run: &RunId) -> bool {
-        let begins = |key: &Vec<u8>| key::run_of(key).as_ref() == Some(run) && key::number_of(key) == Some(0);
+        let begins = |key: &Vec<u8>| {
+            key::run_of(key).as_ref() == Some(run) && key::number_of(key) == Some(0)
+        };
         self.kind == key::EVENT && self.touches(run) && !self.before.as_ref().is_some_and(begins)
     }
 
@@ -81,7 +84,10 @@ pub(crate) fn entries(tree: &sled::Tree, kind: u8, prefix: &[u8]) -> (Vec<Entry>
     (entries, Some(Gap { kind, after, before, why }))
 }
 
-fn walk(entries: impl Iterator<Item = sled::Result<Entry>>, into: &mut Vec<Entry>) -> Result<(), ReadError> {
+fn walk(
+    entries: impl Iterator<Item = sled::Result<Entry>>,
+    into: &mut Vec<Entry>,
+) -> Result<(), ReadError> {
     catch_damage(|| {
         for entry in entries {
             into.push(entry.map_err(|error| ReadError::Damaged(damage(&error)))?);

@@ -29,7 +29,8 @@ impl RunHead {
     }
 }
 
-/// A bounded cache over the tree, and ahead of it: later commits see earlier ones that are not written yet.
+/// A bounded cache over the tree, and ahead of it: later commits see earlier ones that are not
+/// written yet.
 #[derive(Debug)]
 pub(crate) struct HeadCache {
     tree: sled::Tree,
@@ -133,7 +134,12 @@ pub(crate) fn end_behind(key: &[u8]) -> Position {
 }
 
 /// By the summary; where that is missing or damaged, by the last event.
-fn is_over(tree: &sled::Tree, run: &RunId, blobs: &BlobStore, last: (&[u8], &[u8])) -> Result<bool, StoreError> {
+fn is_over(
+    tree: &sled::Tree,
+    run: &RunId,
+    blobs: &BlobStore,
+    last: (&[u8], &[u8]),
+) -> Result<bool, StoreError> {
     let decoder = Decoder(Source::Store(blobs));
     let summary_key = key::summary(run);
     if let Some(value) = tree.get(&summary_key).map_err(|error| unreadable(&error))? {
@@ -144,6 +150,7 @@ fn is_over(tree: &sled::Tree, run: &RunId, blobs: &BlobStore, last: (&[u8], &[u8
             }
         }
     }
-    let event = decoder.event(last.0, last.1).map_err(|error| error.in_record(|| key::describe(last.0)))?;
+    let event =
+        decoder.event(last.0, last.1).map_err(|error| error.in_record(|| key::describe(last.0)))?;
     Ok(event.kind.outcome().is_some())
 }

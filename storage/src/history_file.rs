@@ -1,4 +1,5 @@
-//! The history of one run as a file that people can read and another machine can verify: JSON, one document a line.
+//! The history of one run as a file that people can read and another machine can verify: JSON, one
+//! document a line.
 //!
 //! ```text
 //! {"schema":"longhaul.history/1","run":"shop/login/1","events":2}
@@ -8,19 +9,22 @@
 //! ```
 //!
 //! - The first line says what the file is, of which run, and how many events follow.
-//! - Each further line is an event: its `position` (from 0, without gaps), when it was recorded (`at`: UTC, RFC 3339
-//!   with exactly six digits of a second), its `kind`, and the fields of that kind under the names that
-//!   [`EventKind`](longhaul_engine::EventKind) gives them. A field without a value is `null`. `command`, or `slot` for a
-//!   call, says which command an event answers.
-//! - Payloads are embedded as the JSON that they are, byte for byte. One that would not survive that, because it has
-//!   line breaks or blanks around it, is embedded as its text: `{"$text":"…"}`.
-//! - Failures are `{"kind":"retryable","message":"…"}`; a rate limit has the kind `{"rate_limited":{"until":"…"}}`.
-//!   Messages are `{"seq":7,"at":"…","body":{"Signal":{…}}}`.
-//! - The last line holds the blake3 hash, in hex, of all bytes before it, line ends included. It tells damage; it is no
-//!   signature.
+//! - Each further line is an event: its `position` (from 0, without gaps), when it was recorded
+//!   (`at`: UTC, RFC 3339 with exactly six digits of a second), its `kind`, and the fields of that
+//!   kind under the names that [`EventKind`](longhaul_engine::EventKind) gives them. A field
+//!   without a value is `null`. `command`, or `slot` for a call, says which command an event
+//!   answers.
+//! - Payloads are embedded as the JSON that they are, byte for byte. One that would not survive
+//!   that, because it has line breaks or blanks around it, is embedded as its text:
+//!   `{"$text":"…"}`.
+//! - Failures are `{"kind":"retryable","message":"…"}`; a rate limit has the kind
+//!   `{"rate_limited":{"until":"…"}}`. Messages are `{"seq":7,"at":"…","body":{"Signal":{…}}}`.
+//! - The last line holds the blake3 hash, in hex, of all bytes before it, line ends included. It
+//!   tells damage; it is no signature.
 //!
-//! The form is frozen, to the byte: a line that says the same in other bytes (a field twice, blanks, another order) is
-//! refused. A change of the form is a new version, which this one refuses to read, saying so.
+//! The form is frozen, to the byte: a line that says the same in other bytes (a field twice,
+//! blanks, another order) is refused. A change of the form is a new version, which this one refuses
+//! to read, saying so.
 
 #[cfg(test)]
 mod tests;
@@ -56,10 +60,11 @@ struct Footer {
 /// The whole history of a run, as the text of a file.
 ///
 /// # Errors
-/// [`FileError::Unwritable`] if a payload is not JSON, if the events are not the whole history in order, or if one needs
-/// more than [`MAX_LINE`] bytes.
+/// [`FileError::Unwritable`] if a payload is not JSON, if the events are not the whole history in
+/// order, or if one needs more than [`MAX_LINE`] bytes.
 pub fn write(run: &RunId, events: &[Event]) -> Result<String, FileError> {
-    let header = Header { schema: SCHEMA.to_string(), run: run.clone(), events: events.len() as u64 };
+    let header =
+        Header { schema: SCHEMA.to_string(), run: run.clone(), events: events.len() as u64 };
     let mut text = json::line_of(&header) + "\n";
     for (expected, event) in (0..).zip(events) {
         if event.position != expected {
@@ -75,19 +80,22 @@ pub fn write(run: &RunId, events: &[Event]) -> Result<String, FileError> {
 /// One event as a line of such a file, without the line end.
 ///
 /// # Errors
-/// [`FileError::Unwritable`] if a payload is not JSON, or the line is longer than [`MAX_LINE`] bytes.
+/// [`FileError::Unwritable`] if a payload is not JSON, or the line is longer than [`MAX_LINE`]
+/// bytes.
 pub fn event_line(event: &Event) -> Result<String, FileError> {
     let line = json::event_line(event).map_err(FileError::Unwritable)?;
     if line.len() > MAX_LINE {
         let (position, bytes) = (event.position, line.len());
-        let problem = format!("event {position} needs a line of {bytes} bytes, and at most {MAX_LINE} are read");
+        let problem = format!(
+            "event {position} needs a line of {bytes} bytes, and at most {MAX_LINE} are read"
+        );
         return Err(FileError::Unwritable(problem));
     }
     Ok(line)
 }
 
-/// The run and its whole history, from the text of a file. Written again they give the same text; only the last line end
-/// may be missing.
+/// The run and its whole history, from the text of a file. Written again they give the same text;
+/// only the last line end may be missing.
 ///
 /// # Errors
 /// Whatever is wrong with the file, with the number of the line.
@@ -101,15 +109,20 @@ pub(crate) fn read_at(begin: usize, text: &str) -> Result<(RunId, Vec<Event>), F
     let content = text.strip_suffix('\n').unwrap_or(text);
     let lines: Vec<&str> = content.split('\n').collect();
     if let Some((line, text)) = (begin..).zip(&lines).find(|(_, text)| text.len() > MAX_LINE) {
-        return Err(wrong(line, format!("it has {} bytes, and at most {MAX_LINE} are read", text.len())));
+        return Err(wrong(
+            line,
+            format!("it has {} bytes, and at most {MAX_LINE} are read", text.len()),
+        ));
     }
     SCHEMA.check(lines[0])?;
-    let header: Header = json::read("the header", lines[0]).map_err(|problem| wrong(begin, problem))?;
+    let header: Header =
+        json::read("the header", lines[0]).map_err(|problem| wrong(begin, problem))?;
     let [_, events @ .., last] = &lines[..] else { return Err(FileError::CutOff { line: begin }) };
     let end = begin + lines.len() - 1;
     let footer = json::read("the footer", last).ok().filter(|footer: &Footer| footer.end);
     let footer = footer.ok_or(FileError::CutOff { line: end })?;
-    let computed = blake3::hash(&content.as_bytes()[..content.len() - last.len()]).to_hex().to_string();
+    let computed =
+        blake3::hash(&content.as_bytes()[..content.len() - last.len()]).to_hex().to_string();
     if footer.blake3 != computed {
         return Err(FileError::Checksum { line: end, recorded: footer.blake3, computed });
     }
@@ -134,5 +147,8 @@ fn read_events(begin: usize, lines: &[&str]) -> Result<Vec<Event>, FileError> {
 }
 
 fn gap(expected: u64, event: &Event) -> String {
-    format!("event {expected} is expected, and event {} is there: a history has no gaps", event.position)
+    format!(
+        "event {expected} is expected, and event {} is there: a history has no gaps",
+        event.position
+    )
 }

@@ -21,7 +21,8 @@ pub(crate) const CLOSED: &[u8] = b"@closed\0";
 /// That histories were removed since the log was written anew.
 pub(crate) const PRUNED: &[u8] = b"@pruned";
 
-/// The longest name of a published value, in bytes; keys have to stay small (see [`crate::record::INLINE_BODY`]).
+/// The longest name of a published value, in bytes; keys have to stay small (see
+/// [`crate::record::INLINE_BODY`]).
 pub(crate) const LONGEST_NAME: usize = 512;
 
 /// Ends the id of a run; smaller than every byte of an id, so that keys sort as ids do.
@@ -106,7 +107,10 @@ mod tests {
         let ids = ["a", "a#1", "a-b", "a.b", "a/b", "a@9", "aA", "aa", "b"];
         let runs: Vec<_> = ids.map(|id| RunId::new(id).unwrap()).into();
         assert!(runs.is_sorted());
-        let keys: Vec<_> = runs.iter().flat_map(|run| [0, 1, 255, 256, u64::MAX].map(|at| event(run, at))).collect();
+        let keys: Vec<_> = runs
+            .iter()
+            .flat_map(|run| [0, 1, 255, 256, u64::MAX].map(|at| event(run, at)))
+            .collect();
         assert!(keys.is_sorted());
         assert!(keys.iter().all(|key| runs.contains(&run_of(key).unwrap())));
     }

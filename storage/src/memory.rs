@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use longhaul_engine::store::{Commit, Committed, Creation, Delivery};
-use longhaul_engine::{Event, EventLog, Message, MessageSeq, Payload, Position, RunId, RunReader, StoreError, Summary};
+use longhaul_engine::{
+    Event, EventLog, Message, MessageSeq, Payload, Position, RunId, RunReader, StoreError, Summary,
+};
 
 use crate::archive::{self, Archive};
 use crate::codec::rounded;
@@ -14,7 +16,8 @@ use crate::run_record::{self, RunRecord};
 use crate::wire::v1::{self, Time};
 use crate::write_batch;
 
-/// An event log that is gone when the last clone of it is. Clones share their content; [`MemoryStore::fork`] copies it.
+/// An event log that is gone when the last clone of it is. Clones share their content;
+/// [`MemoryStore::fork`] copies it.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore(Arc<Mutex<Content>>);
 
@@ -104,7 +107,8 @@ impl Content {
             };
         }
         let created = commit.creations.into_iter().map(|creation| self.create(creation)).collect();
-        let delivered = commit.deliveries.into_iter().map(|delivery| self.deliver(delivery)).collect();
+        let delivered =
+            commit.deliveries.into_iter().map(|delivery| self.deliver(delivery)).collect();
         Ok(Committed { delivered, created })
     }
 

@@ -1,4 +1,5 @@
-//! Opening a data directory: one owner, a known format, an epoch, and every file and name durable before any use.
+//! Opening a data directory: one owner, a known format, an epoch, and every file and name durable
+//! before any use.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -29,9 +30,14 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
     files::private_directory(directory)?;
     let lock = lock(directory)?;
     let opened = catch_sled_panic(|| open_locked(directory, lock));
-    let damaged = |reason| StoreError::Unopenable { log: directory.join("log").display().to_string(), reason };
+    let damaged = |reason| StoreError::Unopenable {
+        log: directory.join("log").display().to_string(),
+        reason,
+    };
     match opened {
-        Ok(Err(StoreError::Damaged { record, reason })) => Err(damaged(format!("{record}: {reason}"))),
+        Ok(Err(StoreError::Damaged { record, reason })) => {
+            Err(damaged(format!("{record}: {reason}")))
+        }
         Ok(opened) => opened,
         Err(panic) => Err(damaged(panic)),
     }
@@ -59,9 +65,11 @@ fn open_locked(directory: &Path, lock: DirectoryLock) -> Result<Opened, StoreErr
         db = replace::rewrite(directory, db)?;
     }
     let path = log.join("db");
-    let file = File::options().write(true).open(&path).map_err(|error| io("opening", &path, &error))?;
+    let file =
+        File::options().write(true).open(&path).map_err(|error| io("opening", &path, &error))?;
     let epoch = take_epoch(&db, last)?;
-    // What the last owner wrote and did not sync is read as true from now on, so it is made durable now.
+    // What the last owner wrote and did not sync is read as true from now on, so it is made durable
+    // now.
     files::sync_tree(&log)?;
     files::sync_directory(directory)?;
     sync_parent(directory)?;
@@ -83,7 +91,10 @@ fn remove_half_written_snapshots(log: &Path) -> Result<(), StoreError> {
 fn check_format(db: &sled::Db, directory: &Path) -> Result<(), StoreError> {
     let Some(value) = db.get(key::FORMAT).map_err(|error| unreadable(&error))? else {
         let log = directory.join("log").display().to_string();
-        return Err(StoreError::Unopenable { log, reason: "the record of its format is missing".into() });
+        return Err(StoreError::Unopenable {
+            log,
+            reason: "the record of its format is missing".into(),
+        });
     };
     let directory = directory.display();
     let format: v1::Format = record::decode(key::FORMAT, &value, Source::Nowhere)
@@ -100,7 +111,12 @@ fn check_format(db: &sled::Db, directory: &Path) -> Result<(), StoreError> {
 
 /// The epoch of the last owner; zero if there was none.
 fn last_epoch(db: &sled::Db) -> Result<u64, StoreError> {
-    let last = db.scan_prefix(key::OWNER).keys().next_back().transpose().map_err(|error| unreadable(&error))?;
+    let last = db
+        .scan_prefix(key::OWNER)
+        .keys()
+        .next_back()
+        .transpose()
+        .map_err(|error| unreadable(&error))?;
     Ok(last.and_then(|key| key::number_of(&key)).unwrap_or(0))
 }
 
@@ -116,9 +132,11 @@ fn take_epoch(db: &sled::Db, last: u64) -> Result<u64, StoreError> {
     Ok(epoch)
 }
 
-/// Syncs the name of the data directory itself. A user who may not open its parent has not just created it.
+/// Syncs the name of the data directory itself. A user who may not open its parent has not just
+/// created it.
 fn sync_parent(directory: &Path) -> Result<(), StoreError> {
-    let full: PathBuf = directory.canonicalize().map_err(|error| io("resolving", directory, &error))?;
+    let full: PathBuf =
+        directory.canonicalize().map_err(|error| io("resolving", directory, &error))?;
     let Some(parent) = full.parent() else {
         return Ok(());
     };

@@ -31,7 +31,12 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// The events from a position on; one that is missing among them is damage.
-    pub(crate) fn events(&self, run: &RunId, from: Position, effort: Effort) -> Result<Vec<Event>, ReadError> {
+    pub(crate) fn events(
+        &self,
+        run: &RunId,
+        from: Position,
+        effort: Effort,
+    ) -> Result<Vec<Event>, ReadError> {
         let mut events = Vec::new();
         let mut expected = from;
         for entry in self.db.range(key::event(run, from)..=key::event(run, u64::MAX)) {
@@ -66,11 +71,17 @@ impl Reader {
 
     /// The messages that wait, oldest first.
     pub(crate) fn mailbox(&self, run: &RunId, effort: Effort) -> Result<Vec<Message>, ReadError> {
-        self.scan(&key::of_run(key::MESSAGE, run), effort, |key, value| self.decoder(effort).message(key, value))
+        self.scan(&key::of_run(key::MESSAGE, run), effort, |key, value| {
+            self.decoder(effort).message(key, value)
+        })
     }
 
     /// The values that are published.
-    pub(crate) fn published(&self, run: &RunId, effort: Effort) -> Result<BTreeMap<String, Payload>, ReadError> {
+    pub(crate) fn published(
+        &self,
+        run: &RunId,
+        effort: Effort,
+    ) -> Result<BTreeMap<String, Payload>, ReadError> {
         let prefix = key::of_run(key::PUBLISHED, run);
         let values = self.scan(&prefix, effort, |key, value| {
             let name = String::from_utf8_lossy(&key[prefix.len()..]).into_owned();
@@ -80,7 +91,11 @@ impl Reader {
     }
 
     /// The summary, folded anew from the events if it is damaged.
-    pub(crate) fn summary(&self, run: &RunId, effort: Effort) -> Result<Option<Summary>, ReadError> {
+    pub(crate) fn summary(
+        &self,
+        run: &RunId,
+        effort: Effort,
+    ) -> Result<Option<Summary>, ReadError> {
         let key = key::summary(run);
         let Some(value) = self.db.get(&key).map_err(ReadError::from)? else {
             return Ok(None);
@@ -88,8 +103,13 @@ impl Reader {
         self.summary_of(run, &key, &value, effort).map(Some)
     }
 
-    /// The runs below a prefix. One whose summary and events are both damaged is left out, with a warning.
-    pub(crate) fn runs(&self, prefix: &str, effort: Effort) -> Result<Vec<(RunId, Summary)>, ReadError> {
+    /// The runs below a prefix. One whose summary and events are both damaged is left out, with a
+    /// warning.
+    pub(crate) fn runs(
+        &self,
+        prefix: &str,
+        effort: Effort,
+    ) -> Result<Vec<(RunId, Summary)>, ReadError> {
         let prefix = [&[key::SUMMARY], prefix.as_bytes()].concat();
         let runs = self.scan(&prefix, effort, |key, value| {
             let Some(run) = key::run_of(key) else {
@@ -119,7 +139,9 @@ impl Reader {
                 return Err(ReadError::TooMuch);
             }
             let Some(run) = key::run_of(&key) else {
-                return Err(ReadError::Damaged("it names no run".into()).named(|| key::describe(&key)));
+                return Err(
+                    ReadError::Damaged("it names no run".into()).named(|| key::describe(&key))
+                );
             };
             after = key::numbered(key::MESSAGE, &run, u64::MAX);
             runs.push(run);
@@ -144,7 +166,13 @@ impl Reader {
         Ok(found)
     }
 
-    fn summary_of(&self, run: &RunId, key: &[u8], value: &[u8], effort: Effort) -> Result<Summary, ReadError> {
+    fn summary_of(
+        &self,
+        run: &RunId,
+        key: &[u8],
+        value: &[u8],
+        effort: Effort,
+    ) -> Result<Summary, ReadError> {
         let error = match self.decoder(effort).summary(key, value) {
             Err(ReadError::Store(error @ StoreError::Damaged { .. })) => error,
             result => return result,

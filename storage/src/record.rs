@@ -1,4 +1,5 @@
-//! The frame of every record: format, kind, length, body, checksum; checked before anything is decoded.
+//! The frame of every record: format, kind, length, body, checksum; checked before anything is
+//! decoded.
 
 use longhaul_engine::{Payload, StoreError};
 use serde::{Serialize, de::DeserializeOwned};
@@ -19,8 +20,9 @@ pub(crate) const FORMAT: u8 = 1;
 
 /// A body longer than this lies in a blob of ours.
 ///
-/// sled moves a page over a quarter of its segment (128 KiB) out of the log into a file that it never syncs. A leaf holds
-/// up to 17 records, and up to 21 while two are merged, so record, key and overhead have to stay below 6,200 bytes.
+/// sled moves a page over a quarter of its segment (128 KiB) out of the log into a file that it
+/// never syncs. A leaf holds up to 17 records, and up to 21 while two are merged, so record, key
+/// and overhead have to stay below 6,200 bytes.
 pub(crate) const INLINE_BODY: usize = 5 * 1024;
 
 /// The longest body that is written or decoded.
@@ -86,7 +88,8 @@ pub(crate) fn encode<B: Body>(body: &B, blobs: &mut Vec<NewBlob>) -> Result<Unse
         return Ok(framed);
     }
     if length > LONGEST_BODY {
-        let reason = format!("a record of {length} bytes is refused: the longest is {LONGEST_BODY}");
+        let reason =
+            format!("a record of {length} bytes is refused: the longest is {LONGEST_BODY}");
         return Err(StoreError::Unusable(reason));
     }
     let blob = NewBlob::of(Payload::from_bytes(framed.0.split_off(HEADER)));
@@ -101,7 +104,11 @@ pub(crate) fn encode_small<B: Body>(key: &[u8], body: &B) -> Result<Vec<u8>, Sto
 }
 
 /// Checks a record and decodes its body.
-pub(crate) fn decode<B: Body>(key: &[u8], value: &[u8], source: Source<'_>) -> Result<B, ReadError> {
+pub(crate) fn decode<B: Body>(
+    key: &[u8],
+    value: &[u8],
+    source: Source<'_>,
+) -> Result<B, ReadError> {
     let (kind, body) = check(key, value)?;
     if kind == B::KIND {
         from_bytes(body)
@@ -114,15 +121,20 @@ pub(crate) fn decode<B: Body>(key: &[u8], value: &[u8], source: Source<'_>) -> R
 
 /// The kind and the body of a record that is whole.
 fn check<'a>(key: &[u8], value: &'a [u8]) -> Result<(u8, &'a [u8]), ReadError> {
-    let Some((framed, sum)) = value.split_last_chunk::<CHECKSUM>().filter(|(framed, _)| framed.len() >= HEADER) else {
+    let Some((framed, sum)) =
+        value.split_last_chunk::<CHECKSUM>().filter(|(framed, _)| framed.len() >= HEADER)
+    else {
         return Err(ReadError::Damaged(format!("it has only {} bytes", value.len())));
     };
     if checksum(key, framed) != u32::from_le_bytes(*sum) {
         return Err(ReadError::Damaged("its checksum does not match".into()));
     }
-    let [format, kind, length @ ..] = framed.first_chunk::<HEADER>().expect("the length was checked above");
+    let [format, kind, length @ ..] =
+        framed.first_chunk::<HEADER>().expect("the length was checked above");
     if *format != FORMAT {
-        let reason = format!("format {format} is not known to this version of longhaul, which knows {FORMAT}");
+        let reason = format!(
+            "format {format} is not known to this version of longhaul, which knows {FORMAT}"
+        );
         return Err(ReadError::Damaged(reason));
     }
     let body = &framed[HEADER..];
@@ -139,8 +151,9 @@ fn frame<T: Serialize>(kind: u8, body: &T) -> Result<Unsealed, StoreError> {
     // The limit on decoding matters: without it a damaged length asks for any amount of memory.
     bincode::serde::encode_into_std_write(body, &mut framed, bincode::config::standard())
         .map_err(|error| StoreError::Unusable(format!("a record cannot be encoded: {error}")))?;
-    let length = u32::try_from(framed.len() - HEADER)
-        .map_err(|_| StoreError::Unusable(format!("a record of {} bytes is refused", framed.len())))?;
+    let length = u32::try_from(framed.len() - HEADER).map_err(|_| {
+        StoreError::Unusable(format!("a record of {} bytes is refused", framed.len()))
+    })?;
     framed[2..HEADER].copy_from_slice(&length.to_le_bytes());
     Ok(Unsealed(framed))
 }

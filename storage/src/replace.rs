@@ -1,5 +1,5 @@
-//! Replacing the log by another one. At every moment the directory has the log, or a whole `log.next` that the next open
-//! puts in its place.
+//! Replacing the log by another one. At every moment the directory has the log, or a whole
+//! `log.next` that the next open puts in its place.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -56,7 +56,8 @@ pub(crate) fn swap(directory: &Path, old: &Path) -> Result<(), StoreError> {
     put_in_place(directory)
 }
 
-/// Completes a replacement that was cut, and removes what is left of one. The caller holds the lock of the directory.
+/// Completes a replacement that was cut, and removes what is left of one. The caller holds the lock
+/// of the directory.
 pub(crate) fn finish(directory: &Path) -> Result<(), StoreError> {
     if !directory.join("log").exists() && directory.join(NEXT).exists() {
         put_in_place(directory)?;
@@ -70,7 +71,8 @@ pub(crate) fn finish(directory: &Path) -> Result<(), StoreError> {
 /// The last step. What was recorded of the end of the log before is not true of this one.
 fn put_in_place(directory: &Path) -> Result<(), StoreError> {
     shutdown_marker::remove(directory)?;
-    // A power cut that kept the rename and not the removal would leave the end of the old log with the new one.
+    // A power cut that kept the rename and not the removal would leave the end of the old log with
+    // the new one.
     files::sync_directory(directory)?;
     let log = directory.join("log");
     std::fs::rename(directory.join(NEXT), &log).map_err(|error| io("naming", &log, &error))?;
@@ -79,13 +81,15 @@ fn put_in_place(directory: &Path) -> Result<(), StoreError> {
 
 fn remove(path: &Path) -> Result<(), StoreError> {
     match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("removing", path, &error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(io("removing", path, &error))
+        }
         _ => Ok(()),
     }
 }
 
-/// Waits until no thread of sled has the file of a log that this process has closed: such a thread still writes files into
-/// the directory by their path.
+/// Waits until no thread of sled has the file of a log that this process has closed: such a thread
+/// still writes files into the directory by their path.
 fn until_released(log: &Path) -> Result<(), StoreError> {
     let path = log.join("db");
     let begun = Instant::now();
@@ -101,7 +105,10 @@ fn until_released(log: &Path) -> Result<(), StoreError> {
                 std::thread::sleep(Duration::from_millis(5));
             }
             Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::Unusable(format!("{} is not released after {PATIENCE:?}", path.display())));
+                return Err(StoreError::Unusable(format!(
+                    "{} is not released after {PATIENCE:?}",
+                    path.display()
+                )));
             }
             Err(TryLockError::Error(error)) => return Err(io("locking", &path, &error)),
         }
@@ -113,10 +120,12 @@ pub(crate) fn is_pruned(db: &sled::Db) -> sled::Result<bool> {
     db.contains_key(key::PRUNED)
 }
 
-/// Rewrites a log without the space of what was removed from it, and opens it again: sled does not give that space back.
-/// A log that cannot be read whole, or for which there is no room twice, stays as it is.
+/// Rewrites a log without the space of what was removed from it, and opens it again: sled does not
+/// give that space back. A log that cannot be read whole, or for which there is no room twice,
+/// stays as it is.
 pub(crate) fn rewrite(directory: &Path, db: sled::Db) -> Result<sled::Db, StoreError> {
-    let copied = catch_sled_panic(|| prepare_copy(directory, &db).map_err(|error| error.to_string()));
+    let copied =
+        catch_sled_panic(|| prepare_copy(directory, &db).map_err(|error| error.to_string()));
     if let Err(error) = copied.unwrap_or_else(Err) {
         tracing::warn!(error, "the space of pruned histories is not given back yet");
         remove(&directory.join(DRAFT))?;
@@ -140,15 +149,24 @@ fn prepare_copy(directory: &Path, db: &sled::Db) -> Result<(), StoreError> {
     let needed = bytes * OVERHEAD + RESERVE;
     if free < needed {
         let (free, needed) = (free >> 20, needed >> 20);
-        return Err(StoreError::Full(format!("a rewrite of the log needs {needed} MiB, {free} MiB are free")));
+        return Err(StoreError::Full(format!(
+            "a rewrite of the log needs {needed} MiB, {free} MiB are free"
+        )));
     }
     prepare(directory, |new| {
-        let records = db.iter().filter(|entry| !entry.as_ref().is_ok_and(|(key, _)| *key == key::PRUNED));
+        let records =
+            db.iter().filter(|entry| !entry.as_ref().is_ok_and(|(key, _)| *key == key::PRUNED));
         write_all(new, records.map(|entry| entry.map_err(unreadable)))?;
-        let same = new.iter().filter(|entry| !entry.as_ref().is_ok_and(|(key, _)| *key == key::FORMAT));
-        let expected =
-            db.iter().filter(|entry| !entry.as_ref().is_ok_and(|(key, _)| *key == key::FORMAT || *key == key::PRUNED));
-        if same.eq(expected) { Ok(()) } else { Err(StoreError::Unusable("the copy of the log differs from it".into())) }
+        let same =
+            new.iter().filter(|entry| !entry.as_ref().is_ok_and(|(key, _)| *key == key::FORMAT));
+        let expected = db.iter().filter(|entry| {
+            !entry.as_ref().is_ok_and(|(key, _)| *key == key::FORMAT || *key == key::PRUNED)
+        });
+        if same.eq(expected) {
+            Ok(())
+        } else {
+            Err(StoreError::Unusable("the copy of the log differs from it".into()))
+        }
     })
 }
 
@@ -157,7 +175,9 @@ pub(crate) fn write_all<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     db: &sled::Db,
     records: impl Iterator<Item = Result<(K, V), StoreError>>,
 ) -> Result<(), StoreError> {
-    let failed = |error: sled::Error| StoreError::Unusable(format!("the new log cannot be written: {error}"));
+    let failed = |error: sled::Error| {
+        StoreError::Unusable(format!("the new log cannot be written: {error}"))
+    };
     let mut batch = sled::Batch::default();
     for (number, record) in records.enumerate() {
         let (key, value) = record?;

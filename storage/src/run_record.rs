@@ -21,7 +21,8 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// A run of which nothing but its whole history is known; `None` if that does not begin with a start.
+    /// A run of which nothing but its whole history is known; `None` if that does not begin with a
+    /// start.
     pub fn of_history(run: RunId, events: Vec<Event>) -> Option<Self> {
         let summary = fold(&events)?;
         Some(Self { run, published: published_by(&events), events, summary, mailbox: Vec::new() })
@@ -30,7 +31,8 @@ impl RunRecord {
     /// How the same run in another place differs, if it does.
     pub fn difference(&self, other: &Self) -> Option<String> {
         let (here, there) = (self.events.len(), other.events.len());
-        let same = self.events.iter().zip(&other.events).take_while(|(here, there)| here == there).count();
+        let same =
+            self.events.iter().zip(&other.events).take_while(|(here, there)| here == there).count();
         if same < here.min(there) {
             return Some(format!("event {} is another one", self.events[same].position));
         }

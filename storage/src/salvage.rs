@@ -1,7 +1,9 @@
-//! Reading a log that sled cannot open any more: one damaged byte in the last segment of its file is enough for that.
+//! Reading a log that sled cannot open any more: one damaged byte in the last segment of its file
+//! is enough for that.
 //!
-//! Each message of the file is taken by itself, oldest first, and each of our records has a checksum over its key and value.
-//! So what is taken for a record was one, and a damaged place costs what it holds, less what older messages still say.
+//! Each message of the file is taken by itself, oldest first, and each of our records has a
+//! checksum over its key and value. So what is taken for a record was one, and a damaged place
+//! costs what it holds, less what older messages still say.
 
 mod content;
 mod file;
@@ -36,8 +38,8 @@ pub struct Salvage {
     pub kept: Option<PathBuf>,
 }
 
-/// Looks for what can be read of a log that cannot be opened. With `replace`, a log of that takes its place, and the damaged
-/// one is kept beside it.
+/// Looks for what can be read of a log that cannot be opened. With `replace`, a log of that takes
+/// its place, and the damaged one is kept beside it.
 ///
 /// # Errors
 /// If a process owns the log, or the file cannot be read, or the new one cannot be written.
@@ -89,7 +91,8 @@ fn read(path: PathBuf) -> Result<(Content, Vec<u64>), StoreError> {
 /// Makes a log of this content and puts it in the place of the damaged one.
 fn put(directory: &Path, content: &Content) -> Result<PathBuf, StoreError> {
     // Numbers of messages are made of epochs, so none may come again.
-    let owner = ShutdownMarker::read(directory).map(|marker| owner_record(marker.epoch)).transpose()?;
+    let owner =
+        ShutdownMarker::read(directory).map(|marker| owner_record(marker.epoch)).transpose()?;
     let owner = owner.and_then(|(key, value)| Some((key.to_vec(), value?.to_vec())));
     let owner = owner.filter(|(key, _)| !content.records().contains_key(key));
     replace::prepare(directory, |db| {
@@ -98,15 +101,16 @@ fn put(directory: &Path, content: &Content) -> Result<PathBuf, StoreError> {
     })?;
     let kept = directory.join(format!("log.damaged-{}", Utc::now().format("%Y%m%dT%H%M%S%.3fZ")));
     if !directory.join("log").exists() {
-        std::fs::create_dir(directory.join("log")).map_err(|error| io("creating the directory", &kept, &error))?;
+        std::fs::create_dir(directory.join("log"))
+            .map_err(|error| io("creating the directory", &kept, &error))?;
     }
     replace::swap(directory, &kept)?;
     keep_payloads(directory, &kept)?;
     Ok(kept)
 }
 
-/// Links the payloads into the directory of the damaged log: it names some that the new one does not, and those are
-/// removed.
+/// Links the payloads into the directory of the damaged log: it names some that the new one does
+/// not, and those are removed.
 fn keep_payloads(directory: &Path, kept: &Path) -> Result<(), StoreError> {
     let (from, to) = (directory.join("blobs"), kept.join("payloads"));
     if !from.is_dir() {

@@ -1,8 +1,9 @@
 //! Clean-shutdown marker. Detects a log that has lost its end, which sled opens silently.
 //!
-//! The file `shutdown_marker` holds the epoch of the last owner, whether that one closed the log, and where the log ended
-//! then. It is written after its statement is durable in the log: the record of the owner, or the record of the close. So a
-//! log without these records has lost its end.
+//! The file `shutdown_marker` holds the epoch of the last owner, whether that one closed the log,
+//! and where the log ended then. It is written after its statement is durable in the log: the
+//! record of the owner, or the record of the close. So a log without these records has lost its
+//! end.
 
 use std::fs::File;
 use std::io::Write;
@@ -103,7 +104,8 @@ pub(crate) fn remove_temporary(directory: &Path) -> Result<(), StoreError> {
 pub(crate) fn check(db: &sled::Db, directory: &Path, last_epoch: u64) -> Result<(), StoreError> {
     let Some(marker) = ShutdownMarker::read(directory) else { return Ok(()) };
     let was_closed = marker.state != State::Open;
-    let is_closed = || db.contains_key(key::closed(marker.epoch)).map_err(|error| unreadable(&error));
+    let is_closed =
+        || db.contains_key(key::closed(marker.epoch)).map_err(|error| unreadable(&error));
     if marker.epoch <= last_epoch && (!was_closed || is_closed()?) {
         return Ok(());
     }

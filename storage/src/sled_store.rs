@@ -7,7 +7,9 @@ use std::thread::JoinHandle;
 
 use async_trait::async_trait;
 use longhaul_engine::store::{Commit, Committed, Delivery};
-use longhaul_engine::{Event, EventLog, Message, Payload, Position, RunId, RunReader, StoreError, Summary};
+use longhaul_engine::{
+    Event, EventLog, Message, Payload, Position, RunId, RunReader, StoreError, Summary,
+};
 
 use crate::blob::{BlobStore, NewBlob};
 use crate::codec::Encoder;
@@ -37,7 +39,8 @@ pub(crate) struct Shared {
     pub(crate) reader: Reader,
     /// Held while a group is written; see [`Writer::write_lock`].
     pub(crate) write_lock: Arc<Mutex<()>>,
-    /// Shared by those whose blobs are written and not yet named by a record; alone with it, one sees which are in use.
+    /// Shared by those whose blobs are written and not yet named by a record; alone with it, one
+    /// sees which are in use.
     pub(crate) blobs_in_use: tokio::sync::RwLock<()>,
     /// Shared by snapshot_guards of the log, whose blobs stay until they are gone.
     pub(crate) snapshot_guards: Arc<tokio::sync::RwLock<()>>,
@@ -74,7 +77,8 @@ impl Default for OpenOptions {
 }
 
 impl SledStore {
-    /// Opens or creates the log in a data directory. Blocks while it is read, a second or so for a million events.
+    /// Opens or creates the log in a data directory. Blocks while it is read, a second or so for a
+    /// million events.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         Self::open_with(directory, OpenOptions::default())
     }
@@ -86,7 +90,8 @@ impl SledStore {
         let write_lock = Arc::<Mutex<()>>::default();
         let counters = Arc::new(Counters::default());
         let blobs = Arc::new(BlobStore::open(directory.join("blobs"), Arc::clone(&poison))?);
-        let space = Arc::new(Watch::new(options.free_space.unwrap_or_else(|| space::probe_of(directory))));
+        let space =
+            Arc::new(Watch::new(options.free_space.unwrap_or_else(|| space::probe_of(directory))));
         let tree: sled::Tree = (*db).clone();
         let writer = Writer {
             tree: tree.clone(),
@@ -100,7 +105,8 @@ impl SledStore {
         };
         let committer = Committer::new(
             HeadCache::new(tree, Arc::clone(&blobs)),
-            // No owner gives out four thousand million messages, so the numbers of two owners never meet.
+            // No owner gives out four thousand million messages, so the numbers of two owners
+            // never meet.
             epoch << 32,
             Arc::clone(&space),
             Arc::clone(&poison),
@@ -110,7 +116,9 @@ impl SledStore {
         let writer = std::thread::Builder::new()
             .name("committer".into())
             .spawn(move || writer.run(&groups))
-            .map_err(|error| StoreError::Unusable(format!("no thread for the committer: {error}")))?;
+            .map_err(|error| {
+                StoreError::Unusable(format!("no thread for the committer: {error}"))
+            })?;
         let (directory, reader) = (directory.to_owned(), Reader { db, blobs });
         let (blobs_in_use, snapshot_guards) = (tokio::sync::RwLock::default(), Arc::default());
         let shared = Shared {
@@ -176,7 +184,10 @@ impl SledStore {
             result => return result.map_err(StoreError::from),
         }
         let shared = Arc::clone(&self.shared);
-        blocking(move || catch_damage(|| read(&shared.reader, Effort::Any)).map_err(StoreError::from)).await
+        blocking(move || {
+            catch_damage(|| read(&shared.reader, Effort::Any)).map_err(StoreError::from)
+        })
+        .await
     }
 }
 

@@ -1,7 +1,8 @@
-//! A picture of runs as they were at one moment, between two commits: what is copied from a log that is in use.
+//! A picture of runs as they were at one moment, between two commits: what is copied from a log
+//! that is in use.
 //!
-//! The records are taken while nothing is written, which takes about a second for a million of them; they are checked
-//! and decoded afterwards, while the log goes on.
+//! The records are taken while nothing is written, which takes about a second for a million of
+//! them; they are checked and decoded afterwards, while the log goes on.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -46,7 +47,9 @@ impl Scope {
         match self {
             Self::All => vec![vec![kind]],
             Self::Run(run) => vec![key::of_run(kind, run)],
-            Self::Below(run) => vec![key::of_run(kind, run), [&[kind], run.as_str().as_bytes(), b"/"].concat()],
+            Self::Below(run) => {
+                vec![key::of_run(kind, run), [&[kind], run.as_str().as_bytes(), b"/"].concat()]
+            }
         }
     }
 }
@@ -135,12 +138,12 @@ impl Snapshot {
         self.runs.is_empty()
     }
 
-    /// The runs in the order of their ids, each decoded when it is asked for. One that is damaged is an error that names
-    /// the record, and does not end the list.
+    /// The runs in the order of their ids, each decoded when it is asked for. One that is damaged
+    /// is an error that names the record, and does not end the list.
     pub fn iter(&self) -> impl Iterator<Item = (&RunId, Result<RunRecord, StoreError>)> {
-        self.runs
-            .iter()
-            .map(|(run, records)| (run, catch_damage(|| self.run_record(run, records)).map_err(StoreError::from)))
+        self.runs.iter().map(|(run, records)| {
+            (run, catch_damage(|| self.run_record(run, records)).map_err(StoreError::from))
+        })
     }
 
     /// What could not be read because a page of the log is damaged, for people.
@@ -150,13 +153,18 @@ impl Snapshot {
 
     fn run_record(&self, run: &RunId, records: &Records) -> Result<RunRecord, ReadError> {
         let mut record = records.run_record(run, Source::Store(&self.blobs));
-        let is_end = |record: &RunRecord| record.events.last().is_some_and(|event| event.kind.outcome().is_some());
+        let is_end = |record: &RunRecord| {
+            record.events.last().is_some_and(|event| event.kind.outcome().is_some())
+        };
         for gap in self.gaps.iter().filter(|gap| gap.cuts(run)) {
             let last = records.events.last().is_some_and(|(key, _)| gap.comes_after(key));
             // Behind the end of a run there is nothing that could be missing.
             if !(last && record.as_ref().is_ok_and(is_end)) {
                 let reason = "a part of its events lies on a damaged page".to_owned();
-                return Err(ReadError::Store(StoreError::Damaged { record: format!("history of run {run}"), reason }));
+                return Err(ReadError::Store(StoreError::Damaged {
+                    record: format!("history of run {run}"),
+                    reason,
+                }));
             }
         }
         if let Ok(record) = &mut record
@@ -170,8 +178,14 @@ impl Snapshot {
 }
 
 impl Records {
-    pub(crate) fn run_record(&self, run: &RunId, source: Source<'_>) -> Result<RunRecord, ReadError> {
-        let missing = |what: Vec<u8>| ReadError::Damaged("it is missing".into()).named(|| key::describe(&what));
+    pub(crate) fn run_record(
+        &self,
+        run: &RunId,
+        source: Source<'_>,
+    ) -> Result<RunRecord, ReadError> {
+        let missing = |what: Vec<u8>| {
+            ReadError::Damaged("it is missing".into()).named(|| key::describe(&what))
+        };
         let decoder = Decoder(source);
         let first = self.events.first().and_then(|(key, _)| key::number_of(key));
         let first = first.ok_or_else(|| missing(key::event(run, 0)))?;
@@ -184,25 +198,35 @@ impl Records {
         }
         let summary = if first == 0 {
             run_record::fold(&events).ok_or_else(|| {
-                ReadError::Damaged("it is not the start of a run".into()).named(|| key::describe(&key::event(run, 0)))
+                ReadError::Damaged("it is not the start of a run".into())
+                    .named(|| key::describe(&key::event(run, 0)))
             })?
         } else {
-            let summary = self.summary(source).transpose()?.ok_or_else(|| missing(key::summary(run)))?;
+            let summary =
+                self.summary(source).transpose()?.ok_or_else(|| missing(key::summary(run)))?;
             if run_record::kept_from(&summary) != Some(first) {
                 return Err(missing(key::event(run, first - 1)));
             }
             summary
         };
-        let mailbox =
-            self.mail.iter().map(|(key, value)| decoder.message(key, value)).collect::<Result<_, ReadError>>()?;
-        let published =
-            self.published.iter().map(|(key, value)| Ok((name_of(run, key), decoder.published(key, value)?)));
+        let mailbox = self
+            .mail
+            .iter()
+            .map(|(key, value)| decoder.message(key, value))
+            .collect::<Result<_, ReadError>>()?;
+        let published = self
+            .published
+            .iter()
+            .map(|(key, value)| Ok((name_of(run, key), decoder.published(key, value)?)));
         let published = published.collect::<Result<_, ReadError>>()?;
         Ok(RunRecord { run: run.clone(), events, summary, mailbox, published })
     }
 
     /// The summary that is stored, if there is one.
-    pub(crate) fn summary(&self, source: Source<'_>) -> Option<Result<longhaul_engine::Summary, ReadError>> {
+    pub(crate) fn summary(
+        &self,
+        source: Source<'_>,
+    ) -> Option<Result<longhaul_engine::Summary, ReadError>> {
         let (key, value) = self.summary.as_ref()?;
         Some(Decoder(source).summary(key, value))
     }

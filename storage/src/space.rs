@@ -1,4 +1,5 @@
-//! Refuses work before the disk is full, because a write that fails half-way ends the life of the log.
+//! Refuses work before the disk is full, because a write that fails half-way ends the life of the
+//! log.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use longhaul_engine::StoreError;
 
-/// Below this many free bytes nothing is accepted: room for what sled writes behind our back, and for the operator.
+/// Below this many free bytes nothing is accepted: room for what sled writes behind our back, and
+/// for the operator.
 pub const RESERVE: u64 = 32 * 1024 * 1024;
 
 /// The disk is asked at most this often, unless much is to be written.
@@ -48,7 +50,8 @@ impl Watch {
     pub(crate) fn check(&self, bytes: usize) -> Result<(), StoreError> {
         let needed = RESERVE.saturating_add(bytes as u64);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = last.filter(|(asked, free)| asked.elapsed() < INTERVAL && *free >= needed && bytes < LARGE);
+        let known = last
+            .filter(|(asked, free)| asked.elapsed() < INTERVAL && *free >= needed && bytes < LARGE);
         let (asked, free) = match known {
             Some(known) => known,
             None => (Instant::now(), (self.probe)().map_err(StoreError::Full)?),

@@ -25,8 +25,9 @@ pub struct Swept {
 pub(crate) type Names = HashSet<[u8; 32]>;
 
 impl SledStore {
-    /// Removes the blobs that no record names, when there is no [`Snapshot`] any more. Commits with large payloads wait
-    /// meanwhile. In a damaged log nothing is removed: what a record names that cannot be read is not known.
+    /// Removes the blobs that no record names, when there is no [`Snapshot`] any more. Commits with
+    /// large payloads wait meanwhile. In a damaged log nothing is removed: what a record names
+    /// that cannot be read is not known.
     pub async fn sweep(&self) -> Result<Swept, StoreError> {
         self.unnamed_blobs(true).await
     }
@@ -46,7 +47,8 @@ impl SledStore {
         blocking(move || {
             let blobs = &shared.reader.blobs;
             let there = blobs.all()?;
-            let named = catch_damage(|| named(&take(&shared, &Scope::All), blobs)).map_err(StoreError::from)?;
+            let named = catch_damage(|| named(&take(&shared, &Scope::All), blobs))
+                .map_err(StoreError::from)?;
             let mut swept = Swept::default();
             for (hash, path) in there.iter().filter(|(hash, _)| !named.contains(hash)) {
                 swept.bytes += std::fs::metadata(path).map_or(0, |file| file.len());

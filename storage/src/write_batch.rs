@@ -84,7 +84,10 @@ impl WriteBatch {
     }
 
     /// Encodes a commit.
-    pub(crate) fn of(commit: &Commit, encoder: &mut Encoder) -> Result<(Box<Self>, Answer), StoreError> {
+    pub(crate) fn of(
+        commit: &Commit,
+        encoder: &mut Encoder,
+    ) -> Result<(Box<Self>, Answer), StoreError> {
         let run = &commit.run;
         let (mut batch, answer) = Self::empty(run.clone());
         check(commit)?;
@@ -117,7 +120,10 @@ impl WriteBatch {
     }
 
     /// Encodes a delivery from outside.
-    pub(crate) fn delivering(delivery: &Delivery, encoder: &mut Encoder) -> Result<(Box<Self>, Answer), StoreError> {
+    pub(crate) fn delivering(
+        delivery: &Delivery,
+        encoder: &mut Encoder,
+    ) -> Result<(Box<Self>, Answer), StoreError> {
         let (mut batch, answer) = Self::empty(delivery.to.clone());
         batch.precondition = Precondition::Exists;
         batch.deliveries.push(outgoing(delivery, encoder)?);
@@ -142,12 +148,21 @@ pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
     let first = commit.events.first().map_or(0, |event| event.position);
     for (event, end) in commit.events.iter().zip(first..) {
         if event.position != end {
-            return Err(StoreError::Conflict { run: commit.run.clone(), asked: event.position, end });
+            return Err(StoreError::Conflict {
+                run: commit.run.clone(),
+                asked: event.position,
+                end,
+            });
         }
     }
-    if let Some((name, _)) = commit.published.iter().find(|(name, _)| name.len() > key::LONGEST_NAME) {
-        let reason =
-            format!("a published name of {} bytes is refused: the longest is {}", name.len(), key::LONGEST_NAME);
+    if let Some((name, _)) =
+        commit.published.iter().find(|(name, _)| name.len() > key::LONGEST_NAME)
+    {
+        let reason = format!(
+            "a published name of {} bytes is refused: the longest is {}",
+            name.len(),
+            key::LONGEST_NAME
+        );
         return Err(StoreError::Unusable(reason));
     }
     for creation in &commit.creations {

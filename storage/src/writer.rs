@@ -42,8 +42,15 @@ impl Writer {
     /// Makes a group durable, then answers its commits.
     fn write(&self, group: Group) {
         let Group { batch, writes, size, answers } = group;
-        let written = self.poison.check().and_then(|()| if writes == 0 { Ok(()) } else { self.apply_or_poison(batch) });
-        self.counters.add(Statistics { groups: u64::from(size.bytes > 0), commits: answers.len() as u64, ..size });
+        let written = self
+            .poison
+            .check()
+            .and_then(|()| if writes == 0 { Ok(()) } else { self.apply_or_poison(batch) });
+        self.counters.add(Statistics {
+            groups: u64::from(size.bytes > 0),
+            commits: answers.len() as u64,
+            ..size
+        });
         for (reply, committed) in answers {
             let _ = reply.send(written.clone().map(|()| committed));
         }
@@ -56,7 +63,8 @@ impl Writer {
         }
     }
 
-    /// Nothing is durable before the last line: sled's flush hands the bytes to the kernel and no further.
+    /// Nothing is durable before the last line: sled's flush hands the bytes to the kernel and no
+    /// further.
     fn apply(&self, batch: sled::Batch) -> Result<(), String> {
         let _writing = self.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.tree.apply_batch(batch).map_err(|error| format!("writing the log: {error}"))?;

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{append, completed, creation, end, large, now, published, run, signal, start, started, summary_of};
+use crate::common::{
+    append, completed, creation, end, large, now, published, run, signal, start, started,
+    summary_of,
+};
 use longhaul_engine::store::Commit;
 use longhaul_engine::{EventLog, Payload, RunReader, Status, StoreError};
 use longhaul_storage::bundle::{Header, Reader, Writer};
@@ -39,7 +42,8 @@ async fn over(log: &dyn EventLog, id: &str) {
         log.commit(publishing(id, position, &large(position, 6_000))).await.unwrap();
     }
     let events = [started(), completed(4)];
-    let last = Commit { summary: Some(summary_of(&events)), ..Commit::of(run(id), vec![completed(4)]) };
+    let last =
+        Commit { summary: Some(summary_of(&events)), ..Commit::of(run(id), vec![completed(4)]) };
     log.commit(last).await.unwrap();
 }
 
@@ -101,12 +105,21 @@ async fn a_pruned_run_stays_over(log: Log) {
     let summary = log.summary(&run("a")).await.unwrap().unwrap();
     assert_eq!(summary.status, Status::Completed);
     assert_eq!(summary.pruned_at().unwrap().to_string(), "2023-11-14 22:13:20.123456 UTC");
-    assert_eq!(log.read(&run("a"), summary.origin).await.unwrap(), [completed(4)], "how it ended is still known");
+    assert_eq!(
+        log.read(&run("a"), summary.origin).await.unwrap(),
+        [completed(4)],
+        "how it ended is still known"
+    );
     assert_eq!(log.runs("").await.unwrap().len(), 1);
     assert_eq!(log.deliver(signal("a", "late")).await, Ok(None));
     log.commit(start("parent")).await.unwrap();
-    let bearing = Commit { creations: vec![creation("a")], ..append("parent", 1, &Payload::null()) };
-    assert_eq!(log.commit(bearing).await.unwrap().created, [false], "it is not begun again by itself");
+    let bearing =
+        Commit { creations: vec![creation("a")], ..append("parent", 1, &Payload::null()) };
+    assert_eq!(
+        log.commit(bearing).await.unwrap().created,
+        [false],
+        "it is not begun again by itself"
+    );
     let stale = log.commit(append("a", 1, &Payload::null())).await;
     assert_eq!(stale, Err(StoreError::Conflict { run: run("a"), asked: 1, end: 5 }));
 }
@@ -131,7 +144,12 @@ async fn a_pruned_run_is_carried_and_can_be_started_again(log: Log) {
     again.position = 5;
     let mut summary = record.summary.clone();
     summary.apply(&again);
-    log.commit(Commit { summary: Some(summary.clone()), ..Commit::of(run("a"), vec![again.clone()]) }).await.unwrap();
+    log.commit(Commit {
+        summary: Some(summary.clone()),
+        ..Commit::of(run("a"), vec![again.clone()])
+    })
+    .await
+    .unwrap();
     assert_eq!(log.read(&run("a"), 0).await.unwrap(), [completed(4), again.clone()]);
     assert_eq!(log.read(&run("a"), summary.origin).await.unwrap(), [again]);
 }
@@ -171,7 +189,8 @@ async fn numbers_of_messages_are_never_used_twice_after_an_import() {
     let store = SledStore::open(directory.path()).unwrap();
     let events = vec![started()];
     let mut record = RunRecord::of_history(run("a"), events).unwrap();
-    let message = longhaul_engine::Message { seq: 9 << 32, at: now(), body: signal("a", "old").body };
+    let message =
+        longhaul_engine::Message { seq: 9 << 32, at: now(), body: signal("a", "old").body };
     record.mailbox.push(message);
     store.import(record).await.unwrap();
     store.follow_on(12).await.unwrap();
@@ -179,7 +198,8 @@ async fn numbers_of_messages_are_never_used_twice_after_an_import() {
     let store = SledStore::open(directory.path()).unwrap();
     assert_eq!(store.epoch(), 13);
     store.deliver(signal("a", "new")).await.unwrap();
-    let names: Vec<_> = store.mailbox(&run("a")).await.unwrap().iter().map(|message| message.seq >> 32).collect();
+    let names: Vec<_> =
+        store.mailbox(&run("a")).await.unwrap().iter().map(|message| message.seq >> 32).collect();
     assert_eq!(names, [9, 13]);
 }
 
@@ -238,8 +258,13 @@ async fn a_picture_is_of_one_moment() {
     });
     while !writing.is_finished() {
         let snapshot = store.snapshot(Scope::All).await.unwrap();
-        let runs: BTreeMap<_, _> = snapshot.iter().map(|(run, record)| (run.to_string(), record.unwrap())).collect();
-        assert_eq!(runs["a"].events.len() - 1, runs["b"].mailbox.len(), "each event with its message, or neither");
+        let runs: BTreeMap<_, _> =
+            snapshot.iter().map(|(run, record)| (run.to_string(), record.unwrap())).collect();
+        assert_eq!(
+            runs["a"].events.len() - 1,
+            runs["b"].mailbox.len(),
+            "each event with its message, or neither"
+        );
     }
     writing.await.unwrap();
     store.commit(end("b")).await.unwrap();

@@ -1,4 +1,5 @@
-//! Looking through a log: each damage is named, what can be mended is, and nothing is lost that could be read.
+//! Looking through a log: each damage is named, what can be mended is, and nothing is lost that
+//! could be read.
 
 use std::path::Path;
 
@@ -30,7 +31,10 @@ async fn sample(directory: &Path) {
     store.deliver(signal("hurt", "unread")).await.unwrap();
     store.commit(start("over")).await.unwrap();
     let summary = summary_of(&[started(), completed(1)]);
-    store.commit(Commit { summary: Some(summary), ..Commit::of(run("over"), vec![completed(1)]) }).await.unwrap();
+    store
+        .commit(Commit { summary: Some(summary), ..Commit::of(run("over"), vec![completed(1)]) })
+        .await
+        .unwrap();
 }
 
 /// What a check says, a line for each damage.
@@ -41,8 +45,13 @@ pub(crate) async fn said(directory: &Path, repair: bool) -> (Vec<String>, CheckR
     (lines.collect(), report)
 }
 
-/// Damages a log, and checks what is said, that repair mends it, and that the log is whole afterwards.
-async fn check(change: impl FnOnce(&sled::Db), expected: &[&str], mended: bool) -> tempfile::TempDir {
+/// Damages a log, and checks what is said, that repair mends it, and that the log is whole
+/// afterwards.
+async fn check(
+    change: impl FnOnce(&sled::Db),
+    expected: &[&str],
+    mended: bool,
+) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     sample(directory.path()).await;
     assert_eq!(said(directory.path(), false).await.0, Vec::<String>::new(), "it is whole before");
@@ -62,7 +71,8 @@ async fn check(change: impl FnOnce(&sled::Db), expected: &[&str], mended: bool) 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_summary_is_written_anew() {
     let says_paused = |db: &sled::Db| {
-        // The summary of a run that goes on, under the key of one that is over, with a checksum that fits.
+        // The summary of a run that goes on, under the key of one that is over, with a checksum
+        // that fits.
         let value = db.get(summary_key("good")).unwrap().unwrap().to_vec();
         forge(db, &summary_key("over"), &value[..value.len() - 4]);
         change_value(db, &summary_key("good"), |value| value[7] ^= 1);
@@ -109,14 +119,17 @@ async fn an_unreadable_run_is_moved_aside_with_all_that_it_has() {
     ];
     let directory = check(change, &expected, true).await;
     let store = SledStore::open(directory.path()).unwrap();
-    let left: Vec<_> = store.runs("").await.unwrap().into_iter().map(|(run, _)| run.to_string()).collect();
+    let left: Vec<_> =
+        store.runs("").await.unwrap().into_iter().map(|(run, _)| run.to_string()).collect();
     assert_eq!(left, ["big", "over"]);
     // The same process can begin them again.
     store.commit(start("hurt")).await.unwrap();
     let kept = kept(directory.path());
     assert_eq!(kept.len(), 2);
     assert!(
-        kept[1].starts_with(r#"{"schema":"longhaul.quarantine/1","run":"hurt","events":4,"records":8}"#),
+        kept[1].starts_with(
+            r#"{"schema":"longhaul.quarantine/1","run":"hurt","events":4,"records":8}"#
+        ),
         "{kept:?}"
     );
     assert!(kept[1].contains(r#"{"position":3,"#) && !kept[1].contains(r#"{"position":2,"#));
@@ -148,19 +161,25 @@ fn waiting() -> Vec<Event> {
 async fn a_child_that_is_waited_for_and_lost_begins_anew() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledStore::open(directory.path()).unwrap();
-    let parent =
-        |id: &str, events: Vec<Event>| Commit { summary: Some(summary_of(&events)), ..Commit::of(run(id), events) };
+    let parent = |id: &str, events: Vec<Event>| Commit {
+        summary: Some(summary_of(&events)),
+        ..Commit::of(run(id), events)
+    };
     store.commit(parent("waits", waiting())).await.unwrap();
     store.commit(parent("over", [waiting(), vec![completed(4)]].concat())).await.unwrap();
     store.close();
     let expected = ["event 0 of run two: nothing is left of the run, and waits waits for it"];
     assert_eq!(said(directory.path(), false).await.0, expected);
     let (lines, report) = said(directory.path(), true).await;
-    assert_eq!((lines.as_slice(), report.damages[0].mended), (expected.map(str::to_owned).as_slice(), true));
+    assert_eq!(
+        (lines.as_slice(), report.damages[0].mended),
+        (expected.map(str::to_owned).as_slice(), true)
+    );
     assert_eq!(said(directory.path(), false).await.0, Vec::<String>::new());
     let store = SledStore::open(directory.path()).unwrap();
     let events = store.read(&run("two"), 0).await.unwrap();
-    let [Event { kind: EventKind::RunStarted { input, parent, .. }, .. }] = events.as_slice() else {
+    let [Event { kind: EventKind::RunStarted { input, parent, .. }, .. }] = events.as_slice()
+    else {
         panic!("{events:?}")
     };
     assert_eq!((input, parent), (&Payload::of("two"), &Some(run("waits"))));
@@ -173,7 +192,8 @@ async fn a_damaged_message_is_moved_aside_and_its_run_goes_on() {
         let key = db.scan_prefix(b"mhurt").keys().next().unwrap().unwrap();
         change_value(db, &key, |value| value.truncate(9));
     };
-    let directory = check(change, &["message 4294967296 of run hurt: it has only 9 bytes"], true).await;
+    let directory =
+        check(change, &["message 4294967296 of run hurt: it has only 9 bytes"], true).await;
     let store = SledStore::open(directory.path()).unwrap();
     assert!(store.mailbox(&run("hurt")).await.unwrap().is_empty());
     assert_eq!(store.read(&run("hurt"), 0).await.unwrap().len(), 5);
@@ -202,7 +222,10 @@ async fn blobs_are_looked_at_too() {
 
     std::fs::remove_file(&blob).unwrap();
     let (found, _) = said(directory.path(), false).await;
-    assert!(found[0].starts_with("event 1 of run big: its blob ") && found[0].ends_with("missing"), "{found:?}");
+    assert!(
+        found[0].starts_with("event 1 of run big: its blob ") && found[0].ends_with("missing"),
+        "{found:?}"
+    );
     said(directory.path(), true).await;
     assert!(said(directory.path(), false).await.0.is_empty());
 }
@@ -236,9 +259,13 @@ async fn a_log_that_has_lost_its_end_is_refused() {
     put_back(&earlier, &log);
     let error = SledStore::open(directory.path()).unwrap_err().to_string();
     assert!(error.contains("its end is missing"), "{error}");
-    std::fs::write(directory.path().join("shutdown_marker"), format!("{} open\n", last + 1)).unwrap();
+    std::fs::write(directory.path().join("shutdown_marker"), format!("{} open\n", last + 1))
+        .unwrap();
     let error = SledStore::open(directory.path()).unwrap_err().to_string();
-    assert!(error.contains(&format!("it has lost its end, what owner {} wrote", last + 1)), "{error}");
+    assert!(
+        error.contains(&format!("it has lost its end, what owner {} wrote", last + 1)),
+        "{error}"
+    );
     std::fs::write(directory.path().join("shutdown_marker"), format!("{last} closed\n")).unwrap();
     let error = SledStore::open(directory.path()).unwrap_err().to_string();
     assert!(error.contains("it has lost its end"), "{error}");
@@ -260,7 +287,8 @@ async fn in_a_log_in_use_the_records_of_what_is_worked_on_stay() {
     });
     let store = SledStore::open(directory.path()).unwrap();
     let report = store.mend_in_use(|run| run.as_str() != "hurt").await.unwrap();
-    let mended: Vec<(&str, bool)> = report.damages.iter().map(|damage| (&*damage.record, damage.mended)).collect();
+    let mended: Vec<(&str, bool)> =
+        report.damages.iter().map(|damage| (&*damage.record, damage.mended)).collect();
     let expected = [
         ("summary of run big", true),
         ("event 1 of run good", false),

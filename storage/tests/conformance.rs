@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::common::{
-    append, completed, creation, end, large, published, run, signal, start, started, summary_of, values,
+    append, completed, creation, end, large, published, run, signal, start, started, summary_of,
+    values,
 };
 use longhaul_engine::store::Commit;
 use longhaul_engine::{EventLog, MessageBody, Payload, Status, StoreError};
@@ -81,13 +82,17 @@ async fn a_stale_writer_loses(log: Log) {
     log.commit(start("a")).await.unwrap();
     let tasks = (0..20).map(|writer: u64| {
         let log = Arc::clone(&log);
-        tokio::spawn(async move { (writer, log.commit(append("a", 1, &Payload::of(&writer))).await) })
+        tokio::spawn(
+            async move { (writer, log.commit(append("a", 1, &Payload::of(&writer))).await) },
+        )
     });
     let mut winners = Vec::new();
     for task in tasks.collect::<Vec<_>>() {
         match task.await.unwrap() {
             (writer, Ok(_)) => winners.push(Payload::of(&writer)),
-            (_, Err(error)) => assert_eq!(error, StoreError::Conflict { run: run("a"), asked: 1, end: 2 }),
+            (_, Err(error)) => {
+                assert_eq!(error, StoreError::Conflict { run: run("a"), asked: 1, end: 2 })
+            }
         }
     }
     assert_eq!(winners.len(), 1);
@@ -103,7 +108,8 @@ async fn a_birth_happens_once(log: Log) {
     assert_eq!(committed.created, [true, false, false]);
     assert!(committed.delivered[0].is_some(), "a run that is created can be written to at once");
     log.commit(end("child")).await.unwrap();
-    let again = Commit { creations: vec![creation("child")], ..append("parent", 2, &Payload::null()) };
+    let again =
+        Commit { creations: vec![creation("child")], ..append("parent", 2, &Payload::null()) };
     assert_eq!(log.commit(again).await.unwrap().created, [false]);
     assert_eq!(log.read(&run("child"), 0).await.unwrap(), [started(), completed(1)]);
     assert_eq!(log.summary(&run("child")).await.unwrap().unwrap().status, Status::Completed);
@@ -134,7 +140,11 @@ async fn messages_reach_living_runs_only(log: Log) {
         deliveries: vec![signal("a", "to an end")],
         ..Commit::of(run("a"), vec![completed(3)])
     };
-    assert_eq!(log.commit(last).await.unwrap().delivered, [None], "the summary of the same commit counts");
+    assert_eq!(
+        log.commit(last).await.unwrap().delivered,
+        [None],
+        "the summary of the same commit counts"
+    );
 }
 
 async fn a_consumed_message_is_gone(log: Log) {
@@ -227,7 +237,8 @@ async fn large_payloads_come_back(log: Log) {
     let body = delivery.body.clone();
     log.deliver(delivery).await.unwrap();
     assert_eq!(log.mailbox(&run("a")).await.unwrap()[0].body, body);
-    let publishing = Commit { published: vec![("big".into(), Some(value.clone()))], ..append("a", 6, &value) };
+    let publishing =
+        Commit { published: vec![("big".into(), Some(value.clone()))], ..append("a", 6, &value) };
     log.commit(publishing).await.unwrap();
     assert_eq!(log.published(&run("a")).await.unwrap()["big"], value);
     let mut summary = summary_of(&[started()]);
@@ -256,7 +267,8 @@ async fn many_writers_at_once(log: Log) {
     }
     for writer in 0..100_u64 {
         let events = log.read(&run(&format!("w/{writer}")), 0).await.unwrap();
-        let expected: Vec<_> = (1..=10).map(|position| Payload::of(&(writer * 100 + position))).collect();
+        let expected: Vec<_> =
+            (1..=10).map(|position| Payload::of(&(writer * 100 + position))).collect();
         assert_eq!(values(&events), expected);
     }
     assert_eq!(log.runs("w/").await.unwrap().len(), 100);
@@ -286,8 +298,9 @@ async fn writers_of_one_run_take_turns(log: Log) {
 }
 
 async fn long_histories(log: Log) {
-    let events: Vec<_> =
-        std::iter::once(started()).chain((1..5000).map(|at| published(at, &Payload::of(&at)))).collect();
+    let events: Vec<_> = std::iter::once(started())
+        .chain((1..5000).map(|at| published(at, &Payload::of(&at))))
+        .collect();
     log.commit(Commit::of(run("a"), events.clone())).await.unwrap();
     assert_eq!(log.read(&run("a"), 0).await.unwrap(), events);
     assert_eq!(log.read(&run("a"), 4990).await.unwrap(), events[4990..]);
@@ -302,7 +315,12 @@ async fn times_are_kept_to_the_microsecond(log: Log) {
     let mut event = started();
     event.at += chrono::Duration::nanoseconds(789);
     let mut summary = summary_of(&[event.clone()]);
-    log.commit(Commit { summary: Some(summary.clone()), ..Commit::of(run("a"), vec![event.clone()]) }).await.unwrap();
+    log.commit(Commit {
+        summary: Some(summary.clone()),
+        ..Commit::of(run("a"), vec![event.clone()])
+    })
+    .await
+    .unwrap();
     event.at = started().at;
     summary.started_at = started().at;
     assert_eq!(log.read(&run("a"), 0).await.unwrap(), [event]);

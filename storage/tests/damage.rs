@@ -1,4 +1,5 @@
-//! Damage, other owners, full disks and failing writes: each a clear error, none a panic, and never a silent loss.
+//! Damage, other owners, full disks and failing writes: each a clear error, none a panic, and never
+//! a silent loss.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -74,8 +75,15 @@ async fn a_damaged_event_is_named_and_harms_no_other_run() {
         tamper(directory.path(), |db| change_value(db, &event_key("hurt", 2), change));
         let store = SledStore::open(directory.path()).unwrap();
         let error = store.read(&run("hurt"), 0).await.unwrap_err();
-        assert!(error.to_string().contains("event 2 of run hurt") && error.to_string().contains(reason), "{error}");
-        assert_eq!(store.read(&run("hurt"), 3).await.unwrap().len(), 2, "what is after it can still be read");
+        assert!(
+            error.to_string().contains("event 2 of run hurt") && error.to_string().contains(reason),
+            "{error}"
+        );
+        assert_eq!(
+            store.read(&run("hurt"), 3).await.unwrap().len(),
+            2,
+            "what is after it can still be read"
+        );
         assert_eq!(store.read(&run("good"), 0).await.unwrap().len(), 5);
         assert_eq!(store.runs("").await.unwrap().len(), 3);
         store.commit(append("good", 5, &Payload::null())).await.unwrap();
@@ -119,14 +127,22 @@ async fn a_damaged_summary_is_folded_anew() {
     let store = SledStore::open(directory.path()).unwrap();
     assert_eq!(store.runs("").await.unwrap(), before);
     assert_eq!(store.summary(&run("over")).await.unwrap().unwrap().status, Status::Completed);
-    assert_eq!(store.deliver(signal("over", "late")).await, Ok(None), "it is known to be over by its last event");
+    assert_eq!(
+        store.deliver(signal("over", "late")).await,
+        Ok(None),
+        "it is known to be over by its last event"
+    );
     assert!(store.deliver(signal("good", "hello")).await.unwrap().is_some());
     store.close();
 
     tamper(directory.path(), |db| change_value(db, &event_key("good", 1), |value| value[7] ^= 1));
     let store = SledStore::open(directory.path()).unwrap();
     assert!(matches!(store.summary(&run("good")).await, Err(StoreError::Damaged { .. })));
-    assert_eq!(store.runs("").await.unwrap().len(), before.len() - 1, "the others are still listed");
+    assert_eq!(
+        store.runs("").await.unwrap().len(),
+        before.len() - 1,
+        "the others are still listed"
+    );
 }
 
 #[tokio::test]
@@ -170,7 +186,9 @@ async fn a_missing_or_damaged_blob_is_named() {
     sample(directory.path()).await;
     let blob = the_blob(directory.path());
     let whole = std::fs::read(&blob).unwrap();
-    for (reason, content) in [("hash", flipped(&whole)), ("cut short", vec![1]), ("missing", Vec::new())] {
+    for (reason, content) in
+        [("hash", flipped(&whole)), ("cut short", vec![1]), ("missing", Vec::new())]
+    {
         if content.is_empty() {
             std::fs::remove_file(&blob).unwrap();
         } else {
@@ -178,7 +196,10 @@ async fn a_missing_or_damaged_blob_is_named() {
         }
         let store = SledStore::open(directory.path()).unwrap();
         let error = store.read(&run("big"), 0).await.unwrap_err();
-        assert!(matches!(&error, StoreError::Damaged { record, .. } if record == "event 1 of run big"), "{error}");
+        assert!(
+            matches!(&error, StoreError::Damaged { record, .. } if record == "event 1 of run big"),
+            "{error}"
+        );
         assert!(error.to_string().contains(reason) || reason == "hash", "{error}");
         assert_eq!(store.read(&run("good"), 0).await.unwrap().len(), 5);
     }
@@ -212,7 +233,8 @@ async fn a_half_written_snapshot_does_not_keep_a_log_shut() {
     assert_eq!(store.read(&run("good"), 0).await.unwrap().len(), 5);
 }
 
-/// Damage below our own frames: sled may refuse, or lose the end of its log, but nothing may be wrong or panic.
+/// Damage below our own frames: sled may refuse, or lose the end of its log, but nothing may be
+/// wrong or panic.
 #[tokio::test]
 async fn damage_in_the_files_of_sled_gives_no_wrong_events() {
     let mut opened = 0;
@@ -227,7 +249,8 @@ async fn damage_in_the_files_of_sled_gives_no_wrong_events() {
         opened += 1;
         for id in ["good", "hurt"] {
             if let Ok(events) = store.read(&run(id), 0).await {
-                let right: Vec<_> = (1..events.len().max(1)).map(|position| Payload::of(&position)).collect();
+                let right: Vec<_> =
+                    (1..events.len().max(1)).map(|position| Payload::of(&position)).collect();
                 assert_eq!(values(&events), right);
             }
         }
@@ -274,7 +297,8 @@ async fn a_full_disk_refuses_and_recovers() {
     store.commit(append("a", 1, &Payload::null())).await.unwrap();
 }
 
-/// Fills its log under a limit on the size of files, until a write fails; then everything must be refused.
+/// Fills its log under a limit on the size of files, until a write fails; then everything must be
+/// refused.
 #[test]
 #[ignore = "runs as the child of the other test"]
 fn failing_write_child() {
@@ -283,7 +307,9 @@ fn failing_write_child() {
     let store = SledStore::open(&directory).unwrap();
     runtime.block_on(store.commit(start("a"))).unwrap();
     for position in 1..100_000 {
-        if let Err(error) = runtime.block_on(store.commit(append("a", position, &large(position, 3_000)))) {
+        if let Err(error) =
+            runtime.block_on(store.commit(append("a", position, &large(position, 3_000))))
+        {
             assert!(matches!(error, StoreError::Poisoned(_)), "{error}");
             for _ in 0..3 {
                 let again = runtime.block_on(store.commit(append("a", position, &Payload::null())));
@@ -301,7 +327,8 @@ fn failing_write_child() {
 #[tokio::test]
 async fn a_failed_write_poisons_the_log_and_loses_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    // The signal for files that are too large is ignored, so that the writes fail instead; 4096 blocks are 2 or 4 MiB.
+    // The signal for files that are too large is ignored, so that the writes fail instead; 4096
+    // blocks are 2 or 4 MiB.
     let script = "trap '' XFSZ; ulimit -f 4096; exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", script, "sh"])
@@ -312,8 +339,15 @@ async fn a_failed_write_poisons_the_log_and_loses_nothing() {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    let acknowledged: u64 =
-        text.split("acknowledged ").nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
+    let acknowledged: u64 = text
+        .split("acknowledged ")
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     let events = store.read(&run("a"), 0).await.unwrap();
     assert!(events.len() as u64 >= acknowledged);

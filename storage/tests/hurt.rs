@@ -1,8 +1,8 @@
-//! Logs that were damaged at any place, in any way: nothing damaged passes for sound, a check names it, and one repair makes
-//! a log that opens, is whole, and has all that could be read.
+//! Logs that were damaged at any place, in any way: nothing damaged passes for sound, a check names
+//! it, and one repair makes a log that opens, is whole, and has all that could be read.
 //!
-//! The places are fixed and then chosen by seed; `LONGHAUL_FUZZ_SECONDS` says for how long seeds are tried, 2 if it is not
-//! set.
+//! The places are fixed and then chosen by seed; `LONGHAUL_FUZZ_SECONDS` says for how long seeds
+//! are tried, 2 if it is not set.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,11 @@ struct Sample {
 /// A directory in memory, where the system has that: what is tested here is no matter of the disk.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
+    }
 }
 
 fn content(store: &SledStore) -> Content {
@@ -51,7 +55,10 @@ fn checked(directory: &Path, repair: bool) -> CheckReport {
 
 async fn end(store: &SledStore, id: &str, position: u64) {
     let summary = summary_of(&[started(), completed(1)]);
-    store.commit(Commit { summary: Some(summary), ..Commit::of(run(id), vec![completed(position)]) }).await.unwrap();
+    store
+        .commit(Commit { summary: Some(summary), ..Commit::of(run(id), vec![completed(position)]) })
+        .await
+        .unwrap();
 }
 
 /// Runs with large payloads, of which one is over.
@@ -77,7 +84,10 @@ async fn prune(directory: &Path) {
     let events = store.read(&run("pruned"), 0).await.unwrap();
     let events: Vec<_> = events.into_iter().chain([completed(40)]).collect();
     let last = vec![completed(40)];
-    store.commit(Commit { summary: Some(summary_of(&events)), ..Commit::of(run("pruned"), last) }).await.unwrap();
+    store
+        .commit(Commit { summary: Some(summary_of(&events)), ..Commit::of(run("pruned"), last) })
+        .await
+        .unwrap();
     store.prune(&run("pruned"), now()).await.unwrap();
     store.close();
 }
@@ -88,7 +98,12 @@ fn samples() -> Vec<Sample> {
         let place = directory.path();
         futures_executor(async {
             payloads(place).await;
-            fill(place, if name == "large" { 40 } else { 6 }, if name == "large" { 4_000 } else { 200 }).await;
+            fill(
+                place,
+                if name == "large" { 40 } else { 6 },
+                if name == "large" { 4_000 } else { 200 },
+            )
+            .await;
             if name == "pruned" {
                 prune(place).await;
             }
@@ -170,7 +185,11 @@ impl Harm {
                 match how % 3 {
                     0 => fs::remove_file(file).unwrap(),
                     1 => fs::write(file, &bytes[..bytes.len() / 2]).unwrap(),
-                    _ => fs::write(file, [&bytes[..bytes.len() - 1], &[!bytes[bytes.len() - 1]]].concat()).unwrap(),
+                    _ => fs::write(
+                        file,
+                        [&bytes[..bytes.len() - 1], &[!bytes[bytes.len() - 1]]].concat(),
+                    )
+                    .unwrap(),
                 }
             }
         }
@@ -179,14 +198,21 @@ impl Harm {
 
 /// `snap` stands for all files whose names begin so.
 fn all_of(path: &Path) -> Vec<PathBuf> {
-    let (folder, name) = (path.parent().unwrap(), path.file_name().unwrap().to_string_lossy().into_owned());
+    let (folder, name) =
+        (path.parent().unwrap(), path.file_name().unwrap().to_string_lossy().into_owned());
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.filter(|entry| entry.file_name().unwrap().to_string_lossy().starts_with(&name)).collect()
+    entries
+        .filter(|entry| entry.file_name().unwrap().to_string_lossy().starts_with(&name))
+        .collect()
 }
 
 fn remove(path: &Path) {
     for path in all_of(path) {
-        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+        if path.is_dir() {
+            fs::remove_dir_all(path).unwrap()
+        } else {
+            fs::remove_file(path).unwrap()
+        }
     }
 }
 
@@ -220,7 +246,10 @@ fn try_out(sample: &Sample, harm: &Harm) {
         Err(error) => panic!("{case}: {error}"),
     };
     if !opens {
-        assert!(is_kept(&hurt.path().join("log/db"), damaged.as_deref()), "{case}: a refused log is overwritten");
+        assert!(
+            is_kept(&hurt.path().join("log/db"), damaged.as_deref()),
+            "{case}: a refused log is overwritten"
+        );
     }
     let before = checked(hurt.path(), false);
     let sound = before.damages.is_empty();
@@ -234,7 +263,10 @@ fn try_out(sample: &Sample, harm: &Harm) {
     assert_eq!(report.damages.is_empty(), sound, "{case}: {before:#?} {report:#?}");
     assert_eq!(report.kept.is_some(), before.needs_rewrite, "{case}: {before:#?} {report:#?}");
     if let (Some(kept), Some(damaged), false) = (&report.kept, damaged, opens) {
-        assert!(is_kept(&kept.join("db"), Some(&damaged)), "{case}: the damaged log is not kept as it was");
+        assert!(
+            is_kept(&kept.join("db"), Some(&damaged)),
+            "{case}: the damaged log is not kept as it was"
+        );
     }
     let after = checked(hurt.path(), false);
     assert!(after.damages.is_empty() && after.unused == 0, "{case}: {after:#?}");
@@ -244,12 +276,17 @@ fn try_out(sample: &Sample, harm: &Harm) {
     for (id, record) in &readable {
         // What it has published, and its summary, may have been wrong; its events are all there is.
         let events = left.get(id).map(|left| &left.events);
-        assert!(events.is_some_and(|events| events.starts_with(&record.events)), "{case}: {id} was readable");
+        assert!(
+            events.is_some_and(|events| events.starts_with(&record.events)),
+            "{case}: {id} was readable"
+        );
     }
     for (id, record) in &left {
-        let whole = sample.content.get(id).unwrap_or_else(|| panic!("{case}: {id} was never there"));
+        let whole =
+            sample.content.get(id).unwrap_or_else(|| panic!("{case}: {id} was never there"));
         let is_pruned = whole.is_pruned();
-        let part = whole.events.starts_with(&record.events) || (is_pruned && record.events.ends_with(&whole.events));
+        let part = whole.events.starts_with(&record.events)
+            || (is_pruned && record.events.ends_with(&whole.events));
         assert!(part, "{case}: {id} has other events than those that were written");
     }
     futures_executor(store.commit(start("new"))).unwrap();
@@ -273,7 +310,9 @@ fn every_kind_of_damage_is_repaired_by_one_repair() {
             }
         }
         let files = ["log/db", "log/conf", "log/snap", "shutdown_marker"];
-        for file in files.into_iter().filter(|_| is_thorough || ["small", "in use"].contains(&sample.name)) {
+        for file in
+            files.into_iter().filter(|_| is_thorough || ["small", "in use"].contains(&sample.name))
+        {
             try_out(sample, &Harm::Remove(file));
             try_out(sample, &Harm::Overwrite(file));
         }
@@ -299,7 +338,8 @@ impl Dice {
 #[test]
 fn damage_at_random_places_is_repaired_by_one_repair() {
     let samples = samples();
-    let seconds = std::env::var("LONGHAUL_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
+    let seconds =
+        std::env::var("LONGHAUL_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
     let until = Instant::now() + Duration::from_secs(seconds);
     for seed in 1_u64.. {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -314,7 +354,8 @@ fn damage_at_random_places_is_repaired_by_one_repair() {
             5 => Harm::Payload(dice.roll(100), dice.roll(3)),
             _ => Harm::Move(512 * 1024 * dice.roll(length / (512 * 1024) + 1), 0, 512 * 1024),
         };
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| try_out(sample, &harm)));
+        let done =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| try_out(sample, &harm)));
         assert!(done.is_ok(), "seed {seed}: {}: {harm:?}", sample.name);
         if Instant::now() > until {
             return;

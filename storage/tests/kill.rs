@@ -69,8 +69,9 @@ async fn nothing_acknowledged_is_lost_by_kill_9() {
         assert!(round < 10 * ROUNDS, "hardly anything is acknowledged: {acknowledged:?}");
         let mut child = child(directory.path());
         let output = child.stdout.take().unwrap();
-        let reader =
-            std::thread::spawn(move || BufReader::new(output).lines().map_while(Result::ok).collect::<Vec<_>>());
+        let reader = std::thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).collect::<Vec<_>>()
+        });
         // From the very start of opening to the middle of the work.
         std::thread::sleep(Duration::from_millis(2 + (round * 7) % 60 + patience));
         child.kill().unwrap();
@@ -95,7 +96,8 @@ async fn nothing_acknowledged_is_lost_by_kill_9() {
     for (number, expected) in acknowledged {
         let events = store.read(&run(&format!("r{number}")), 0).await.unwrap();
         assert!(events.len() as u64 >= expected, "run {number}: {} of {expected}", events.len());
-        let right: Vec<_> = (1..events.len() as u64).map(|position| value(number, position)).collect();
+        let right: Vec<_> =
+            (1..events.len() as u64).map(|position| value(number, position)).collect();
         assert_eq!(values(&events), right);
     }
 }

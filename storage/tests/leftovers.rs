@@ -1,4 +1,5 @@
-//! What processes that were killed leave in a data directory is removed when the log is opened; who may open the directory.
+//! What processes that were killed leave in a data directory is removed when the log is opened; who
+//! may open the directory.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +24,8 @@ async fn drafts_of_a_log_are_removed_at_the_next_open() {
     fs::write(directory.path().join("blobs/new-1-1"), "half").unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     assert_eq!(store.runs("").await.unwrap().len(), 1);
-    let mut left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut left: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort_unstable();
     assert_eq!(left, ["blobs", "lock", "log", "shutdown_marker"]);
     assert_eq!(fs::read_dir(directory.path().join("blobs")).unwrap().count(), 0);

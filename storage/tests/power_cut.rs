@@ -1,8 +1,10 @@
-//! No append is acknowledged before its data, and the names of the files that hold it, are on stable storage.
+//! No append is acknowledged before its data, and the names of the files that hold it, are on
+//! stable storage.
 //!
-//! A child process commits under a shim that writes down its system calls; the calls are then replayed on a model of a
-//! disk that loses what was not synced, the power is cut at many points, and each image is opened and searched for
-//! what had been acknowledged by then. Needs a C compiler (`cc`), which a Rust toolchain needs as its linker anyway.
+//! A child process commits under a shim that writes down its system calls; the calls are then
+//! replayed on a model of a disk that loses what was not synced, the power is cut at many points,
+//! and each image is opened and searched for what had been acknowledged by then. Needs a C compiler
+//! (`cc`), which a Rust toolchain needs as its linker anyway.
 
 pub(crate) mod disk;
 pub(crate) mod trace;
@@ -19,7 +21,8 @@ use trace::Step;
 
 use crate::common::{append, large, run, start, values};
 
-/// How many runs the child writes at once, and how many events it appends to each in each of its lives.
+/// How many runs the child writes at once, and how many events it appends to each in each of its
+/// lives.
 const RUNS: u64 = 4;
 const EVENTS: u64 = 25;
 const LIVES: u64 = 3;
@@ -27,7 +30,8 @@ const LIVES: u64 = 3;
 /// For each run, how many of its events were acknowledged.
 type Acknowledged = BTreeMap<u64, u64>;
 
-/// What the child does: open, commit, close, three times over, with a line in `acks` for each answer.
+/// What the child does: open, commit, close, three times over, with a line in `acks` for each
+/// answer.
 #[test]
 #[ignore = "runs as the child of the other tests"]
 fn power_cut_child() {
@@ -38,8 +42,9 @@ fn power_cut_child() {
     for life in 0..LIVES {
         let options = OpenOptions { sync, ..OpenOptions::default() };
         let store = Arc::new(SledStore::open_with(&root.join("deep/data"), options).unwrap());
-        let tasks =
-            (0..RUNS).map(|number| runtime.spawn(write_run(Arc::clone(&store), Arc::clone(&acks), number, life)));
+        let tasks = (0..RUNS).map(|number| {
+            runtime.spawn(write_run(Arc::clone(&store), Arc::clone(&acks), number, life))
+        });
         for task in tasks.collect::<Vec<_>>() {
             runtime.block_on(task).unwrap();
         }
@@ -54,7 +59,8 @@ async fn write_run(store: Arc<SledStore>, acks: Arc<std::fs::File>, number: u64,
             _ => append(&id, position, &value(number, position)),
         };
         store.commit(commit).await.unwrap();
-        std::io::Write::write_all(&mut &*acks, format!("{number} {position}\n").as_bytes()).unwrap();
+        std::io::Write::write_all(&mut &*acks, format!("{number} {position}\n").as_bytes())
+            .unwrap();
     }
 }
 
@@ -71,9 +77,14 @@ fn value(number: u64, position: u64) -> Payload {
 /// The system calls of a child.
 pub(crate) fn traced(root: &Path, test: &str, sync: bool) -> Vec<Step> {
     let work = tempfile::tempdir().unwrap();
-    let (source, shim, trace) = (work.path().join("shim.c"), work.path().join("shim.so"), work.path().join("trace"));
+    let (source, shim, trace) =
+        (work.path().join("shim.c"), work.path().join("shim.so"), work.path().join("trace"));
     std::fs::write(&source, include_str!("power_cut/shim.c")).unwrap();
-    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&shim, &source]).status().unwrap();
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .args([&shim, &source])
+        .status()
+        .unwrap();
     assert!(compiled.success());
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", test, "--ignored", "--nocapture"]);
@@ -119,7 +130,8 @@ fn losses(sync: bool, cuts: usize) -> Vec<String> {
             let image = tempfile::tempdir().unwrap();
             disk.image(image.path(), survival, &mut random);
             if let Err(loss) = check(&image.path().join("deep/data"), &acknowledged) {
-                losses.push(format!("after call {number} of {} ({survival:?}): {loss}", steps.len()));
+                losses
+                    .push(format!("after call {number} of {} ({survival:?}): {loss}", steps.len()));
             }
         }
     }
@@ -134,8 +146,10 @@ fn check(directory: &Path, acknowledged: &Acknowledged) -> Result<(), String> {
     let store = SledStore::open(directory).map_err(|error| error.to_string())?;
     for number in 0..RUNS {
         let id = format!("r{number}");
-        let events = runtime.block_on(store.read(&run(&id), 0)).map_err(|error| error.to_string())?;
-        let (found, expected) = (events.len() as u64, acknowledged.get(&number).copied().unwrap_or(0));
+        let events =
+            runtime.block_on(store.read(&run(&id), 0)).map_err(|error| error.to_string())?;
+        let (found, expected) =
+            (events.len() as u64, acknowledged.get(&number).copied().unwrap_or(0));
         if found < expected {
             return Err(format!("run {id} has {found} events of {expected}"));
         }

@@ -1,4 +1,5 @@
-//! A pruned log gets smaller on the disk when it is opened next, and a crash in the middle of that loses nothing.
+//! A pruned log gets smaller on the disk when it is opened next, and a crash in the middle of that
+//! loses nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ use crate::salvage::copy;
 /// Events of each run, the start and the end not counted.
 const EVENTS: Position = 12;
 
-/// A log with runs that are over, of which those with an even number are pruned, and one that goes on.
+/// A log with runs that are over, of which those with an even number are pruned, and one that goes
+/// on.
 async fn fill(directory: &Path, runs: u64, bytes: usize) {
     let store = SledStore::open(directory).unwrap();
     write(&store, runs, bytes).await;
@@ -28,11 +30,17 @@ async fn write(store: &SledStore, runs: u64, bytes: usize) {
         let id = format!("over/{number}");
         store.commit(start(&id)).await.unwrap();
         for position in 1..=EVENTS {
-            store.commit(publish(&id, position, &large(number * 1000 + position, bytes))).await.unwrap();
+            store
+                .commit(publish(&id, position, &large(number * 1000 + position, bytes)))
+                .await
+                .unwrap();
         }
         let summary = summary_of(&[started(), completed(1)]);
         let last = vec![completed(EVENTS + 1)];
-        store.commit(Commit { summary: Some(summary), ..Commit::of(run(&id), last) }).await.unwrap();
+        store
+            .commit(Commit { summary: Some(summary), ..Commit::of(run(&id), last) })
+            .await
+            .unwrap();
     }
     store.commit(start("going/on")).await.unwrap();
 }
@@ -45,7 +53,12 @@ async fn prune(store: &SledStore, runs: u64) {
 }
 
 /// What is wrong with a log; whether runs are pruned may depend on when it was cut.
-async fn wrong(store: &SledStore, runs: u64, bytes: usize, is_pruned: Option<bool>) -> Option<String> {
+async fn wrong(
+    store: &SledStore,
+    runs: u64,
+    bytes: usize,
+    is_pruned: Option<bool>,
+) -> Option<String> {
     for number in 0..runs {
         let id = format!("over/{number}");
         let events = match store.read(&run(&id), 0).await {
@@ -68,7 +81,8 @@ fn is_right(events: &[Event], number: u64, bytes: usize, pruned: bool) -> bool {
     if pruned {
         return *events == [completed(EVENTS + 1)];
     }
-    let right: Vec<_> = (1..=EVENTS).map(|position| large(number * 1000 + position, bytes)).collect();
+    let right: Vec<_> =
+        (1..=EVENTS).map(|position| large(number * 1000 + position, bytes)).collect();
     events.len() as u64 == EVENTS + 2 && values(events) == right
 }
 
@@ -97,7 +111,8 @@ async fn a_pruned_log_takes_less_space_once_it_is_opened_again() {
     store.close();
     let after = size(&log);
     assert!(after * 3 < before * 2, "the log takes {after} bytes, {before} before");
-    let mut names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut names: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort_unstable();
     assert_eq!(names, ["blobs", "lock", "log", "shutdown_marker"]);
     // It is not rewritten each time.
@@ -123,7 +138,9 @@ async fn payloads_of_pruned_runs_are_removed() {
 #[test]
 #[ignore = "runs as the child of the other test"]
 fn rewriting_child() {
-    SledStore::open(&PathBuf::from(std::env::var_os("LONGHAUL_TEST_DIRECTORY").unwrap())).unwrap().close();
+    SledStore::open(&PathBuf::from(std::env::var_os("LONGHAUL_TEST_DIRECTORY").unwrap()))
+        .unwrap()
+        .close();
 }
 
 #[tokio::test]
@@ -142,7 +159,10 @@ async fn a_process_that_is_killed_while_it_rewrites_loses_nothing() {
             .unwrap();
         // Until it has begun, and then for a little longer each time.
         let draft = directory.path().join("log.new");
-        while !draft.exists() && !directory.path().join("log.next").exists() && child.try_wait().unwrap().is_none() {
+        while !draft.exists()
+            && !directory.path().join("log.next").exists()
+            && child.try_wait().unwrap().is_none()
+        {
             std::thread::sleep(Duration::from_micros(200));
         }
         std::thread::sleep(Duration::from_millis(round * 5 % 70));
@@ -176,7 +196,8 @@ mod power {
         let root = PathBuf::from(std::env::var_os("LONGHAUL_TRACE_ROOT").unwrap());
         let acks = std::fs::File::create(root.join("acks")).unwrap();
         let say = |word: &str| std::io::Write::write_all(&mut &acks, word.as_bytes()).unwrap();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let store = SledStore::open(&root.join("data")).unwrap();
         runtime.block_on(write(&store, RUNS, BYTES));
         say("written\n");
@@ -198,9 +219,12 @@ mod power {
         let acks = root.join("acks");
         for (number, step) in steps.iter().enumerate() {
             disk.apply(step);
-            acknowledged += u32::from(matches!(step, Step::Write { fd, .. } if disk.is_open_on(*fd, &acks)));
+            acknowledged +=
+                u32::from(matches!(step, Step::Write { fd, .. } if disk.is_open_on(*fd, &acks)));
             let is_rename = matches!(step, Step::Rename { .. });
-            if acknowledged == 0 || !(is_rename || random.next().is_multiple_of(steps.len() as u64 / CUTS + 1)) {
+            if acknowledged == 0
+                || !(is_rename || random.next().is_multiple_of(steps.len() as u64 / CUTS + 1))
+            {
                 continue;
             }
             for survival in [Survival::Everything, Survival::Nothing, Survival::RandomHalf] {
@@ -212,7 +236,8 @@ mod power {
                     Ok(store) => runtime.block_on(wrong(&store, RUNS, BYTES, is_pruned)),
                     Err(error) => Some(error.to_string()),
                 };
-                losses.extend(loss.map(|loss| format!("after call {number} ({survival:?}): {loss}")));
+                losses
+                    .extend(loss.map(|loss| format!("after call {number} ({survival:?}): {loss}")));
             }
         }
         assert_eq!((acknowledged, cuts > 30), (3, true), "{cuts} cuts");

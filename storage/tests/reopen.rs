@@ -2,7 +2,9 @@
 
 use crate::common::{append, creation, end, large, now, run, signal, start, values};
 use longhaul_engine::store::Commit;
-use longhaul_engine::{Event, EventKind, EventLog, MessageBody, Payload, RequestedBy, RunId, RunReader, StoreError};
+use longhaul_engine::{
+    Event, EventKind, EventLog, MessageBody, Payload, RequestedBy, RunId, RunReader, StoreError,
+};
 use longhaul_storage::SledStore;
 
 #[tokio::test]
@@ -75,8 +77,8 @@ async fn a_commit_that_was_sent_is_finished_before_the_log_closes() {
     assert_eq!(store.epoch(), 11);
 }
 
-/// What sled moves out of its log it never syncs, so it must have no reason to: not with the longest records under the
-/// longest keys, in order and out of order, added and removed.
+/// What sled moves out of its log it never syncs, so it must have no reason to: not with the
+/// longest records under the longest keys, in order and out of order, added and removed.
 #[tokio::test]
 async fn sled_moves_nothing_out_of_its_log() {
     const LONGEST: usize = 5100;
@@ -95,12 +97,16 @@ async fn sled_moves_nothing_out_of_its_log() {
     }
     for number in 0..300_u64 {
         let mut delivery = signal(&id, "x");
-        delivery.body = MessageBody::Pause(RequestedBy { by: "b".repeat(LONGEST), why: String::new() });
+        delivery.body =
+            MessageBody::Pause(RequestedBy { by: "b".repeat(LONGEST), why: String::new() });
         let message = store.deliver(delivery).await.unwrap().unwrap();
         let name = format!("{:0512}", (number * 7919) % 300);
         let published = vec![(name, Some(Payload::of(&"v".repeat(4000))))];
         let consumed = (number % 8 != 0).then_some(message.seq).into_iter().collect();
-        store.commit(Commit { published, consumed, ..Commit::of(run(&id), Vec::new()) }).await.unwrap();
+        store
+            .commit(Commit { published, consumed, ..Commit::of(run(&id), Vec::new()) })
+            .await
+            .unwrap();
     }
     let count = |path: &str| std::fs::read_dir(directory.path().join(path)).unwrap().count();
     assert_eq!((count("log/blobs"), count("blobs")), (0, 0));

@@ -1,4 +1,5 @@
-//! A damaged byte anywhere in sled's file: refused before sled cuts off what comes after it, and what can be read is saved.
+//! A damaged byte anywhere in sled's file: refused before sled cuts off what comes after it, and
+//! what can be read is saved.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,8 @@ use crate::common::{large, now, run, signal, start};
 const RUNS: [&str; 3] = ["first", "second/feature/1", "third"];
 const EVENTS_A_STEP: u64 = 4;
 
-/// A log with three runs of so many steps; each step takes a message, publishes two values and takes one back.
+/// A log with three runs of so many steps; each step takes a message, publishes two values and
+/// takes one back.
 pub(crate) async fn fill(directory: &Path, steps: u64, bytes: usize) {
     let store = SledStore::open(directory).unwrap();
     for id in RUNS {
@@ -27,13 +29,22 @@ pub(crate) async fn fill(directory: &Path, steps: u64, bytes: usize) {
                 (format!("at-{step}"), Payload::of(&step)),
                 (format!("at-{}", step - 1), Payload::null()),
             ];
-            let said = published.clone().map(|(key, value)| EventKind::StatusPublished { command: 1, key, value });
+            let said = published.clone().map(|(key, value)| EventKind::StatusPublished {
+                command: 1,
+                key,
+                value,
+            });
             let received = EventKind::MessageReceived { command: 1, message: Some(message) };
             let kinds = std::iter::once(received).chain(said);
             let event = |(kind, position)| Event { position, at: now(), kind };
             let events = kinds.zip(EVENTS_A_STEP * (step - 1) + 1..).map(event).collect();
-            let published = published.map(|(key, value)| (key, (value != Payload::null()).then_some(value))).into();
-            store.commit(Commit { consumed, published, ..Commit::of(run(id), events) }).await.unwrap();
+            let published = published
+                .map(|(key, value)| (key, (value != Payload::null()).then_some(value)))
+                .into();
+            store
+                .commit(Commit { consumed, published, ..Commit::of(run(id), events) })
+                .await
+                .unwrap();
         }
     }
     store.close();
@@ -73,10 +84,17 @@ async fn whole_runs(store: &SledStore, steps: u64) -> usize {
         let Ok(events) = store.read(&run(id), 0).await else { continue };
         if events.len() as u64 == EVENTS_A_STEP * steps + 1 {
             whole += 1;
-            assert!(store.mailbox(&run(id)).await.unwrap().is_empty(), "what was taken does not come back");
+            assert!(
+                store.mailbox(&run(id)).await.unwrap().is_empty(),
+                "what was taken does not come back"
+            );
             let published = store.published(&run(id)).await.unwrap();
             let names: Vec<_> = published.keys().cloned().collect();
-            assert_eq!(names, [format!("at-{steps}"), "value".into()], "what was taken back does not come back");
+            assert_eq!(
+                names,
+                [format!("at-{steps}"), "value".into()],
+                "what was taken back does not come back"
+            );
         }
     }
     whole
@@ -100,14 +118,21 @@ async fn one_damaged_byte_of_a_small_log_costs_one_record_at_most() {
         let store = SledStore::open(hurt.path()).unwrap();
         let report = store.check(true).await.unwrap();
         let left = whole_runs(&store, 15).await;
-        let lost = report.damages.iter().filter(|damage| damage.repair.starts_with("move the run")).count();
+        let lost = report
+            .damages
+            .iter()
+            .filter(|damage| damage.repair.starts_with("move the run"))
+            .count();
         assert_eq!(left + lost, RUNS.len(), "byte {at}: {report:?}");
         assert!(lost < 2, "byte {at}: {report:?}");
         complete += usize::from(lost == 0);
         assert_eq!(store.check(false).await.unwrap().damages, [], "byte {at}");
         store.close();
     }
-    assert!(complete * 10 > refused * 8, "nearly always an older message says the same: {complete} of {refused}");
+    assert!(
+        complete * 10 > refused * 8,
+        "nearly always an older message says the same: {complete} of {refused}"
+    );
 }
 
 #[tokio::test]
@@ -122,7 +147,10 @@ async fn a_damaged_byte_of_a_log_is_never_a_silent_loss() {
         match SledStore::open(hurt.path()) {
             Ok(store) => {
                 let report = store.check(false).await.unwrap();
-                assert!(!report.damages.is_empty() || whole_runs(&store, 120).await == RUNS.len(), "byte {at}");
+                assert!(
+                    !report.damages.is_empty() || whole_runs(&store, 120).await == RUNS.len(),
+                    "byte {at}"
+                );
                 store.close();
             }
             Err(StoreError::Unopenable { .. }) => {

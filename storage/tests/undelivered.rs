@@ -1,11 +1,14 @@
-//! Logs in which a run has lost the end of its history: what others have sent to it meanwhile is delivered once more.
+//! Logs in which a run has lost the end of its history: what others have sent to it meanwhile is
+//! delivered once more.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use longhaul_engine::event::{Cause, CommandDigest, RequestedBy};
 use longhaul_engine::store::{Commit, Delivery};
-use longhaul_engine::{Event, EventKind, EventLog, Message, MessageBody, Outcome, Payload, Position, RunReader};
+use longhaul_engine::{
+    Event, EventKind, EventLog, Message, MessageBody, Outcome, Payload, Position, RunReader,
+};
 use longhaul_storage::SledStore;
 
 use crate::check::said;
@@ -49,7 +52,12 @@ fn taken(seq: u64, delivery: Delivery) -> EventKind {
 }
 
 fn begun(run: &str) -> EventKind {
-    EventKind::ChildStarted { command: 0, run: self::run(run), workflow: "test".into(), input: Payload::null() }
+    EventKind::ChildStarted {
+        command: 0,
+        run: self::run(run),
+        workflow: "test".into(),
+        input: Payload::null(),
+    }
 }
 
 fn again(cause: Cause) -> EventKind {
@@ -57,7 +65,8 @@ fn again(cause: Cause) -> EventKind {
     EventKind::RunStarted { workflow, input: Payload::null(), parent: None, labels, cause }
 }
 
-/// A project whose history ends early, and the runs of its features, which have told it more than it knows.
+/// A project whose history ends early, and the runs of its features, which have told it more than
+/// it knows.
 async fn forgetful(directory: &Path) {
     let store = SledStore::open(directory).unwrap();
     let put = async |id: &str, events: Vec<Event>| {
@@ -86,9 +95,18 @@ async fn forgetful(directory: &Path) {
     put("over", vec![child_of("project"), at(9, 1, completed(1).kind)]).await;
     put("known", vec![child_of("project"), at(5, 1, completed(1).kind)]).await;
     // What another life of a run has sent, and what a fork has copied, was sent by others.
-    let restarted = vec![started(), at(6, 1, sent("project", "early")), at(7, 2, again(Cause::Restarted))];
+    let restarted =
+        vec![started(), at(6, 1, sent("project", "early")), at(7, 2, again(Cause::Restarted))];
     put("restarted", restarted).await;
-    put("fork", vec![at(9, 0, started().kind), at(6, 1, sent("project", "copied")), at(6, 2, begun("over"))]).await;
+    put(
+        "fork",
+        vec![
+            at(9, 0, started().kind),
+            at(6, 1, sent("project", "copied")),
+            at(6, 2, begun("over")),
+        ],
+    )
+    .await;
     // What was sent before a run was started again was for the life that is over.
     put("late", vec![started(), at(9, 1, again(Cause::Restarted))]).await;
     let to_late = vec![
@@ -99,10 +117,18 @@ async fn forgetful(directory: &Path) {
         at(10, 4, sent("told", CANCEL)),
     ];
     put("other", to_late).await;
-    let (digest, request) = (CommandDigest([0; 32]), RequestedBy { by: CANCEL.into(), why: String::new() });
-    put("told", vec![started(), at(11, 1, EventKind::CancelDelivered { command: 0, digest, request })]).await;
+    let (digest, request) =
+        (CommandDigest([0; 32]), RequestedBy { by: CANCEL.into(), why: String::new() });
+    put(
+        "told",
+        vec![started(), at(11, 1, EventKind::CancelDelivered { command: 0, digest, request })],
+    )
+    .await;
     store.deliver(from("at_work", "waits in the mailbox", 7)).await.unwrap();
-    store.deliver(Delivery { to: run("other"), body: outcome("over"), ..from("over", "", 9) }).await.unwrap();
+    store
+        .deliver(Delivery { to: run("other"), body: outcome("over"), ..from("over", "", 9) })
+        .await
+        .unwrap();
     store.close();
 }
 
@@ -125,8 +151,15 @@ async fn what_was_sent_and_is_lost_is_delivered_once_more() {
     assert_eq!(said(directory.path(), false).await.0, expected);
     let (_, report) = said(directory.path(), true).await;
     let repair = "deliver the message again, as it was sent";
-    assert!(report.damages.iter().all(|damage| damage.mended && damage.repair == repair), "{report:?}");
-    assert_eq!(said(directory.path(), true).await.0, Vec::<String>::new(), "nothing is delivered twice");
+    assert!(
+        report.damages.iter().all(|damage| damage.mended && damage.repair == repair),
+        "{report:?}"
+    );
+    assert_eq!(
+        said(directory.path(), true).await.0,
+        Vec::<String>::new(),
+        "nothing is delivered twice"
+    );
     let store = SledStore::open(directory.path()).unwrap();
     let mail = store.mailbox(&run("project")).await.unwrap();
     let mail: Vec<_> = mail.into_iter().map(|message| (message.at, message.body)).collect();

@@ -59,8 +59,10 @@ impl Longhaul {
 
     /// Runs a line of the shell to its end, in which `longhaul` stands for the command.
     pub fn shell(&self, line: &str) -> Said {
-        let mut command =
-            self.dressed(Command::new("sh"), &["-c", &format!("longhaul() {{ \"$UNDER_TEST\" \"$@\"; }}\n{line}")]);
+        let mut command = self.dressed(
+            Command::new("sh"),
+            &["-c", &format!("longhaul() {{ \"$UNDER_TEST\" \"$@\"; }}\n{line}")],
+        );
         command.env("UNDER_TEST", &self.program);
         Self::said(&[line], command)
     }
@@ -83,7 +85,11 @@ impl Longhaul {
     }
 
     fn said(args: &[&str], mut command: Command) -> Said {
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command can be started");
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command can be started");
         let pid = Pid::from_raw(child.id().cast_signed());
         let (ended, has_ended) = channel::<()>();
         let watchdog = std::thread::spawn(move || {
@@ -99,15 +105,29 @@ impl Longhaul {
             talk: String::from_utf8_lossy(&output.stderr).into_owned(),
         };
         let was_killed = watchdog.join().expect("the watchdog only waits");
-        assert!(!was_killed, "longhaul {} did not end in {PATIENCE:?}:\n{}\n{}", said.asked, said.out, said.talk);
+        assert!(
+            !was_killed,
+            "longhaul {} did not end in {PATIENCE:?}:\n{}\n{}",
+            said.asked, said.out, said.talk
+        );
         said
     }
 
-    /// Starts a command and lets it run; what it says goes to a file, whose end is shown when something is wrong.
+    /// Starts a command and lets it run; what it says goes to a file, whose end is shown when
+    /// something is wrong.
     pub fn begin(&self, args: &[&str], said: &Path) -> Running {
-        let file = File::options().create(true).append(true).open(said).expect("a test can write its files");
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(said)
+            .expect("a test can write its files");
         let out = file.try_clone().expect("a file can be used twice");
-        let child = self.command(args).stdout(out).stderr(file).spawn().expect("the command can be started");
+        let child = self
+            .command(args)
+            .stdout(out)
+            .stderr(file)
+            .spawn()
+            .expect("the command can be started");
         Running { asked: args.join(" "), child, said: said.to_owned() }
     }
 
@@ -148,7 +168,14 @@ impl Said {
     /// It ended with this code.
     #[track_caller]
     pub fn exits(&self, code: i32) -> &Self {
-        assert_eq!(self.status.code(), Some(code), "longhaul {}\n{}\n{}", self.asked, self.out, self.talk);
+        assert_eq!(
+            self.status.code(),
+            Some(code),
+            "longhaul {}\n{}\n{}",
+            self.asked,
+            self.out,
+            self.talk
+        );
         self
     }
 
@@ -161,15 +188,20 @@ impl Said {
     #[track_caller]
     pub fn says(&self, text: &str) -> &Self {
         let said = self.out.contains(text) || self.talk.contains(text);
-        assert!(said, "longhaul {} does not say {text:?}:\n{}\n{}", self.asked, self.out, self.talk);
+        assert!(
+            said,
+            "longhaul {} does not say {text:?}:\n{}\n{}",
+            self.asked, self.out, self.talk
+        );
         self
     }
 
     /// Its data.
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out)
-            .unwrap_or_else(|error| panic!("longhaul {} gives no JSON: {error}\n{}", self.asked, self.out))
+        serde_json::from_str(&self.out).unwrap_or_else(|error| {
+            panic!("longhaul {} gives no JSON: {error}\n{}", self.asked, self.out)
+        })
     }
 }
 
@@ -199,7 +231,8 @@ impl Running {
     pub fn exits(&mut self, code: i32) -> &mut Self {
         let status = self.wait_for(PATIENCE);
         let said = self.said();
-        let status = status.unwrap_or_else(|| panic!("longhaul {} does not end:\n{said}", self.asked));
+        let status =
+            status.unwrap_or_else(|| panic!("longhaul {} does not end:\n{said}", self.asked));
         assert_eq!(status.code(), Some(code), "longhaul {}\n{said}", self.asked);
         self
     }

@@ -1,7 +1,8 @@
-//! Real disks that lose what was not synced: an ext4 image on a loop device, copied at the moment of the power cut.
+//! Real disks that lose what was not synced: an ext4 image on a loop device, copied at the moment
+//! of the power cut.
 //!
-//! What the kernel has not written to the image by then was in the page cache only, and is not in the copy. Needs root
-//! and loop devices.
+//! What the kernel has not written to the image by then was in the page cache only, and is not in
+//! the copy. Needs root and loop devices.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -40,7 +41,8 @@ impl Disk {
         call("mkfs.ext4", &["-q", "-F", &text(&image)])?;
         let mount = folder.join(name);
         fs::create_dir(&mount).map_err(|error| error.to_string())?;
-        let shown = directories.iter().map(|name| ((*name).to_owned(), folder.join(name))).collect();
+        let shown =
+            directories.iter().map(|name| ((*name).to_owned(), folder.join(name))).collect();
         let disk = Self { image, mount, shown };
         call("mount", &["-o", "loop,commit=1", &text(&disk.image), &text(&disk.mount)])?;
         for (name, place) in &disk.shown {
@@ -82,12 +84,14 @@ impl Disk {
         }
     }
 
-    /// Cuts the power: what comes after this sees what had reached the image. No process may write to the disk any more.
+    /// Cuts the power: what comes after this sees what had reached the image. No process may write
+    /// to the disk any more.
     pub fn cut(&self) {
         let copy = self.image.with_extension("cut");
         loop {
             let before = self.writes();
-            call("cp", &["--sparse=always", &text(&self.image), &text(&copy)]).expect("there is room for a copy");
+            call("cp", &["--sparse=always", &text(&self.image), &text(&copy)])
+                .expect("there is room for a copy");
             // The kernel wrote meanwhile: the copy is of no one moment.
             if self.writes() == before {
                 break;
@@ -95,7 +99,8 @@ impl Disk {
         }
         self.hide();
         fs::rename(&copy, &self.image).expect("a file of a test is its own");
-        call("mount", &["-o", "loop,commit=1", &text(&self.image), &text(&self.mount)]).expect("it was mounted before");
+        call("mount", &["-o", "loop,commit=1", &text(&self.image), &text(&self.mount)])
+            .expect("it was mounted before");
         self.show().expect("it was shown before");
     }
 
@@ -103,9 +108,11 @@ impl Disk {
     fn writes(&self) -> String {
         let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
         let mount = text(&self.mount);
-        let line = mounts.lines().find(|line| line.split(' ').nth(1) == Some(&mount)).unwrap_or_default();
+        let line =
+            mounts.lines().find(|line| line.split(' ').nth(1) == Some(&mount)).unwrap_or_default();
         let device = line.split(' ').next().unwrap_or_default().trim_start_matches("/dev/");
-        let statistics = fs::read_to_string(format!("/sys/block/{device}/stat")).expect("a loop device has statistics");
+        let statistics = fs::read_to_string(format!("/sys/block/{device}/stat"))
+            .expect("a loop device has statistics");
         statistics.split_whitespace().nth(4).unwrap_or_default().to_owned()
     }
 }
@@ -121,7 +128,8 @@ fn text(path: &Path) -> String {
 }
 
 fn call(program: &str, args: &[&str]) -> Result<(), String> {
-    let output = Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
+    let output =
+        Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
     if output.status.success() {
         return Ok(());
     }

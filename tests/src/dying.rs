@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use longhaul_engine::store::{Commit, Committed, Delivery};
-use longhaul_engine::{Event, EventLog, Message, Payload, Position, RunId, RunReader, StoreError, Summary};
+use longhaul_engine::{
+    Event, EventLog, Message, Payload, Position, RunId, RunReader, StoreError, Summary,
+};
 use tokio::sync::watch;
 
 /// On which side of the append the store dies.
@@ -62,7 +64,9 @@ impl DyingStore {
     fn append(&self) -> Result<bool, StoreError> {
         self.alive()?;
         let number = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
-        let Some((at, side)) = self.dies_at.filter(|(at, _)| number >= *at) else { return Ok(false) };
+        let Some((at, side)) = self.dies_at.filter(|(at, _)| number >= *at) else {
+            return Ok(false);
+        };
         if number == at && side == Side::After {
             return Ok(true);
         }

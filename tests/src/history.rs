@@ -5,7 +5,9 @@ use std::fmt;
 
 use anyhow::{Result, ensure};
 use chrono::{DateTime, Utc};
-use longhaul_engine::{Activity, Event, EventKind, EventLog, MessageBody, Outcome, RunId, Slot, Workflows, verify};
+use longhaul_engine::{
+    Activity, Event, EventKind, EventLog, MessageBody, Outcome, RunId, Slot, Workflows, verify,
+};
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts::{LoadBacklog, RunSession, SessionInput};
 use longhaul_workflows::feature::{FeatureProgress, FeatureWorkflow};
@@ -28,7 +30,8 @@ pub struct Histories(BTreeMap<RunId, Vec<Event>>);
 /// How often things were done, as far as it is written down.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Attempts of activities that left something in a history. One that was killed is in it only if it was guarded.
+    /// Attempts of activities that left something in a history. One that was killed is in it only
+    /// if it was guarded.
     pub attempts: usize,
     /// Activities that came to their end.
     pub completed: usize,
@@ -75,13 +78,17 @@ impl Histories {
         Ok(Self(histories))
     }
 
-    /// Checks what holds for every log: positions have no gaps, no step is recorded twice, and the decisions of every
-    /// run are the same when they are made again from its history.
+    /// Checks what holds for every log: positions have no gaps, no step is recorded twice, and the
+    /// decisions of every run are the same when they are made again from its history.
     pub fn check(&self) -> Result<()> {
         for (run, events) in &self.0 {
             let mut done: BTreeSet<Slot> = BTreeSet::new();
             for (expected, event) in (0_u64..).zip(events) {
-                ensure!(event.position == expected, "{run}: {} follows on {expected}", event.position);
+                ensure!(
+                    event.position == expected,
+                    "{run}: {} follows on {expected}",
+                    event.position
+                );
                 match &event.kind {
                     EventKind::RunStarted { .. } => done.clear(),
                     EventKind::ActivityCompleted { slot, name, .. } => {
@@ -91,7 +98,10 @@ impl Histories {
                 }
             }
             let diverged = verify(&workflows(), run, events)?;
-            ensure!(diverged.is_none(), "{run} decides otherwise when it is replayed: {diverged:?}");
+            ensure!(
+                diverged.is_none(),
+                "{run} decides otherwise when it is replayed: {diverged:?}"
+            );
         }
         Ok(())
     }
@@ -100,7 +110,9 @@ impl Histories {
     pub fn counts(&self, marks: &[Mark]) -> Counts {
         let mut counts = Counts::default();
         let mut attempts = BTreeSet::new();
-        for (run, event) in self.0.iter().flat_map(|(run, events)| events.iter().map(move |event| (run, event))) {
+        for (run, event) in
+            self.0.iter().flat_map(|(run, events)| events.iter().map(move |event| (run, event)))
+        {
             let count = match event.kind {
                 EventKind::ActivityCompleted { .. } => &mut counts.completed,
                 EventKind::ActivityFailed { .. } => &mut counts.failed,
@@ -120,7 +132,8 @@ impl Histories {
         counts.sessions = recorded.len();
         counts.processes = marks.len();
         counts.cut = marks.iter().filter(|mark| !mark.ended).count();
-        let is_repeated = |mark: &&Mark| recorded.get(&mark.session).is_some_and(|at| mark.began > *at);
+        let is_repeated =
+            |mark: &&Mark| recorded.get(&mark.session).is_some_and(|at| mark.began > *at);
         counts.repeated = marks.iter().filter(is_repeated).count();
         counts
     }
@@ -133,7 +146,8 @@ impl Histories {
                 if let EventKind::ActivityCompleted { name, input, .. } = &event.kind
                     && name == RunSession::NAME
                 {
-                    let input: SessionInput = input.read().expect("a session was recorded with its input");
+                    let input: SessionInput =
+                        input.read().expect("a session was recorded with its input");
                     recorded.insert((run.to_string(), input.number), event.at);
                 }
             }
@@ -154,13 +168,14 @@ impl Histories {
         failures
     }
 
-    /// What the histories hold, but for how it came about. The order within the run of a feature counts; what a project
-    /// does depends on which of its features is faster, so that its order does not.
+    /// What the histories hold, but for how it came about. The order within the run of a feature
+    /// counts; what a project does depends on which of its features is faster, so that its
+    /// order does not.
     pub fn essence(&self) -> BTreeMap<RunId, Vec<String>> {
         let essence = |events: &Vec<Event>| {
-            let is_project =
-                matches!(&events[0].kind, EventKind::RunStarted { workflow, .. } if workflow == ProjectWorkflow::NAME);
-            let mut lines: Vec<String> = events.iter().filter_map(|event| essence(&event.kind, is_project)).collect();
+            let is_project = matches!(&events[0].kind, EventKind::RunStarted { workflow, .. } if workflow == ProjectWorkflow::NAME);
+            let mut lines: Vec<String> =
+                events.iter().filter_map(|event| essence(&event.kind, is_project)).collect();
             if is_project {
                 lines.sort_unstable();
             }
@@ -170,11 +185,14 @@ impl Histories {
     }
 }
 
-/// What an event says that must be the same in every life. Waiting is not always seen; an attempt that died is followed by
-/// another, and each life reads the list anew; what a project publishes depends on the order of what it hears.
+/// What an event says that must be the same in every life. Waiting is not always seen; an attempt
+/// that died is followed by another, and each life reads the list anew; what a project publishes
+/// depends on the order of what it hears.
 fn essence(kind: &EventKind, is_project: bool) -> Option<String> {
     let what = match kind {
-        EventKind::MessageAwaited { .. } | EventKind::ActivityStarted { .. } | EventKind::ActivityProgressed { .. } => {
+        EventKind::MessageAwaited { .. }
+        | EventKind::ActivityStarted { .. }
+        | EventKind::ActivityProgressed { .. } => {
             return None;
         }
         EventKind::ActivityFailed { retry_at: Some(_), .. } => return None,
@@ -184,11 +202,15 @@ fn essence(kind: &EventKind, is_project: bool) -> Option<String> {
             |error| error.to_string(),
             |progress| format!("{} ({} tampered)", progress.step, progress.tampered),
         ),
-        EventKind::ActivityCompleted { name, .. } | EventKind::ActivityFailed { name, .. } => name.clone(),
+        EventKind::ActivityCompleted { name, .. } | EventKind::ActivityFailed { name, .. } => {
+            name.clone()
+        }
         EventKind::ChildStarted { run, .. } => run.to_string(),
         EventKind::SignalSent { to, name, .. } => format!("{name} to {to}"),
         EventKind::MessageReceived { message: Some(message), .. } => match &message.body {
-            MessageBody::Signal { name, .. } if name == signal::SYNC || name == signal::RELOAD => return None,
+            MessageBody::Signal { name, .. } if name == signal::SYNC || name == signal::RELOAD => {
+                return None;
+            }
             MessageBody::Signal { name, from, .. } => format!("{name} from {from:?}"),
             MessageBody::ChildEnded { run, outcome } => {
                 format!("{run} ended well: {}", matches!(outcome, Outcome::Completed(_)))

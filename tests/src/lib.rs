@@ -1,5 +1,6 @@
-//! What the tests stand on: a clock that they hold, a store that dies when told to, workflows and activities as closures,
-//! real projects with an agent that works as told, and the command line as people use it.
+//! What the tests stand on: a clock that they hold, a store that dies when told to, workflows and
+//! activities as closures, real projects with an agent that works as told, and the command line as
+//! people use it.
 
 pub mod clock;
 pub mod command;

@@ -1,4 +1,5 @@
-//! Texts without what differs between two runs of the same project: times, hashes, durations, ids, paths.
+//! Texts without what differs between two runs of the same project: times, hashes, durations, ids,
+//! paths.
 
 use longhaul_activities::confine::in_force;
 use longhaul_activities::process::{Level, available};
@@ -20,7 +21,8 @@ impl Plain {
     /// The text without what differs.
     pub fn text(&self, text: &str) -> String {
         let level = in_force(SandboxMode::Auto).unwrap_or_default();
-        let text = without_finding(&text.replace(&self.place, "<place>"), has_less_than_bubblewrap());
+        let text =
+            without_finding(&text.replace(&self.place, "<place>"), has_less_than_bubblewrap());
         let mut text = unbroken(&text, &level);
         // A project that has never run has no id.
         if !self.project.is_empty() {
@@ -38,7 +40,8 @@ fn has_less_than_bubblewrap() -> bool {
     available().best() != Some(Level::Bubblewrap)
 }
 
-/// What `longhaul doctor` says, without what it says of the sandbox: a warning where there is none or a weaker one.
+/// What `longhaul doctor` says, without what it says of the sandbox: a warning where there is none
+/// or a weaker one.
 fn without_finding(text: &str, is_warning: bool) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines().filter(|line| !line.contains(ADVICE)) {
@@ -51,7 +54,9 @@ fn without_finding(text: &str, is_warning: bool) -> String {
                 format!("{}\"what\": \"<level>\",", &line[..line.len() - line.trim_start().len()])
             }
             ["sandbox", "ok" | "warning", ..] => "sandbox  ok  <level>".into(),
-            [problems, "problem," | "problems,", warnings, "warning" | "warnings"] if is_warning => {
+            [problems, "problem," | "problems,", warnings, "warning" | "warnings"]
+                if is_warning =>
+            {
                 let warnings = warnings.parse::<usize>().unwrap_or_default().saturating_sub(1);
                 let [some, rest] = [words[1], if warnings == 1 { "warning" } else { "warnings" }];
                 format!("{problems} {some} {warnings} {rest}")
@@ -103,7 +108,8 @@ fn joined(text: &str) -> String {
     let is_hash = |word: &str| word.len() > 20 && is_hex(word);
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
-        let broken = lines.last().and_then(|last| last.split(' ').next_back()).filter(|word| is_hash(word));
+        let broken =
+            lines.last().and_then(|last| last.split(' ').next_back()).filter(|word| is_hash(word));
         let rest = broken.map_or(0, |word| 40_usize.saturating_sub(word.len()));
         let indent = line.len() - line.trim_start().len();
         match line.get(indent..indent + rest) {
@@ -122,12 +128,20 @@ fn is_hex(text: &str) -> bool {
 
 /// A line of JSON whose number is a measurement.
 fn measured(line: &str) -> String {
-    for name in
-        ["duration_ms", "seconds", "session_seconds", "bytes", "log_bytes", "log_bytes_before", "events", "records"]
-    {
+    for name in [
+        "duration_ms",
+        "seconds",
+        "session_seconds",
+        "bytes",
+        "log_bytes",
+        "log_bytes_before",
+        "events",
+        "records",
+    ] {
         let mark = format!("\"{name}\":");
         let Some((before, after)) = line.split_once(&mark) else { continue };
-        let number = after.trim_start().find(|letter: char| !letter.is_ascii_digit() && letter != '.');
+        let number =
+            after.trim_start().find(|letter: char| !letter.is_ascii_digit() && letter != '.');
         let rest = number.map_or("", |end| &after.trim_start()[end..]);
         return format!("{before}{mark} <n>{}", measured(rest));
     }
@@ -137,15 +151,22 @@ fn measured(line: &str) -> String {
 /// What is counted, and differs.
 const SIZES: [&str; 4] = ["MiB", "bytes", "events", "records"];
 
-/// A line with the numbers replaced that are sizes, those of histories included, or the ids of processes.
+/// A line with the numbers replaced that are sizes, those of histories included, or the ids of
+/// processes.
 fn counted(line: &str) -> String {
     let words: Vec<&str> = line.split(' ').collect();
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let plain = words.iter().enumerate().map(|(index, word)| {
-        let is_size = words.get(index + 1).is_some_and(|unit| SIZES.contains(&unit.trim_end_matches([',', ';'])));
+        let is_size = words
+            .get(index + 1)
+            .is_some_and(|unit| SIZES.contains(&unit.trim_end_matches([',', ';'])));
         let is_process = index > 0 && words[index - 1] == "process";
         let number = word.trim_matches(['"', ',', ';']);
-        if is_number(number) && (is_size || is_process) { word.replace(number, "<n>") } else { (*word).to_owned() }
+        if is_number(number) && (is_size || is_process) {
+            word.replace(number, "<n>")
+        } else {
+            (*word).to_owned()
+        }
     });
     plain.collect::<Vec<String>>().join(" ")
 }
@@ -169,8 +190,9 @@ fn named(word: &str) -> String {
     let bare = word.trim_end_matches(['.', ':']);
     let end = &word[bare.len()..];
     let is = |shape: &str| {
-        let fits =
-            |(letter, wanted): (char, char)| if wanted == '0' { letter.is_ascii_digit() } else { letter == wanted };
+        let fits = |(letter, wanted): (char, char)| {
+            if wanted == '0' { letter.is_ascii_digit() } else { letter == wanted }
+        };
         bare.len() >= shape.len() && bare.chars().zip(shape.chars()).all(fits)
     };
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -221,7 +243,8 @@ mod tests {
     #[test]
     fn what_differs_is_replaced() {
         let plain = Plain::of("p-47aa6b", "/tmp/x");
-        let check = |text: &str, expected: &str| assert_eq!(plain.text(text), format!("{expected}\n"));
+        let check =
+            |text: &str, expected: &str| assert_eq!(plain.text(text), format!("{expected}\n"));
         check("p-47aa6b/a/1 at 2a44a221bd, 0.1 s.", "<project>/a/1 at <hash>, <n> s.");
         check("of one in a hundred 1234567890", "of one in a hundred <hash>");
         check("since 2026-11-21 17:29:45 UTC.", "since <date> <clock> UTC.");
@@ -243,7 +266,8 @@ mod tests {
 
     #[test]
     fn what_is_said_of_the_sandbox_is_the_same_on_each_machine() {
-        let with = "git      ok       version 2\nsandbox  ok       bubblewrap\n0 problems, 1 warning";
+        let with =
+            "git      ok       version 2\nsandbox  ok       bubblewrap\n0 problems, 1 warning";
         let without = "git      ok       version 2\nsandbox  warning  none: no\n                  to do: install bubblewrap, and \
                        allow unprivileged user namespaces\n0 problems, 2 warnings";
         let expected = "git      ok       version 2\nsandbox  ok  <level>\n0 problems, 1 warning";

@@ -73,7 +73,8 @@ pub struct Mark {
     pub last: DateTime<Utc>,
 }
 
-/// The sandbox costs a test a quarter of its time. Tests that are about it, or about processes that are killed, have it.
+/// The sandbox costs a test a quarter of its time. Tests that are about it, or about processes that
+/// are killed, have it.
 const NO_SANDBOX: &str = "sandbox = \"off\"\n";
 
 /// A project in a folder of its own; the folder goes when this is dropped.
@@ -93,7 +94,8 @@ impl Project {
         Self::placed(plans, pause, settings, |_| ())
     }
 
-    /// A project in a folder that is prepared first: the checkout will be `p` in it, the data directory `home`.
+    /// A project in a folder that is prepared first: the checkout will be `p` in it, the data
+    /// directory `home`.
     pub fn placed(plans: &[Plan], pause: f32, settings: &str, prepare: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made for a test");
         let project = Self { folder };
@@ -105,7 +107,8 @@ impl Project {
         project.write("init.sh", "#!/bin/sh\ntest -d plan\n");
         for program in ["agent.sh", "init.sh"] {
             let mode = fs::Permissions::from_mode(0o755);
-            fs::set_permissions(project.root().join(program), mode).expect("a file of a test is its own");
+            fs::set_permissions(project.root().join(program), mode)
+                .expect("a file of a test is its own");
         }
         project.write("README.md", "A project to try things on.\n");
         let journal = project.journal();
@@ -117,7 +120,10 @@ impl Project {
         project.write("longhaul.toml", &format!("{agent}\n{settings}"));
         for Plan { id, steps, habit, .. } in plans {
             let habit = habit.name();
-            project.write(&format!("plan/{id}"), &format!("steps={steps} pause={pause} habit={habit}\n"));
+            project.write(
+                &format!("plan/{id}"),
+                &format!("steps={steps} pause={pause} habit={habit}\n"),
+            );
         }
         project.write_list(plans);
         project.git(&["init", "--quiet", "--initial-branch", "main"]);
@@ -145,7 +151,10 @@ impl Project {
         };
         let features: Vec<Value> = plans.iter().map(feature).collect();
         let list = json!({ "project_name": "p", "features": features });
-        self.write("feature_list.json", &(serde_json::to_string_pretty(&list).expect("this is JSON") + "\n"));
+        self.write(
+            "feature_list.json",
+            &(serde_json::to_string_pretty(&list).expect("this is JSON") + "\n"),
+        );
     }
 
     /// The user's checkout.
@@ -188,12 +197,13 @@ impl Project {
         git(&self.root(), args).unwrap_or_else(|problem| panic!("git {args:?}: {problem}"))
     }
 
-    /// The files of a branch and their hashes, but for those that differ between two runs of the same project: the list
-    /// holds times, the settings a path.
+    /// The files of a branch and their hashes, but for those that differ between two runs of the
+    /// same project: the list holds times, the settings a path.
     pub fn content(&self, branch: &str) -> BTreeMap<String, String> {
         let listed = self.git(&["ls-tree", "-r", "--format=%(path) %(objectname)", branch]);
         let files = listed.lines().filter_map(|line| line.split_once(' '));
-        let files = files.filter(|(path, _)| !matches!(*path, "feature_list.json" | "longhaul.toml"));
+        let files =
+            files.filter(|(path, _)| !matches!(*path, "feature_list.json" | "longhaul.toml"));
         files.map(|(path, hash)| (path.to_owned(), hash.to_owned())).collect()
     }
 
@@ -207,7 +217,12 @@ impl Project {
 
     /// The features that have landed on a branch, the last first.
     pub fn landed(&self, branch: &str) -> Vec<String> {
-        let log = self.git(&["log", "--first-parent", "--format=%(trailers:key=Feature-Id,valueonly)", branch]);
+        let log = self.git(&[
+            "log",
+            "--first-parent",
+            "--format=%(trailers:key=Feature-Id,valueonly)",
+            branch,
+        ]);
         log.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
     }
 
@@ -229,7 +244,8 @@ impl Project {
         });
     }
 
-    /// Has the agent wait behind its next step for a feature until it is let go, whichever of its sessions that is in.
+    /// Has the agent wait behind its next step for a feature until it is let go, whichever of its
+    /// sessions that is in.
     pub fn hold(&self, feature: &str) {
         fs::write(self.hold_of(feature), "").expect("a file of a test can be written");
     }
@@ -243,7 +259,8 @@ impl Project {
         self.place().join(format!("hold-{feature}"))
     }
 
-    /// What the agent wrote down. A process that was killed before it could write anything is not in it.
+    /// What the agent wrote down. A process that was killed before it could write anything is not
+    /// in it.
     pub fn marks(&self) -> Vec<Mark> {
         let entries = fs::read_dir(self.journal()).expect("the journal is there");
         entries.filter_map(|entry| mark(&entry.ok()?.path())).collect()
@@ -257,13 +274,19 @@ fn mark(path: &Path) -> Option<Mark> {
     let metadata = fs::metadata(path).ok()?;
     let began = metadata.modified().ok()?.into();
     // Another name leaves the content as old as it is.
-    let last = DateTime::from_timestamp(metadata.ctime(), u32::try_from(metadata.ctime_nsec()).ok()?)?;
+    let last =
+        DateTime::from_timestamp(metadata.ctime(), u32::try_from(metadata.ctime_nsec()).ok()?)?;
     Some(Mark { session, began, ended: path.extension().is_some(), last })
 }
 
 /// What a git command prints, or what it complains of.
 pub fn git(dir: &Path, args: &[&str]) -> Result<String, String> {
-    let output = Command::new("git").arg("-C").arg(dir).args(args).output().map_err(|error| error.to_string())?;
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(dir)
+        .args(args)
+        .output()
+        .map_err(|error| error.to_string())?;
     if !output.status.success() {
         return Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)));
     }
@@ -273,7 +296,9 @@ pub fn git(dir: &Path, args: &[&str]) -> Result<String, String> {
 fn without_times(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|name, _| name != "last_tested" && !name.ends_with("_at") && !name.ends_with("updated"));
+            fields.retain(|name, _| {
+                name != "last_tested" && !name.ends_with("_at") && !name.ends_with("updated")
+            });
             fields.values_mut().for_each(without_times);
         }
         Value::Array(values) => values.iter_mut().for_each(without_times),

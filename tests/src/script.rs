@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use longhaul_engine::{
-    Activity, Attempt, Context, Delays, Effect, Ending, Engine, Failure, Handler, Handlers, NewRun, Options, Parts,
-    Payload, Policy, Probe, RunId, Stop, SystemClock, Workflow, Workflows,
+    Activity, Attempt, Context, Delays, Effect, Ending, Engine, Failure, Handler, Handlers, NewRun,
+    Options, Parts, Payload, Policy, Probe, RunId, Stop, SystemClock, Workflow, Workflows,
 };
 use longhaul_engine::{Clock, EventLog, StoreError};
 
@@ -21,7 +21,10 @@ pub struct Script<F>(pub F);
 #[async_trait]
 impl<F> Workflow for Script<F>
 where
-    F: for<'a> Fn(&'a mut dyn Context, Payload) -> BoxFuture<'a, Result<Ending, Stop>> + Send + Sync + 'static,
+    F: for<'a> Fn(&'a mut dyn Context, Payload) -> BoxFuture<'a, Result<Ending, Stop>>
+        + Send
+        + Sync
+        + 'static,
 {
     async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop> {
         (self.0)(context, input).await
@@ -31,7 +34,10 @@ where
 /// A workflow written as a closure that is given the context and the input.
 pub fn script<F>(decide: F) -> Script<F>
 where
-    F: for<'a> Fn(&'a mut dyn Context, Payload) -> BoxFuture<'a, Result<Ending, Stop>> + Send + Sync + 'static,
+    F: for<'a> Fn(&'a mut dyn Context, Payload) -> BoxFuture<'a, Result<Ending, Stop>>
+        + Send
+        + Sync
+        + 'static,
 {
     Script(decide)
 }
@@ -54,7 +60,8 @@ impl Activity for Step {
     }
 }
 
-/// Text in, text out; never repeated unasked. Each attempt may take a minute and be silent for ten seconds.
+/// Text in, text out; never repeated unasked. Each attempt may take a minute and be silent for ten
+/// seconds.
 #[derive(Debug)]
 pub struct Deed;
 
@@ -101,7 +108,12 @@ impl Counts {
 
     /// Counts one more.
     pub fn add(&self, input: &str) {
-        *self.0.lock().expect("no test panics while counting").entry(input.to_owned()).or_default() += 1;
+        *self
+            .0
+            .lock()
+            .expect("no test panics while counting")
+            .entry(input.to_owned())
+            .or_default() += 1;
     }
 }
 
@@ -122,7 +134,10 @@ impl<A> Hands<A> {
 
     /// And answers this when the world is asked.
     #[must_use]
-    pub fn probed(mut self, question: impl Fn(String) -> Probe<String> + Send + Sync + 'static) -> Self {
+    pub fn probed(
+        mut self,
+        question: impl Fn(String) -> Probe<String> + Send + Sync + 'static,
+    ) -> Self {
         self.question = Box::new(question);
         self
     }
@@ -158,12 +173,17 @@ pub async fn engine_with(
     clock: impl Clock,
     options: Options,
 ) -> Engine {
-    let parts = Parts { store: Arc::new(store), workflows, handlers, clock: Arc::new(clock), options };
+    let parts =
+        Parts { store: Arc::new(store), workflows, handlers, clock: Arc::new(clock), options };
     Engine::open(parts).await.expect("the store of a test opens")
 }
 
 /// An engine on a store that may fail.
-pub async fn opened(store: impl EventLog, workflows: Workflows, handlers: Handlers) -> Result<Engine, StoreError> {
+pub async fn opened(
+    store: impl EventLog,
+    workflows: Workflows,
+    handlers: Handlers,
+) -> Result<Engine, StoreError> {
     let (clock, options) = (Arc::new(SystemClock), Options::default());
     Engine::open(Parts { store: Arc::new(store), workflows, handlers, clock, options }).await
 }
@@ -175,7 +195,12 @@ pub fn id(text: &str) -> RunId {
 
 /// A run to start.
 pub fn new_run(run: &str, workflow: &str, input: &str) -> NewRun {
-    NewRun { run: id(run), workflow: workflow.into(), input: Payload::of(input), labels: BTreeMap::new() }
+    NewRun {
+        run: id(run),
+        workflow: workflow.into(),
+        input: Payload::of(input),
+        labels: BTreeMap::new(),
+    }
 }
 
 /// Waits until something holds, at most ten seconds.

@@ -1,10 +1,12 @@
-//! Whether documents have the shape that their schemas promise: as much of JSON Schema as those use.
+//! Whether documents have the shape that their schemas promise: as much of JSON Schema as those
+//! use.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What of a document does not fit its schema; a field that the schema does not speak of does not fit either.
+/// What of a document does not fit its schema; a field that the schema does not speak of does not
+/// fit either.
 pub fn problems(schema: &Value, document: &Value) -> Vec<String> {
     let mut found = Found::default();
     Checker { root: schema }.whole(schema, document, "$", &mut found);
@@ -31,8 +33,10 @@ impl Checker<'_> {
         }
         let mut here = Found::default();
         self.part(schema, value, place, &mut here);
-        let unknown = value.as_object().into_iter().flatten().filter(|(name, _)| !here.known.contains(*name));
-        here.problems.extend(unknown.map(|(name, _)| format!("{place}.{name} is not in the schema")));
+        let unknown =
+            value.as_object().into_iter().flatten().filter(|(name, _)| !here.known.contains(*name));
+        here.problems
+            .extend(unknown.map(|(name, _)| format!("{place}.{name} is not in the schema")));
         found.problems.append(&mut here.problems);
     }
 
@@ -40,24 +44,36 @@ impl Checker<'_> {
     fn part(&self, schema: &Value, value: &Value, place: &str, found: &mut Found) {
         if let Some(reference) = schema["$ref"].as_str() {
             let meant = self.root.pointer(reference.trim_start_matches('#'));
-            self.part(meant.unwrap_or_else(|| panic!("{reference} is not in the schema")), value, place, found);
+            self.part(
+                meant.unwrap_or_else(|| panic!("{reference} is not in the schema")),
+                value,
+                place,
+                found,
+            );
         }
-        for alternatives in [&schema["anyOf"], &schema["oneOf"]].into_iter().filter_map(Value::as_array) {
+        for alternatives in
+            [&schema["anyOf"], &schema["oneOf"]].into_iter().filter_map(Value::as_array)
+        {
             let tried = alternatives.iter().map(|schema| {
                 let mut found = Found::default();
                 self.part(schema, value, place, &mut found);
                 found
             });
-            // Alternatives without required fields fit each other's values: the one that knows most is meant.
+            // Alternatives without required fields fit each other's values: the one that knows most
+            // is meant.
             let fitting = tried.filter(|found| found.problems.is_empty());
             match fitting.max_by_key(|found| found.known.len()) {
                 Some(mut one) => found.known.append(&mut one.known),
-                None => found.problems.push(format!("{place}: {value} fits none of {alternatives:?}")),
+                None => {
+                    found.problems.push(format!("{place}: {value} fits none of {alternatives:?}"))
+                }
             }
         }
         here(schema, value, place, &mut found.problems);
         for (name, part) in value.as_object().into_iter().flatten() {
-            if let Some(schema) = schema["properties"].get(name).or(schema.get("additionalProperties")) {
+            if let Some(schema) =
+                schema["properties"].get(name).or(schema.get("additionalProperties"))
+            {
                 found.known.insert(name.clone());
                 self.whole(schema, part, &format!("{place}.{name}"), found);
             }
@@ -110,9 +126,9 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_named() {
-        let project = json!({ "properties": { "state": { "type": "string" } }, "required": ["state"] });
-        let feature =
-            json!({ "properties": { "state": {}, "step": { "type": ["string", "null"] } }, "required": ["step"] });
+        let project =
+            json!({ "properties": { "state": { "type": "string" } }, "required": ["state"] });
+        let feature = json!({ "properties": { "state": {}, "step": { "type": ["string", "null"] } }, "required": ["step"] });
         let schema = json!({
             "properties": { "schema": { "const": "a/1" }, "runs": { "items": { "$ref": "#/$defs/run" } } },
             "required": ["schema"], "anyOf": [project, feature], "$defs": { "run": { "type": "integer" } },
@@ -129,7 +145,13 @@ mod tests {
         check(json!({ "schema": "a/2", "state": "x" }), &["$.schema: \"a/2\" is not"]);
         check(json!({ "state": "x" }), &["$.schema is missing"]);
         check(json!({ "schema": "a/1" }), &["$: "]);
-        check(json!({ "schema": "a/1", "state": "x", "more": 1 }), &["$.more is not in the schema"]);
-        check(json!({ "schema": "a/1", "state": "x", "runs": ["1"] }), &["$.runs[0]: \"1\" is none of"]);
+        check(
+            json!({ "schema": "a/1", "state": "x", "more": 1 }),
+            &["$.more is not in the schema"],
+        );
+        check(
+            json!({ "schema": "a/1", "state": "x", "runs": ["1"] }),
+            &["$.runs[0]: \"1\" is none of"],
+        );
     }
 }

@@ -25,7 +25,12 @@ impl Terminal {
         let size = Winsize { ws_row: 24, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 };
         let terminal = openpty(&size, None).expect("a terminal can be made for a test");
         let side = || File::from(terminal.slave.try_clone().expect("a file can be used twice"));
-        command.stdin(side()).stdout(side()).stderr(side()).env("TERM", "xterm").env_remove("NO_COLOR");
+        command
+            .stdin(side())
+            .stdout(side())
+            .stderr(side())
+            .env("TERM", "xterm")
+            .env_remove("NO_COLOR");
         let child = command.spawn().expect("the command can be started");
         drop(command);
         drop(terminal.slave);

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// How long a test waits for what must come: a machine may be busy, and what never comes may take its time.
+/// How long a test waits for what must come: a machine may be busy, and what never comes may take
+/// its time.
 pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Waits until something holds.

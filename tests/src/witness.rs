@@ -1,4 +1,5 @@
-//! Sees every effect that is performed: finds those that must not be, and lets the process die at a chosen one.
+//! Sees every effect that is performed: finds those that must not be, and lets the process die at a
+//! chosen one.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +25,8 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// A witness of a life on a store over this memory, which dies at an effect, counted from one; `None`: never.
+    /// A witness of a life on a store over this memory, which dies at an effect, counted from one;
+    /// `None`: never.
     pub fn new(memory: MemoryStore, store: DyingStore, dies_at: Option<(u32, Side)>) -> Self {
         Self { memory, store, dies_at, effects: Arc::default(), wrongs: Arc::default() }
     }
@@ -55,10 +57,12 @@ impl Witness {
             .iter()
             .any(|event| matches!(&event.kind, EventKind::ActivityCompleted { slot, .. } if *slot == attempt.slot));
         if is_recorded {
-            self.lock_wrongs().push(format!("{name} at {} was recorded, and performed again", attempt.key()));
+            self.lock_wrongs()
+                .push(format!("{name} at {} was recorded, and performed again", attempt.key()));
         }
         if name == Land::NAME && has_landed(input) {
-            self.lock_wrongs().push(format!("{name} at {} had landed, and was performed again", attempt.key()));
+            self.lock_wrongs()
+                .push(format!("{name} at {} had landed, and was performed again", attempt.key()));
         }
     }
 
@@ -73,7 +77,11 @@ impl Witness {
 
 fn has_landed(input: &Payload) -> bool {
     let input: LandInput = input.read().expect("a landing has its input");
-    git(Path::new(&input.project.root), &["merge-base", "--is-ancestor", &input.commit, &input.target]).is_ok()
+    git(
+        Path::new(&input.project.root),
+        &["merge-base", "--is-ancestor", &input.commit, &input.target],
+    )
+    .is_ok()
 }
 
 struct Seen {

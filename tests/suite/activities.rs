@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use longhaul_engine::{
-    Attempt, Clock, ContextExt, Engine, EventKind, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe,
-    RequestedBy, RunReader, Status, Stop, Workflows,
+    Attempt, Clock, ContextExt, Engine, EventKind, Failure, Handlers, MessageBody, Options,
+    Outcome, Payload, Probe, RequestedBy, RunReader, Status, Stop, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
-use longhaul_tests::script::{Counts, Deed, Hands, Step, done, engine_with, id, new_run, script, shape, until};
+use longhaul_tests::script::{
+    Counts, Deed, Hands, Step, done, engine_with, id, new_run, script, shape, until,
+};
 use tokio::sync::{Barrier, Notify};
 
 /// One call of `Step` or `Deed`, and what it gave.
@@ -79,14 +81,19 @@ fn fails_until(attempt: u32, failure: impl Fn(u32) -> Failure + Send + Sync + 's
     Handlers::new().with::<Step>(Hands::new(&Counts::default(), move |input, this| {
         let failure = Arc::clone(&failure);
         async move {
-            if this.number < attempt { Err(failure(this.number)) } else { Ok(format!("{input} at {}", this.number)) }
+            if this.number < attempt {
+                Err(failure(this.number))
+            } else {
+                Ok(format!("{input} at {}", this.number))
+            }
         }
     }))
 }
 
 #[tokio::test]
 async fn a_retryable_failure_is_tried_again_when_its_time_has_come() {
-    let world = world(MemoryStore::new(), fails_until(3, |n| Failure::retryable(format!("no {n}")))).await;
+    let world =
+        world(MemoryStore::new(), fails_until(3, |n| Failure::retryable(format!("no {n}")))).await;
     world.start("r", "step").await;
     world.events("r", 2).await;
     let summary = world.memory.summary(&id("r")).await.unwrap().unwrap();
@@ -126,8 +133,12 @@ async fn failures_of_the_machine_have_delays_of_their_own_and_cost_no_attempt() 
         world.start("r", workflow).await;
         for (failed, delay) in (1..).zip([1, 2, 4, 8, 16, 32, 60, 60, 60]) {
             let due = world.clock.now() + chrono::Duration::seconds(delay);
-            let waiting = Status::Waiting { until: Some(due), machine: Some("disk full on /r".into()) };
-            until("it waits", async || world.memory.summary(&id("r")).await.unwrap().unwrap().status == waiting).await;
+            let waiting =
+                Status::Waiting { until: Some(due), machine: Some("disk full on /r".into()) };
+            until("it waits", async || {
+                world.memory.summary(&id("r")).await.unwrap().unwrap().status == waiting
+            })
+            .await;
             assert_eq!(counts.of("r"), failed, "{workflow}");
             if failed == 3 {
                 // Another process tries at once, and goes on with the delays.
@@ -148,10 +159,13 @@ async fn failures_of_the_machine_have_delays_of_their_own_and_cost_no_attempt() 
 async fn a_probe_that_the_machine_fails_is_made_again_and_parks_nothing() {
     let world = world(
         MemoryStore::new(),
-        Handlers::new().with::<Deed>(Hands::<Deed>::new(&Counts::default(), |_, this| async move {
-            this.cancelled().await;
-            Err(Failure::cancelled())
-        })),
+        Handlers::new().with::<Deed>(Hands::<Deed>::new(
+            &Counts::default(),
+            |_, this| async move {
+                this.cancelled().await;
+                Err(Failure::cancelled())
+            },
+        )),
     )
     .await;
     world.start("r", "deed").await;
@@ -161,10 +175,18 @@ async fn a_probe_that_the_machine_fails_is_made_again_and_parks_nothing() {
     let asked = probes.clone();
     let probe = move |_| {
         asked.add("r");
-        if asked.of("r") < 3 { Probe::Machine("no file descriptors left".into()) } else { Probe::NotLanded }
+        if asked.of("r") < 3 {
+            Probe::Machine("no file descriptors left".into())
+        } else {
+            Probe::NotLanded
+        }
     };
     let deed =
-        Hands::<Deed>::new(&counts, |_, this| async move { Ok(format!("attempt {}", this.number)) }).probed(probe);
+        Hands::<Deed>::new(
+            &counts,
+            |_, this| async move { Ok(format!("attempt {}", this.number)) },
+        )
+        .probed(probe);
     let world = World { engine: world.reopened(Handlers::new().with::<Deed>(deed)).await, ..world };
     for (asked, delay) in [(1, 1), (2, 2)] {
         world.events("r", 2 + asked as usize).await;
@@ -189,7 +211,8 @@ async fn a_run_that_waits_for_the_machine_can_be_cancelled() {
 
 #[tokio::test]
 async fn the_last_attempt_is_the_last_and_a_terminal_failure_the_first() {
-    let world = world(MemoryStore::new(), fails_until(99, |n| Failure::retryable(format!("no {n}")))).await;
+    let world =
+        world(MemoryStore::new(), fails_until(99, |n| Failure::retryable(format!("no {n}")))).await;
     world.start("r", "step").await;
     for events in 2..6 {
         world.events("r", events).await;
@@ -198,7 +221,8 @@ async fn the_last_attempt_is_the_last_and_a_terminal_failure_the_first() {
     assert_eq!(world.result("r").await, "failed: no 5");
     world.engine.stop().await;
 
-    let world = self::world(MemoryStore::new(), fails_until(99, |_| Failure::terminal("never"))).await;
+    let world =
+        self::world(MemoryStore::new(), fails_until(99, |_| Failure::terminal("never"))).await;
     world.start("r", "step").await;
     assert_eq!(world.result("r").await, "failed: never");
     world.engine.stop().await;
@@ -207,13 +231,21 @@ async fn the_last_attempt_is_the_last_and_a_terminal_failure_the_first() {
 #[tokio::test]
 async fn a_rate_limit_waits_for_its_time_and_costs_no_attempt() {
     let reset = HeldClock::default().now() + chrono::Duration::hours(5);
-    let world = world(MemoryStore::new(), fails_until(9, move |_| Failure::rate_limited(reset, "5-hour limit"))).await;
+    let world = world(
+        MemoryStore::new(),
+        fails_until(9, move |_| Failure::rate_limited(reset, "5-hour limit")),
+    )
+    .await;
     world.start("r", "step").await;
     world.events("r", 2).await;
     let summary = world.memory.summary(&id("r")).await.unwrap().unwrap();
     assert_eq!(summary.status, Status::Waiting { until: Some(reset), machine: None });
     world.clock.advance(5 * 3600);
-    assert_eq!(world.result("r").await, "r at 9", "eight refusals used up none of the five attempts");
+    assert_eq!(
+        world.result("r").await,
+        "r at 9",
+        "eight refusals used up none of the five attempts"
+    );
     world.engine.stop().await;
 }
 
@@ -233,11 +265,16 @@ async fn unknown(answer: Probe<String>) -> (World, Counts) {
     first.start("r", "deed").await;
     started.notified().await;
     first.engine.stop().await;
-    assert_eq!(shape(&memory, "r").await, ["RunStarted", "ActivityStarted"], "a stop is no failure");
+    assert_eq!(
+        shape(&memory, "r").await,
+        ["RunStarted", "ActivityStarted"],
+        "a stop is no failure"
+    );
 
     let counts = Counts::default();
-    let hands =
-        Hands::<Deed>::new(&counts, |input, attempt| async move { Ok(format!("{input} at {}", attempt.number)) });
+    let hands = Hands::<Deed>::new(&counts, |input, attempt| async move {
+        Ok(format!("{input} at {}", attempt.number))
+    });
     let hands = hands.probed(move |_| answer.clone());
     (world(memory, Handlers::new().with::<Deed>(hands)).await, counts)
 }
@@ -262,11 +299,18 @@ async fn what_nobody_can_tell_waits_for_a_person() {
         let parked = async || world.memory.summary(&id("r")).await.unwrap().unwrap().status;
         until("it is parked", async || matches!(parked().await, Status::Parked(_))).await;
         let Status::Parked(effect) = parked().await else { panic!("it is parked") };
-        assert_eq!(effect.to_string(), "it is unknown whether `deed` (attempt 1) happened: no trace");
+        assert_eq!(
+            effect.to_string(),
+            "it is unknown whether `deed` (attempt 1) happened: no trace"
+        );
         assert_eq!(counts.of("r"), 0, "it is not done again unasked");
         let output = if landed { Payload::of("by hand") } else { Payload::null() };
         let request = RequestedBy { by: "ops".into(), why: "looked".into() };
-        world.engine.deliver(&id("r"), MessageBody::Reconcile { landed, output, request }).await.unwrap();
+        world
+            .engine
+            .deliver(&id("r"), MessageBody::Reconcile { landed, output, request })
+            .await
+            .unwrap();
         assert_eq!(world.result("r").await, expected);
         world.engine.stop().await;
     }
@@ -274,7 +318,9 @@ async fn what_nobody_can_tell_waits_for_a_person() {
 
 #[tokio::test]
 async fn too_long_and_too_silent_attempts_end() {
-    for (beats, seconds, expected) in [(false, 10, "no sign of life for 10s"), (true, 60, "timed out after 60s")] {
+    for (beats, seconds, expected) in
+        [(false, 10, "no sign of life for 10s"), (true, 60, "timed out after 60s")]
+    {
         let ended = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&ended);
         let hanging = Hands::<Deed>::new(&Counts::default(), move |_, attempt| {
@@ -296,7 +342,8 @@ async fn too_long_and_too_silent_attempts_end() {
         let world = world(MemoryStore::new(), Handlers::new().with::<Deed>(hanging)).await;
         world.start("r", "deed").await;
         world.events("r", 2).await;
-        // In steps that are smaller than the silence that is allowed, with time for a heartbeat between them.
+        // In steps that are smaller than the silence that is allowed, with time for a heartbeat
+        // between them.
         for _ in 0..(seconds / 5) {
             tokio::time::sleep(std::time::Duration::from_millis(30)).await;
             world.clock.advance(5);
@@ -350,14 +397,17 @@ async fn cancellation_reaches_the_handler_then_the_workflow_tidies_up() {
         }
     });
     let steps = Hands::<Step>::new(&Counts::default(), |input, _| async move { Ok(input) });
-    let world = world(MemoryStore::new(), Handlers::new().with::<Deed>(hanging).with::<Step>(steps)).await;
+    let world =
+        world(MemoryStore::new(), Handlers::new().with::<Deed>(hanging).with::<Step>(steps)).await;
     world.start("r", "deed").await;
     started.notified().await;
     let request = RequestedBy { by: "ops".into(), why: "too dear".into() };
     world.engine.deliver(&id("r"), MessageBody::Cancel(request.clone())).await.unwrap();
     assert_eq!(world.result("r").await, "Cancelled");
     let events = world.memory.read(&id("r"), 0).await.unwrap();
-    let EventKind::CancelDelivered { request: recorded, .. } = &events[2].kind else { panic!("{events:?}") };
+    let EventKind::CancelDelivered { request: recorded, .. } = &events[2].kind else {
+        panic!("{events:?}")
+    };
     assert_eq!(*recorded, request, "who asked, and why, is in the history");
     assert_eq!(world.memory.published(&id("r")).await.unwrap()["tidied"], Payload::of("tidy"));
     assert!(world.memory.mailbox(&id("r")).await.unwrap().is_empty());

@@ -1,4 +1,5 @@
-//! Taking back and trying again: forks at every step, notes, restarts, on a log at rest and on one that is run.
+//! Taking back and trying again: forks at every step, notes, restarts, on a log at rest and on one
+//! that is run.
 
 mod checkpoint;
 mod cuts;
@@ -27,7 +28,8 @@ const PLANS: [Plan; 3] = [
 fn steps(world: &World, run: &str) -> Vec<u64> {
     let histories = world.histories();
     let events = &histories[&RunId::new(run).unwrap()];
-    let cuts: BTreeSet<u64> = events.iter().map(|event| prefix(events, event.position).position).collect();
+    let cuts: BTreeSet<u64> =
+        events.iter().map(|event| prefix(events, event.position).position).collect();
     cuts.into_iter().collect()
 }
 
@@ -42,7 +44,14 @@ fn a_fork_at_every_step_comes_to_the_same_content() {
     for round in 0..rounds {
         for (feature, steps) in &steps {
             let Some(step) = steps.get(round) else { continue };
-            let said = world.call(&["fork", &world.id(feature, 1), "--from", &step.to_string(), "--reason", "test"]);
+            let said = world.call(&[
+                "fork",
+                &world.id(feature, 1),
+                "--from",
+                &step.to_string(),
+                "--reason",
+                "test",
+            ]);
             said.exits(0).says(&format!("@{step} "));
         }
         world.run().exits(0);
@@ -62,7 +71,8 @@ fn a_fork_at_every_step_comes_to_the_same_content() {
 
 #[test]
 fn a_fork_at_rest_is_shown_as_pending() {
-    let plans = [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
+    let plans =
+        [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
     let world = World::new(&plans, 0.0, "");
     let list = world.project.read("feature_list.json");
     world.project.write(
@@ -75,17 +85,28 @@ fn a_fork_at_rest_is_shown_as_pending() {
     let list = world.project.read("feature_list.json");
     world.call(&["fork", &world.id("parser", 1), "--from", "start"]).exits(0);
     let line = world.line("parser");
-    assert_eq!((&line["status"], &line["pending"][0]["what"]), (&json!("passed"), &json!("fork")), "{line:#}");
+    assert_eq!(
+        (&line["status"], &line["pending"][0]["what"]),
+        (&json!("passed"), &json!("fork")),
+        "{line:#}"
+    );
     world.call(&["status", &world.root]).says("3 of 3 features passed").says("pending: fork");
     world.call(&["why", "parser", "--dir", &world.root]).says("Pending: fork");
     world.run().exits(0).says("3 of 3 features pass");
-    assert_eq!(world.project.git(&["status", "--porcelain"]), "", "nothing came of it, and nothing is left to commit");
+    assert_eq!(
+        world.project.git(&["status", "--porcelain"]),
+        "",
+        "nothing came of it, and nothing is left to commit"
+    );
     assert_eq!(world.project.read("feature_list.json"), list);
 }
 
 #[test]
 fn a_blocked_feature_passes_with_a_note() {
-    let plans = [Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Obeys }, plain("table", &["parser"], 1)];
+    let plans = [
+        Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Obeys },
+        plain("table", &["parser"], 1),
+    ];
     let world = World::new(&plans, 0.0, "[limits]\nfailed_gates = 2\n");
     world.run().exits(1);
     let (first, second) = (world.id("parser", 1), world.id("parser", 2));
@@ -99,7 +120,8 @@ fn a_blocked_feature_passes_with_a_note() {
     assert_eq!(world.line("parser")["sessions"], 3, "a session that was copied counts once");
     let histories = world.histories();
     let project = &histories[&RunId::new(first.split('/').next().unwrap()).unwrap()];
-    let heard = project.iter().any(|event| format!("{:?}", event.kind).contains(r#""why":"it can""#));
+    let heard =
+        project.iter().any(|event| format!("{:?}", event.kind).contains(r#""why":"it can""#));
     assert!(heard, "who and why is in the history of the project");
 }
 
@@ -140,13 +162,18 @@ fn settings_can_be_changed_where_they_were_not_used_yet() {
 
 #[test]
 fn what_was_built_on_a_feature_is_asked_again() {
-    let plans = [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
+    let plans =
+        [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
     let world = World::new(&plans, 0.0, "");
     world.run().exits(0);
     let mut run = world.begin(&["run", &world.root]);
     run.exits(0);
-    world.call(&["restart", &world.id("parser", 1), "--reason", "once more"]).exits(0).says("with a fresh work tree");
-    let kept = world.project.git(&["for-each-ref", "--format=%(refname)", "refs/longhaul/features"]);
+    world
+        .call(&["restart", &world.id("parser", 1), "--reason", "once more"])
+        .exits(0)
+        .says("with a fresh work tree");
+    let kept =
+        world.project.git(&["for-each-ref", "--format=%(refname)", "refs/longhaul/features"]);
     assert!(kept.contains(&world.id("parser", 1)), "{kept}");
     world.project.write("plan/parser", "steps=2\n");
     world.project.commit("More to do");
@@ -154,9 +181,16 @@ fn what_was_built_on_a_feature_is_asked_again() {
     let mut run = world.begin(&["run", &world.root]);
     world.project.until_at_work("parser");
     let line = world.line("shell");
-    assert_eq!((&line["invalidated"], &line["passes"]), (&json!("parser"), &json!(false)), "{line:#}");
+    assert_eq!(
+        (&line["invalidated"], &line["passes"]),
+        (&json!("parser"), &json!(false)),
+        "{line:#}"
+    );
     world.call(&["status", &world.root]).exits(0).says("invalidated: parser was taken back");
-    world.call(&["fork", &world.id("parser", 1), "--from", "start"]).exits(3).says("longhaul cancel");
+    world
+        .call(&["fork", &world.id("parser", 1), "--from", "start"])
+        .exits(3)
+        .says("longhaul cancel");
     world.call(&["resume", &world.id("parser", 2)]).exits(0).says("nothing to resume");
     world.project.let_go("parser");
     run.exits(0);
@@ -169,7 +203,8 @@ fn what_was_built_on_a_feature_is_asked_again() {
 fn a_running_longhaul_forks_for_others() {
     let never = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
     let obeys = Plan { id: "shell", needs: &[], steps: 1, habit: Habit::Obeys };
-    let world = World::new(&[never, obeys, plain("table", &[], 1)], 0.0, "[limits]\nfailed_gates = 1\n");
+    let world =
+        World::new(&[never, obeys, plain("table", &[], 1)], 0.0, "[limits]\nfailed_gates = 1\n");
     world.project.hold("table");
     let mut run = world.begin(&["run", &world.root]);
     until("it is blocked", || {
@@ -180,7 +215,10 @@ fn a_running_longhaul_forks_for_others() {
     until("it passes", || world.line("shell")["passes"] == true);
     world.call(&["resume", &world.id("shell", 2)]).exits(2).says("passes");
     world.call(&["resume", &first]).exits(2).says("came after it");
-    world.call(&["resume", &world.id("parser", 1), "--reason", "again"]).exits(0).says("/parser/2  resumed");
+    world
+        .call(&["resume", &world.id("parser", 1), "--reason", "again"])
+        .exits(0)
+        .says("/parser/2  resumed");
     until("it is tried again", || world.line("parser")["run"] == world.id("parser", 2));
     world.call(&["checkpoints", &first]).exits(0).says("session:1").says("session 1, done");
     world.project.let_go("table");
@@ -192,7 +230,10 @@ fn a_running_longhaul_forks_for_others() {
 fn what_cannot_be_taken_back_says_why() {
     let world = World::new(&[plain("parser", &[], 3)], 0.0, "");
     world.project.hold("parser");
-    world.call(&["fork", "nobody/parser/1", "--from", "start"]).exits(2).says("nothing has run yet");
+    world
+        .call(&["fork", "nobody/parser/1", "--from", "start"])
+        .exits(2)
+        .says("nothing has run yet");
     let mut run = world.begin(&["run", &world.root]);
     world.project.until_at_work("parser");
     let id = world.id("parser", 1);

@@ -1,4 +1,5 @@
-//! What people ask of a run is shown: while it waits in the mailbox of a run at rest, and when it has been done.
+//! What people ask of a run is shown: while it waits in the mailbox of a run at rest, and when it
+//! has been done.
 
 use longhaul_tests::project::plain;
 
@@ -34,7 +35,10 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
         let what = words.split(' ').next().unwrap();
         assert_eq!(described["pending"][0]["what"], what, "{described:#}");
         assert!(
-            described["waits_for"].as_array().unwrap().contains(&format!("Pending: {words}.").into()),
+            described["waits_for"]
+                .as_array()
+                .unwrap()
+                .contains(&format!("Pending: {words}.").into()),
             "{described:#}"
         );
         let run = format!("{}/{feature}/1", world.project_id());
@@ -42,8 +46,17 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
         let line = list["runs"].as_array().unwrap().iter().find(|line| line["run"] == run).unwrap();
         assert_eq!(line["pending"][0]["what"], what, "{list:#}");
         let status = world.json("status .");
-        let line = status["features"].as_array().unwrap().iter().find(|line| line["id"] == feature).unwrap();
-        assert_eq!((&line["pending"][0]["what"], &line["needs_person"]), (&what.into(), &true.into()), "{status:#}");
+        let line = status["features"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|line| line["id"] == feature)
+            .unwrap();
+        assert_eq!(
+            (&line["pending"][0]["what"], &line["needs_person"]),
+            (&what.into(), &true.into()),
+            "{status:#}"
+        );
     }
     world.call("status .").says("pending: terminate by ann: enough");
     world.run().exits(3);
@@ -56,8 +69,16 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
     assert!(history.trim_end().ends_with("over: terminated by ann: enough"), "{history}");
     assert!(!history.contains("paused"), "{history}");
     let told = world.json("describe parser");
-    assert_eq!((&told["audit"][0]["what"], &told["audit"][0]["by"]), (&"terminate".into(), &"ann".into()), "{told:#}");
-    world.call("why manual").exits(0).says("It was cancelled by dan: dear.").says("`longhaul restart");
+    assert_eq!(
+        (&told["audit"][0]["what"], &told["audit"][0]["by"]),
+        (&"terminate".into(), &"ann".into()),
+        "{told:#}"
+    );
+    world
+        .call("why manual")
+        .exits(0)
+        .says("It was cancelled by dan: dear.")
+        .says("`longhaul restart");
     assert_eq!(world.project.landed("main"), ["shell"]);
     world.call("resume parser").exits(0).says("/parser/2  resumed");
 }
@@ -69,22 +90,39 @@ fn what_an_agent_printed_before_it_failed_is_shown() {
         0.0,
         "[limits]\nfailed_sessions = 2\nfailed_gates = 1\n",
     );
-    let talks = "cat \"$LONGHAUL_PROMPT_FILE\" >\"$LONGHAUL_TEST_JOURNAL/../prompt-$LONGHAUL_SESSION\"\n";
-    world.project.write("plan/parser", &format!("{talks}echo starts; echo 'no disk left'; exit 9\n"));
+    let talks =
+        "cat \"$LONGHAUL_PROMPT_FILE\" >\"$LONGHAUL_TEST_JOURNAL/../prompt-$LONGHAUL_SESSION\"\n";
+    world
+        .project
+        .write("plan/parser", &format!("{talks}echo starts; echo 'no disk left'; exit 9\n"));
     world.project.write("plan/table", "habit=never\n");
     world.project.commit("Fail");
-    world.run().exits(1).says("2 sessions failed. It ended so: exit code 9. Its last words: no disk left");
+    world
+        .run()
+        .exits(1)
+        .says("2 sessions failed. It ended so: exit code 9. Its last words: no disk left");
     let why = world.call("why parser").exits(0).clone();
-    why.says("It was given up: 2 sessions failed. It ended so: exit code 9.").says("| no disk left").says("| starts");
-    world.call("status .").says("Its last words: no disk left").says("the gates failed once. The check");
+    why.says("It was given up: 2 sessions failed. It ended so: exit code 9.")
+        .says("| no disk left")
+        .says("| starts");
+    world
+        .call("status .")
+        .says("Its last words: no disk left")
+        .says("the gates failed once. The check");
     world.call("describe parser").says("Its last words: no disk left");
     world.call("history parser").says("Its last words: no disk left");
     world.call("why table").exits(0).says("It was given up: the gates failed once.");
     let status = world.json("status .");
     let reason = status["features"][1]["reason"].as_str().unwrap_or_default().to_owned();
-    assert!(reason.contains("failed once") && !reason.contains("output"), "its check prints nothing: {reason}");
+    assert!(
+        reason.contains("failed once") && !reason.contains("output"),
+        "its check prints nothing: {reason}"
+    );
     let prompt = std::fs::read_to_string(world.project.place().join("prompt-2")).unwrap();
-    assert!(prompt.contains("The end of its output:\n\n```\nstarts\nno disk left\n```"), "{prompt}");
+    assert!(
+        prompt.contains("The end of its output:\n\n```\nstarts\nno disk left\n```"),
+        "{prompt}"
+    );
     world.project.write("plan/parser", &format!("{talks}exit 9\n"));
     world.project.commit("Fail in silence");
     world.call("restart parser").exits(0);

@@ -42,7 +42,8 @@ impl World {
         let mut text = format!("batch = \"nightly\"\n{head}\n");
         for (number, project) in self.projects.iter().enumerate().take(count) {
             let dir = project.root().to_string_lossy().into_owned();
-            text += &format!("[[project]]\nname = \"p{number}\"\ndir = {dir:?}\n{}\n", more(number));
+            text +=
+                &format!("[[project]]\nname = \"p{number}\"\ndir = {dir:?}\n{}\n", more(number));
         }
         let file = self.path("batch.toml");
         std::fs::write(&file, text).unwrap();
@@ -55,12 +56,15 @@ impl World {
         self.longhaul.call(&args)
     }
 
-    /// When the sessions of all projects began, in order: the number of the project and the feature.
+    /// When the sessions of all projects began, in order: the number of the project and the
+    /// feature.
     fn starts(&self) -> Vec<(usize, String)> {
         let marks = |(number, project): (usize, &Project)| {
             let feature = |run: &str| run.split('/').nth(1).unwrap_or_default().to_owned();
             let marks = project.marks().into_iter();
-            marks.map(move |mark| (mark.began, number, feature(&mark.session.0))).collect::<Vec<_>>()
+            marks
+                .map(move |mark| (mark.began, number, feature(&mark.session.0)))
+                .collect::<Vec<_>>()
         };
         let mut starts: Vec<_> = self.projects.iter().enumerate().flat_map(marks).collect();
         starts.sort();
@@ -78,19 +82,29 @@ fn tiny() -> Project {
 
 fn states(report: &Value) -> Vec<String> {
     let projects = report["projects"].as_array().cloned().unwrap_or_default();
-    projects.iter().map(|project| project["state"].as_str().unwrap_or_default().to_owned()).collect()
+    projects
+        .iter()
+        .map(|project| project["state"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 #[test]
 fn a_batch_runs_in_its_order_and_starts_nothing_twice() {
-    let world = World::new(vec![tiny(), Project::new(&[plain("parser", &[], 3)], 0.1), tiny(), tiny()]);
+    let world =
+        World::new(vec![tiny(), Project::new(&[plain("parser", &[], 3)], 0.1), tiny(), tiny()]);
     let after = |number| if number == 0 { "after = [\"p1\"]".to_owned() } else { String::new() };
     let file = world.write_some(3, "", after);
     let said = world.batch(&file, &["-o", "json"]);
     let report = said.exits(0).json();
-    assert_eq!((&report["schema"], states(&report)), (&"longhaul.batch/1".into(), vec!["passed".to_owned(); 3]));
+    assert_eq!(
+        (&report["schema"], states(&report)),
+        (&"longhaul.batch/1".into(), vec!["passed".to_owned(); 3])
+    );
     let starts = world.starts();
-    assert!(starts.iter().position(|start| start.0 == 1) < starts.iter().position(|start| start.0 == 0), "{starts:?}");
+    assert!(
+        starts.iter().position(|start| start.0 == 1) < starts.iter().position(|start| start.0 == 0),
+        "{starts:?}"
+    );
 
     world.batch(&file, &[]).exits(0).says("joined it, nothing is started twice").says("3 passed");
     assert_eq!(world.sessions(), 3);
@@ -128,12 +142,17 @@ fn a_report_tells_what_passed_what_is_blocked_and_what_waits() {
     };
     let file = world.write("", more);
     let junit = world.path("junit.xml");
-    let said = world.batch(&file, &["--progress", "jsonl", "-o", "json", "--junit", &junit.to_string_lossy()]);
-    let lines: Vec<Value> = said.exits(5).out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said = world
+        .batch(&file, &["--progress", "jsonl", "-o", "json", "--junit", &junit.to_string_lossy()]);
+    let lines: Vec<Value> =
+        said.exits(5).out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (report, progress) = lines.split_last().unwrap();
     assert_eq!(states(report), ["passed", "blocked", "waiting"]);
     assert!(progress.iter().all(|line| line["schema"] == "longhaul.progress/1"), "{progress:?}");
-    assert!(progress.iter().any(|line| line["feature"] == "parser" && line["passes"] == true), "{progress:?}");
+    assert!(
+        progress.iter().any(|line| line["feature"] == "parser" && line["passes"] == true),
+        "{progress:?}"
+    );
 
     let text = std::fs::read_to_string(&junit).unwrap();
     let document = longhaul_tests::xml::parse(&text);
@@ -149,7 +168,9 @@ fn a_report_tells_what_passed_what_is_blocked_and_what_waits() {
 fn a_killed_batch_goes_on_where_it_was() {
     let plans = || Project::new(&[plain("parser", &[], 4), plain("table", &["parser"], 4)], 0.1);
     let world = World::new((0..4).map(|_| plans()).collect());
-    let file = world.write("", |number| if number == 3 { "after = [\"p0\", \"p1\"]".into() } else { String::new() });
+    let file = world.write("", |number| {
+        if number == 3 { "after = [\"p0\", \"p1\"]".into() } else { String::new() }
+    });
     let said = world.path("said");
     for kill in 0..4 {
         let mut life = world.longhaul.begin(&["batch", &file], &said);
@@ -181,9 +202,12 @@ fn a_detached_batch_is_carried_on_in_the_background() {
     let world = World::new(vec![Project::new(&[plain("parser", &[], 5)], 0.1), tiny(), tiny()]);
     let file = world.write_some(1, "", |_| String::new());
     world.batch(&file, &["--detach"]).exits(0).says("carries it on");
-    let file = world.write(" ", |number| if number > 0 { "after = [\"p0\"]".into() } else { String::new() });
+    let file = world
+        .write(" ", |number| if number > 0 { "after = [\"p0\"]".into() } else { String::new() });
     world.batch(&file, &["--detach"]).exits(0).says("2 of 3 projects are new");
-    until("all of it is done", || world.projects.iter().all(|project| project.landed("main") == ["parser"]));
+    until("all of it is done", || {
+        world.projects.iter().all(|project| project.landed("main") == ["parser"])
+    });
     world.batch(&file, &[]).exits(0).says("3 passed");
     assert_eq!(world.sessions(), 3);
 }
@@ -196,18 +220,30 @@ fn labels_and_settings_of_a_batch_reach_the_runs() {
     let report = world.batch(&file, &["-o", "json"]).exits(5).json();
     assert_eq!(states(&report), ["suspended", "passed"]);
     let why = world.longhaul.call(&["why", "batch/nightly"]).exits(0).clone();
-    why.says("p0 is suspended: parser: waits for a person: `longhaul approve").says("`longhaul batch FILE` goes on");
+    why.says("p0 is suspended: parser: waits for a person: `longhaul approve")
+        .says("`longhaul batch FILE` goes on");
     assert!(!why.out.contains("message") && !why.out.contains("longhaul run"), "{}", why.out);
     world.longhaul.call(&["approve", "--filter", "label.team=ops"]).exits(2).says("no run fits");
-    world.longhaul.call(&["approve", "--filter", "label.team=web", "--filter", "label.batch=nightly"]).exits(0);
+    world
+        .longhaul
+        .call(&["approve", "--filter", "label.team=web", "--filter", "label.batch=nightly"])
+        .exits(0);
     world.batch(&file, &[]).exits(0).says("2 passed");
-    world.longhaul.call(&["why", "batch/nightly"]).exits(0).says("It is done: all features of its 2 projects pass.");
+    world
+        .longhaul
+        .call(&["why", "batch/nightly"])
+        .exits(0)
+        .says("It is done: all features of its 2 projects pass.");
 }
 
 #[test]
 fn a_dozen_tiny_projects_are_done_under_one_id() {
     let world = World::new((0..12).map(|_| tiny()).collect());
-    let file = world.write("", |number| if number % 6 == 5 { "after = [\"p0\"]".into() } else { String::new() });
+    let file =
+        world.write(
+            "",
+            |number| if number % 6 == 5 { "after = [\"p0\"]".into() } else { String::new() },
+        );
     world.batch(&file, &["--progress", "none"]).exits(0).says("12 passed");
     assert_eq!(world.sessions(), 12);
 }
@@ -235,11 +271,14 @@ fn a_large_project_does_not_starve_a_small_one_and_priorities_count() {
         2 => "priority = 7".into(),
         _ => "parallel = 8".into(),
     });
-    let mut batch =
-        world.longhaul.begin(&["batch", &file, "--max-agents", "1", "--progress", "none"], &world.path("said"));
+    let mut batch = world
+        .longhaul
+        .begin(&["batch", &file, "--max-agents", "1", "--progress", "none"], &world.path("said"));
     let wants_an_agent = |project: &Project| {
         let status = world.longhaul.status(&project.root());
-        status["features"].as_array().is_some_and(|lines| lines.iter().all(|line| line["step"] == "session 1"))
+        status["features"]
+            .as_array()
+            .is_some_and(|lines| lines.iter().all(|line| line["step"] == "session 1"))
     };
     until("all want an agent", || world.projects.iter().all(wants_an_agent));
     for project in &world.projects {
@@ -250,10 +289,16 @@ fn a_large_project_does_not_starve_a_small_one_and_priorities_count() {
     batch.exits(0);
     let starts: Vec<usize> = world.starts().into_iter().map(|(project, _)| project).collect();
     let places = |project| -> Vec<usize> {
-        starts.iter().enumerate().filter(|(_, started)| **started == project).map(|(place, _)| place).collect()
+        starts
+            .iter()
+            .enumerate()
+            .filter(|(_, started)| **started == project)
+            .map(|(place, _)| place)
+            .collect()
     };
     let (usual, urgent) = (places(1), places(2));
-    // At most the session that had the only place goes before, and one between that of each of the two.
+    // At most the session that had the only place goes before, and one between that of each of the
+    // two.
     assert!(urgent[1] - urgent[0] <= 2 && urgent[1] <= 5, "{starts:?}");
     assert!(usual[1] - usual[0] <= 4 && usual[1] <= 7, "{starts:?}");
 }

@@ -1,4 +1,5 @@
-//! Nothing that concerns a run is lost around its birth, or heard twice, whoever starts it, and whenever.
+//! Nothing that concerns a run is lost around its birth, or heard twice, whoever starts it, and
+//! whenever.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,11 +9,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use longhaul_engine::store::{Commit, Committed, Delivery};
 use longhaul_engine::{
-    ContextExt, Event, EventLog, Filter, Handlers, Message, MessageBody, Options, Outcome, Payload, Position, Received,
-    RunId, RunReader, Started, StoreError, Summary, Workflows,
+    ContextExt, Event, EventLog, Filter, Handlers, Message, MessageBody, Options, Outcome, Payload,
+    Position, Received, RunId, RunReader, Started, StoreError, Summary, Workflows,
 };
 use longhaul_storage::MemoryStore;
-use longhaul_tests::script::{Counts, Hands, Step, capitals, done, engine_with, id, new_run, script, until};
+use longhaul_tests::script::{
+    Counts, Hands, Step, capitals, done, engine_with, id, new_run, script, until,
+};
 use tokio::sync::Semaphore;
 
 const RUNS: usize = 200;
@@ -30,7 +33,11 @@ struct Late {
 
 impl Late {
     fn new() -> Self {
-        Self { inner: MemoryStore::new(), calls: AtomicUsize::new(0), gate: Arc::new(Semaphore::new(0)) }
+        Self {
+            inner: MemoryStore::new(),
+            calls: AtomicUsize::new(0),
+            gate: Arc::new(Semaphore::new(0)),
+        }
     }
 
     async fn linger(&self) {
@@ -99,7 +106,9 @@ fn workflows() -> Workflows {
             let expected: String = expected.read()?;
             let mut heard = Vec::new();
             while heard.len() < expected.parse().unwrap_or(0) {
-                if let Some(Received::Signal { payload, .. }) = context.receive(&Filter::any(), None).await? {
+                if let Some(Received::Signal { payload, .. }) =
+                    context.receive(&Filter::any(), None).await?
+                {
                     heard.push(payload.read::<usize>()?);
                 }
             }
@@ -121,7 +130,8 @@ async fn a_run_that_several_start_and_speak_to_at_once_hears_each_and_begins_onc
         let handlers = Handlers::new().with::<Step>(capitals(&counts));
         let store = Late::new();
         let options = Options { resident_waiting, ..Options::default() };
-        let engine = engine_with(store, workflows(), handlers, longhaul_engine::SystemClock, options).await;
+        let engine =
+            engine_with(store, workflows(), handlers, longhaul_engine::SystemClock, options).await;
         let starters = (0..RUNS * STARTERS).map(|number| {
             let engine = engine.clone();
             tokio::spawn(async move {
@@ -129,9 +139,15 @@ async fn a_run_that_several_start_and_speak_to_at_once_hears_each_and_begins_onc
                 // Those that nobody speaks to are woken by their birth alone.
                 let messages = if is_spoken_to(run) { STARTERS } else { 0 };
                 let name = format!("run-{run}");
-                let started = engine.start(new_run(&name, "collector", &messages.to_string())).await.unwrap();
+                let started =
+                    engine.start(new_run(&name, "collector", &messages.to_string())).await.unwrap();
                 if messages > 0 {
-                    assert!(engine.signal(&id(&name), "heard", Payload::of(&(number % STARTERS))).await.unwrap());
+                    assert!(
+                        engine
+                            .signal(&id(&name), "heard", Payload::of(&(number % STARTERS)))
+                            .await
+                            .unwrap()
+                    );
                 }
                 started
             })
@@ -158,12 +174,16 @@ async fn a_message_is_heard_once_although_its_sender_comes_late_to_say_that_it_i
         Box::pin(async move {
             let mut heard = Vec::new();
             while heard.len() < 3 {
-                if let Some(Received::Signal { name, .. }) = context.receive(&Filter::any(), None).await? {
+                if let Some(Received::Signal { name, .. }) =
+                    context.receive(&Filter::any(), None).await?
+                {
                     heard.push(name);
                 }
             }
             context.call::<Step>("wait".to_owned()).await?;
-            while let Some(Received::Signal { name, .. }) = context.try_receive(&Filter::any()).await? {
+            while let Some(Received::Signal { name, .. }) =
+                context.try_receive(&Filter::any()).await?
+            {
                 heard.push(name);
             }
             done(heard.join(" "))
@@ -182,9 +202,11 @@ async fn a_message_is_heard_once_although_its_sender_comes_late_to_say_that_it_i
             Ok(input)
         }
     });
-    let (workflows, handlers) = (Workflows::new().with("listener", listener), Handlers::new().with::<Step>(step));
+    let (workflows, handlers) =
+        (Workflows::new().with("listener", listener), Handlers::new().with::<Step>(step));
     let options = Options { resident_waiting: 0, ..Options::default() };
-    let engine = engine_with(store, workflows, handlers, longhaul_engine::SystemClock, options).await;
+    let engine =
+        engine_with(store, workflows, handlers, longhaul_engine::SystemClock, options).await;
     engine.start(new_run("r", "listener", "")).await.unwrap();
     let run = id("r");
     until("it has left memory", async || engine.resident_runs() == 0).await;
@@ -201,7 +223,9 @@ async fn a_message_is_heard_once_although_its_sender_comes_late_to_say_that_it_i
     gate.add_permits(1);
     assert!(sender.await.unwrap().unwrap());
     let_go.add_permits(1);
-    let Outcome::Completed(output) = engine.outcome(&run).await.unwrap() else { panic!("it completes") };
+    let Outcome::Completed(output) = engine.outcome(&run).await.unwrap() else {
+        panic!("it completes")
+    };
     assert_eq!(output.read::<String>().unwrap(), "late second third");
     engine.stop().await;
 }

@@ -1,4 +1,5 @@
-//! The commands that prove and carry, as a person or a script uses them: on a log at rest, on one in use, and without any.
+//! The commands that prove and carry, as a person or a script uses them: on a log at rest, on one
+//! in use, and without any.
 
 mod advice;
 mod doctor;
@@ -25,7 +26,10 @@ fn a_log_is_carried_over_and_is_the_same_to_the_byte() {
     other.call(&dry).exits(0).says("would be imported").says("3 runs");
     other.call(&["export", "--all"]).exits(2).says("nothing has run yet");
     other.call(&["import", &one]).exits(0).says("3 runs imported, 0 skipped");
-    assert!(world.exported(&other, "two.jsonl") == file, "what was carried over is carried on the same");
+    assert!(
+        world.exported(&other, "two.jsonl") == file,
+        "what was carried over is carried on the same"
+    );
     other.call(&["import", &one]).exits(0).says("skipped: the log has it already, exactly so");
     other.call(&["check"]).exits(0).says("whole");
     other.call(&["replay", "--all"]).exits(0).says("3 runs: 3 same, 0 diverged");
@@ -87,7 +91,11 @@ fn a_log_in_use_is_read_backed_up_and_filled() {
     other.longhaul.call(&["export", "--project", &other.id, "-O", &file]).exits(0);
     world.longhaul.call(&["import", &file]).exits(0).says("3 runs imported");
     world.longhaul.call(&["import", "-"]).exits(4).says("it is empty");
-    world.longhaul.call(&["prune", "--older-than", "0s", "--project", &other.id]).exits(0).says("2 runs pruned");
+    world
+        .longhaul
+        .call(&["prune", "--older-than", "0s", "--project", &other.id])
+        .exits(0)
+        .says("2 runs pruned");
     world.longhaul.call(&["prune", "--older-than", "0s"]).exits(0).says("0 runs pruned");
     world.project.let_go("parser");
     run.exits(0);
@@ -98,7 +106,10 @@ fn a_log_in_use_is_read_backed_up_and_filled() {
     restored.call(&["check"]).exits(0).says("2 runs").says("whole");
     restored.call(&["replay", "--all"]).exits(0).says("2 runs: 2 same");
     world.longhaul.call(&["check"]).exits(0).says("whole");
-    let names: Vec<_> = std::fs::read_dir(world.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> = std::fs::read_dir(world.path("."))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert!(names.iter().all(|name| !name.to_string_lossy().contains("restoring")), "{names:?}");
 }
 
@@ -109,7 +120,11 @@ fn histories_are_let_go_of_and_their_runs_stay_known() {
     let logs = world.longhaul.home().join("logs").join(run.replace('/', "~"));
     assert!(logs.is_dir(), "{}", logs.display());
     world.longhaul.call(&["prune", "--older-than", "30d"]).exits(0).says("0 runs pruned");
-    world.longhaul.call(&["prune", "--older-than", "0s", "--status", "failed,blocked"]).exits(0).says("0 runs pruned");
+    world
+        .longhaul
+        .call(&["prune", "--older-than", "0s", "--status", "failed,blocked"])
+        .exits(0)
+        .says("0 runs pruned");
     world
         .longhaul
         .call(&["prune", "--older-than", "0s", "--status", "passed", "--dry-run"])
@@ -118,9 +133,20 @@ fn histories_are_let_go_of_and_their_runs_stay_known() {
         .says(&run);
     world.longhaul.call(&["replay", &run]).exits(0).says("1 same");
     let list = world.project.read("feature_list.json");
-    world.longhaul.call(&["prune", "--older-than", "0s"]).exits(0).says("2 runs pruned").says("events gone");
-    assert!(!logs.exists() && !world.longhaul.home().join("sessions").join(run.replace('/', "~")).exists());
-    assert_eq!(last_line(&world.longhaul.call(&["replay", "--all"])), "3 runs: 1 same, 0 diverged, 2 pruned");
+    world
+        .longhaul
+        .call(&["prune", "--older-than", "0s"])
+        .exits(0)
+        .says("2 runs pruned")
+        .says("events gone");
+    assert!(
+        !logs.exists()
+            && !world.longhaul.home().join("sessions").join(run.replace('/', "~")).exists()
+    );
+    assert_eq!(
+        last_line(&world.longhaul.call(&["replay", "--all"])),
+        "3 runs: 1 same, 0 diverged, 2 pruned"
+    );
     world.longhaul.call(&["check"]).exits(0).says("whole");
     world.longhaul.call(&["prune", "--older-than", "0s"]).exits(0).says("0 runs pruned");
     world.longhaul.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
@@ -141,8 +167,9 @@ fn two_commands_at_once_wait_for_each_other() {
     let file = world.text("one.jsonl");
     world.longhaul.call(&["export", "--all", "-O", &file]).exits(0);
     let other = world.elsewhere("other");
-    let at_once: Vec<_> =
-        (0..4).map(|number| other.begin(&["import", &file], &world.path(&format!("said-{number}")))).collect();
+    let at_once: Vec<_> = (0..4)
+        .map(|number| other.begin(&["import", &file], &world.path(&format!("said-{number}"))))
+        .collect();
     for mut import in at_once {
         import.exits(0);
     }

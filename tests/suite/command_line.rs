@@ -1,4 +1,5 @@
-//! The commands of `longhaul` and their exit codes, while another process runs the log and while none does.
+//! The commands of `longhaul` and their exit codes, while another process runs the log and while
+//! none does.
 
 use std::path::{Path, PathBuf};
 
@@ -63,14 +64,31 @@ fn others_ask_and_join_while_one_runs() {
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     let status = world.status();
-    assert_eq!((&status["is_running"], &status["status"]), (&true.into(), &"running".into()), "{status:#}");
+    assert_eq!(
+        (&status["is_running"], &status["status"]),
+        (&true.into(), &"running".into()),
+        "{status:#}"
+    );
     let line = world.line("parser");
-    assert_eq!((&line["status"], &line["step"]), (&"running".into(), &"session 1".into()), "{line:#}");
+    assert_eq!(
+        (&line["status"], &line["step"]),
+        (&"running".into(), &"session 1".into()),
+        "{line:#}"
+    );
     assert_eq!(world.line("table")["waiting_for"], serde_json::json!(["parser"]));
 
     let mut second = world.begin("second");
     until("the second run joins", || second.said().contains("joined it"));
-    let add = ["feature", "add", "manual", "A manual", "--check", "grep -q finished manual.txt", "--dir", &world.root];
+    let add = [
+        "feature",
+        "add",
+        "manual",
+        "A manual",
+        "--check",
+        "grep -q finished manual.txt",
+        "--dir",
+        &world.root,
+    ];
     world.longhaul.call(&add).exits(0).says("added manual");
     until("the new feature is done too", || world.line("manual")["passes"] == true);
     world.longhaul.call(&add).exits(2).says("manual");
@@ -80,7 +98,11 @@ fn others_ask_and_join_while_one_runs() {
     second.exits(0);
     assert_eq!(world.landed("main"), ["manual", "parser", "table"]);
     let status = world.status();
-    assert_eq!((&status["is_running"], &status["status"]), (&false.into(), &"done".into()), "{status:#}");
+    assert_eq!(
+        (&status["is_running"], &status["status"]),
+        (&false.into(), &"done".into()),
+        "{status:#}"
+    );
     world.call(&["run"]).exits(0).says("3 of 3 features pass");
 }
 
@@ -110,7 +132,11 @@ fn a_paused_project_ends_its_session_and_goes_on_when_resumed() {
     world.project.let_go("parser");
     run.exits(3);
     let status = world.status();
-    assert_eq!((&status["status"], &status["stopped_by"]["why"]), (&"paused".into(), &"lunch".into()), "{status:#}");
+    assert_eq!(
+        (&status["status"], &status["stopped_by"]["why"]),
+        (&"paused".into(), &"lunch".into()),
+        "{status:#}"
+    );
     assert_eq!(world.landed("main"), Vec::<String>::new());
     world.call(&["run"]).exits(3).says("lunch");
 
@@ -173,7 +199,16 @@ fn a_run_that_is_told_to_end_ends_its_agents_and_can_be_steered_at_rest() {
     world.call(&["run"]).exits(3);
     world.call(&["resume"]).exits(0);
     world.call(&["cancel"]).exits(0);
-    let add = ["feature", "add", "manual", "A manual", "--check", "grep -q finished manual.txt", "--dir", &world.root];
+    let add = [
+        "feature",
+        "add",
+        "manual",
+        "A manual",
+        "--check",
+        "grep -q finished manual.txt",
+        "--dir",
+        &world.root,
+    ];
     world.longhaul.call(&add).exits(0);
     world.call(&["run"]).exits(0);
     assert_eq!(world.landed("main"), ["manual", "parser", "table"]);
@@ -208,7 +243,12 @@ fn a_blocked_feature_holds_up_what_needs_it_and_nothing_else() {
     assert_eq!(world.landed("main"), ["manual"]);
     let line = world.line("parser");
     assert_eq!((&line["status"], &line["sessions"]), (&"blocked".into(), &2.into()), "{line:#}");
-    assert!(line["reason"].as_str().is_some_and(|reason| reason.contains("grep -q finished parser.txt")), "{line:#}");
+    assert!(
+        line["reason"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("grep -q finished parser.txt")),
+        "{line:#}"
+    );
     let line = world.line("table");
     assert_eq!(
         (&line["status"], &line["waiting_for"]),
@@ -237,14 +277,22 @@ fn what_cannot_be_run_says_why() {
 
     world.longhaul.call(&["cancel", "nobody/at-all/1"]).exits(2).says("nobody/at-all/1");
     world.longhaul.call(&["reconcile", "nobody", "--landed"]).exits(2).says("nobody");
-    world.longhaul.call(&["feature", "show", "nothing", "--dir", &world.root]).exits(2).says("nothing");
+    world
+        .longhaul
+        .call(&["feature", "show", "nothing", "--dir", &world.root])
+        .exits(2)
+        .says("nothing");
     let elsewhere = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), "/dev/null/home");
     elsewhere.call(&["run", &world.root]).exits(4).says("/dev/null");
 }
 
 #[test]
 fn a_list_that_goes_in_a_circle_is_refused_with_its_path() {
-    let circle = [plain("parser", &["shell"], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
+    let circle = [
+        plain("parser", &["shell"], 1),
+        plain("table", &["parser"], 1),
+        plain("shell", &["table"], 1),
+    ];
     let world = World::new(&circle, 0.0);
     let said = world.call(&["run"]);
     said.exits(2).says("circle");

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{
-    Child, ContextExt, EventLog, Filter, Handlers, MessageBody, Outcome, Payload, Probe, Received, RunId,
-    RunReader as _, Workflows,
+    Child, ContextExt, EventLog, Filter, Handlers, MessageBody, Outcome, Payload, Probe, Received,
+    RunId, RunReader as _, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::dying::{DyingStore, Side};
@@ -13,7 +13,8 @@ use longhaul_tests::script::{
     Counts, Deed, Hands, Step, capitals, done, engine, id, new_run, opened, script, shape, until,
 };
 
-/// A bit of everything: activities of both kinds, several at once, a child, a signal, a status, an id.
+/// A bit of everything: activities of both kinds, several at once, a child, a signal, a status, an
+/// id.
 fn workflows() -> Workflows {
     let parent = script(|context, _| {
         Box::pin(async move {
@@ -21,7 +22,9 @@ fn workflows() -> Workflows {
             let uuid = context.uuid().await?;
             context.set("seen", &first).await?;
             let input = Payload::of("hello");
-            context.start(Child { run: id("child"), workflow: "child", input, labels: [].into() }).await?;
+            context
+                .start(Child { run: id("child"), workflow: "child", input, labels: [].into() })
+                .await?;
             let both = context.all::<Step>(&["b".into(), "c".into()]).await?;
             let deed = context.call::<Deed>("d".into()).await?;
             context.send(id("child"), "go", Payload::of("now")).await?;
@@ -32,12 +35,19 @@ fn workflows() -> Workflows {
             };
             let again = context.uuid().await?;
             let both: Vec<_> = both.into_iter().flatten().collect();
-            done(format!("{first} {} {deed} {} {}", both.join(" "), said.read::<String>()?, uuid != again))
+            done(format!(
+                "{first} {} {deed} {} {}",
+                both.join(" "),
+                said.read::<String>()?,
+                uuid != again
+            ))
         })
     });
     let child = script(|context, input| {
         Box::pin(async move {
-            let Some(Received::Signal { payload, .. }) = context.receive(&Filter::any(), None).await? else {
+            let Some(Received::Signal { payload, .. }) =
+                context.receive(&Filter::any(), None).await?
+            else {
                 return done("nothing");
             };
             let stepped = context.call::<Step>("child".into()).await?;
@@ -61,20 +71,26 @@ fn handlers(counts: &Counts, world: &Counts) -> Handlers {
     Handlers::new().with::<Step>(capitals(counts)).with::<Deed>(deeds)
 }
 
-/// Runs to the end, dying once on the way; the appends of the first life, the output, and both histories.
+/// Runs to the end, dying once on the way; the appends of the first life, the output, and both
+/// histories.
 async fn live(dies_at: Option<(u32, Side)>) -> (u32, String, Vec<Vec<String>>) {
     let (memory, counts, world) = (MemoryStore::new(), Counts::default(), Counts::default());
     let store = DyingStore::new(Arc::new(memory.clone()), dies_at);
     let first = engine(store.clone(), workflows(), handlers(&counts, &world)).await;
     let started = first.start(new_run("parent", "parent", "")).await;
     if started.is_ok() {
-        until("the first life ends", async || store.is_dead() || first.outcome_is_known(&id("parent")).await).await;
+        until("the first life ends", async || {
+            store.is_dead() || first.outcome_is_known(&id("parent")).await
+        })
+        .await;
     }
     first.stop().await;
 
     let second = engine(memory.clone(), workflows(), handlers(&counts, &world)).await;
     second.start(new_run("parent", "parent", "")).await.unwrap();
-    let Outcome::Completed(output) = second.outcome(&id("parent")).await.unwrap() else { panic!("it completes") };
+    let Outcome::Completed(output) = second.outcome(&id("parent")).await.unwrap() else {
+        panic!("it completes")
+    };
     second.stop().await;
     for (input, times) in world.all() {
         assert_eq!(times, 1, "the deed `{input}` is done once, dying at {dies_at:?}");
@@ -97,11 +113,12 @@ impl OutcomeIsKnown for longhaul_engine::Engine {
     }
 }
 
-/// What a history holds, but for how it came about: waiting is not always seen, and an attempt that died between its
-/// start and its effect is followed by another.
+/// What a history holds, but for how it came about: waiting is not always seen, and an attempt that
+/// died between its start and its effect is followed by another.
 fn essence(shapes: &[Vec<String>]) -> Vec<Vec<String>> {
     let essence = |shape: &Vec<String>| {
-        let mut kinds: Vec<String> = shape.iter().filter(|kind| *kind != "MessageAwaited").cloned().collect();
+        let mut kinds: Vec<String> =
+            shape.iter().filter(|kind| *kind != "MessageAwaited").cloned().collect();
         kinds.dedup_by(|next, kind| next == kind && kind == "ActivityStarted");
         kinds
     };
@@ -163,7 +180,8 @@ async fn a_message_is_taken_when_what_it_changed_can_be_seen() {
         }
         let left = memory.mailbox(&id("tally")).await.unwrap().len();
         let published = memory.published(&id("tally")).await.unwrap();
-        let count = |key: &str| published.get(key).map_or(0, |value| value.read::<usize>().unwrap());
+        let count =
+            |key: &str| published.get(key).map_or(0, |value| value.read::<usize>().unwrap());
         assert_eq!((count("left"), count("right")), (3 - left, 3 - left), "after append {number}");
         waiting.push(left);
     }

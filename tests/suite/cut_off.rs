@@ -56,7 +56,12 @@ fn what_passed_before_is_one_line() {
     let again = world.run();
     again.exits(0).says("2 of 2 features passed already");
     assert!(!again.talk.contains("parser"), "{}", again.talk);
-    world.longhaul.call(&["run", "-v", &world.root]).exits(0).says("parser  passed").says("table  passed");
+    world
+        .longhaul
+        .call(&["run", "-v", &world.root])
+        .exits(0)
+        .says("parser  passed")
+        .says("table  passed");
 }
 
 #[test]
@@ -77,8 +82,11 @@ fn who_takes_back_is_in_the_log_and_checks_are_written_as_in_the_list() {
     let world = World::new(&[never], 0.0);
     world.run().exits(1);
     let run = format!("{}/parser/1", world.project_id());
-    let fork =
-        |set: &str| world.longhaul.call(&["fork", &run, "--from", "start", "--by", "ann", "--why", "x", "--set", set]);
+    let fork = |set: &str| {
+        world
+            .longhaul
+            .call(&["fork", &run, "--from", "start", "--by", "ann", "--why", "x", "--set", set])
+    };
     fork("feature.checks=[1]").exits(2).says("checks are a list of commands");
     fork("feature.checks=[\"true\"]").exits(2).says("the checks of the list");
     // The list decides, and the work passes by what it asks for now.
@@ -90,8 +98,12 @@ fn who_takes_back_is_in_the_log_and_checks_are_written_as_in_the_list() {
     let history = world.longhaul.call(&["history", &world.project_id(), "--full"]);
     history.exits(0).says("ann");
     let to = world.project.git(&["rev-parse", "HEAD~1"]);
-    let back = world.longhaul.call(&["rollback", &world.root, "--to", &to, "--by", "bob", "-o", "json"]);
-    assert_eq!((&back.exits(0).json()["by"], &back.json()["undone"]), (&"bob".into(), &serde_json::json!(["parser"])));
+    let back =
+        world.longhaul.call(&["rollback", &world.root, "--to", &to, "--by", "bob", "-o", "json"]);
+    assert_eq!(
+        (&back.exits(0).json()["by"], &back.json()["undone"]),
+        (&"bob".into(), &serde_json::json!(["parser"]))
+    );
     world.longhaul.call(&["describe", &world.project_id()]).exits(0).says("bob");
 }
 
@@ -103,9 +115,14 @@ fn lines_of_progress_are_nothing_but_lines() {
     let plan = plan.to_string_lossy();
     let said = world.longhaul.call(&["batch", &plan, "--progress", "jsonl"]);
     said.exits(0).says("batch nightly: 1 project\n");
-    let lines: Vec<serde_json::Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<serde_json::Value> =
+        said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (last, before) = lines.split_last().unwrap();
     assert_eq!(last["schema"], "longhaul.batch/1");
-    assert!(!before.is_empty() && before.iter().all(|line| line["schema"] == "longhaul.progress/1"), "{}", said.out);
+    assert!(
+        !before.is_empty() && before.iter().all(|line| line["schema"] == "longhaul.progress/1"),
+        "{}",
+        said.out
+    );
     world.longhaul.call(&["batch", &plan]).exits(0).says("batch nightly: 1 project, 1 passed");
 }

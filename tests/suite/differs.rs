@@ -1,4 +1,5 @@
-//! A repository that says something else than the log: a person hears of it before more is built on it.
+//! A repository that says something else than the log: a person hears of it before more is built on
+//! it.
 
 use longhaul_tests::project::plain;
 
@@ -19,7 +20,11 @@ fn features_whose_commits_were_taken_out_of_the_target_are_named() {
     let said = world.run();
     said.says("table: it passed as").says("which is not in `main` any more").exits(0);
     assert!(!said.talk.contains("parser: it passed"), "{}", said.talk);
-    assert_eq!(world.project.landed("main"), ["table", "parser"], "its checks failed without it, so it was done again");
+    assert_eq!(
+        world.project.landed("main"),
+        ["table", "parser"],
+        "its checks failed without it, so it was done again"
+    );
     world.run().exits(0);
     assert_eq!(world.project.landed("main"), ["table", "parser"]);
 }
@@ -38,7 +43,10 @@ fn a_feature_whose_commit_was_rewritten_passes_again_without_a_session() {
 fn another_branch_that_is_checked_out_is_not_taken_for_the_target() {
     let world = done();
     world.project.git(&["checkout", "--quiet", "-b", "release"]);
-    world.run().exits(0).says("finished work goes to `main` as before, not to `release`, which is checked out");
+    world
+        .run()
+        .exits(0)
+        .says("finished work goes to `main` as before, not to `release`, which is checked out");
     let settings = world.project.read("longhaul.toml");
     let with = |target: &str| {
         let target = format!("[project]\ntarget = \"{target}\"\n");
@@ -55,7 +63,12 @@ fn a_second_work_tree_of_a_repository_is_no_second_project() {
     let world = done();
     let other = world.project.place().join("other").to_string_lossy().into_owned();
     world.project.git(&["worktree", "add", "--quiet", "-b", "other", &other]);
-    world.longhaul.call(&["run", &other]).exits(2).says("are work trees of one repository").says("or make a clone");
+    world
+        .longhaul
+        .call(&["run", &other])
+        .exits(2)
+        .says("are work trees of one repository")
+        .says("or make a clone");
     world.longhaul.call(&["doctor", &other]).exits(1).says("are work trees of one repository");
     world.run().exits(0);
 }

@@ -1,9 +1,10 @@
 //! Histories of the past: the workflows of today must decide as those did that recorded them.
 //!
-//! `tests/histories/*.jsonl` were recorded from the real workflows in a world of scripted activities. A change of a
-//! workflow that makes one of them diverge would stop such runs of users half-way: put it behind
-//! [`version`](longhaul_engine::Context::version). `LONGHAUL_RECORD=1 cargo test -p longhaul-tests golden` records them
-//! anew, which is right before a release only, or for a story that is new; nothing else ever writes them.
+//! `tests/histories/*.jsonl` were recorded from the real workflows in a world of scripted
+//! activities. A change of a workflow that makes one of them diverge would stop such runs of users
+//! half-way: put it behind [`version`](longhaul_engine::Context::version). `LONGHAUL_RECORD=1 cargo
+//! test -p longhaul-tests golden` records them anew, which is right before a release only, or for a
+//! story that is new; nothing else ever writes them.
 
 mod batch;
 mod outage;
@@ -29,7 +30,8 @@ fn text(story: &Story) -> String {
         }
     });
     let path = recorded::path(story.name);
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{} cannot be read: {error}", path.display()))
+    std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{} cannot be read: {error}", path.display()))
 }
 
 fn history(story: &Story) -> (RunId, Vec<Event>) {
@@ -38,14 +40,24 @@ fn history(story: &Story) -> (RunId, Vec<Event>) {
 
 /// Changes the first of the stories in one event, as a file, and checks what verifying it says.
 #[track_caller]
-fn check_diverges(change: impl Fn(&mut EventKind) -> bool, position: Position, recorded: &str, asked: &str) {
+fn check_diverges(
+    change: impl Fn(&mut EventKind) -> bool,
+    position: Position,
+    recorded: &str,
+    asked: &str,
+) {
     let (run, mut events) = history(&STORIES[0]);
     assert!(events.iter_mut().any(|event| change(&mut event.kind)), "there is an event to change");
     let changed = history_file::write(&run, &events).unwrap();
     let (run, events) = history_file::read(&changed).unwrap();
-    let diverged = verify(&workflows(), &run, &events).unwrap().expect("the change is found").to_string();
+    let diverged =
+        verify(&workflows(), &run, &events).unwrap().expect("the change is found").to_string();
     let begins = format!("diverged at position {position}: recorded ");
-    let (was, is) = diverged.strip_prefix(&begins).unwrap_or(&diverged).split_once(", asked ").unwrap_or_default();
+    let (was, is) = diverged
+        .strip_prefix(&begins)
+        .unwrap_or(&diverged)
+        .split_once(", asked ")
+        .unwrap_or_default();
     assert!(was.contains(recorded) && is.contains(asked), "{diverged}");
 }
 
@@ -62,7 +74,11 @@ fn the_workflows_of_today_decide_as_those_of_the_past() {
 fn recorded_histories_are_written_again_byte_for_byte() {
     for story in &STORIES {
         let (run, events) = history(story);
-        assert!(history_file::write(&run, &events).unwrap() == text(story), "{} is written otherwise", story.name);
+        assert!(
+            history_file::write(&run, &events).unwrap() == text(story),
+            "{} is written otherwise",
+            story.name
+        );
     }
 }
 
@@ -72,12 +88,18 @@ fn every_story_is_recorded_and_tells_what_it_is_to_tell() {
         let text = text(story);
         let mut rest = text.as_str();
         for told in story.tells {
-            (_, rest) = rest.split_once(told).unwrap_or_else(|| panic!("{} does not tell {told}", story.name));
+            (_, rest) = rest
+                .split_once(told)
+                .unwrap_or_else(|| panic!("{} does not tell {told}", story.name));
         }
     }
     let there = std::fs::read_dir(recorded::path("x").parent().unwrap()).unwrap();
     let there: BTreeSet<_> = there.map(|file| file.unwrap().path()).collect();
-    assert_eq!(there, STORIES.map(|story| recorded::path(story.name)).into(), "each file is one of the stories");
+    assert_eq!(
+        there,
+        STORIES.map(|story| recorded::path(story.name)).into(),
+        "each file is one of the stories"
+    );
 }
 
 #[test]
@@ -90,7 +112,12 @@ fn an_activity_that_is_not_asked_for_is_found_at_its_place() {
         }
         is_seal
     };
-    check_diverges(rename, 13, r#"call stamp {"project":{"id":"shop","#, r#"call seal {"project":{"id":"shop","#);
+    check_diverges(
+        rename,
+        13,
+        r#"call stamp {"project":{"id":"shop","#,
+        r#"call seal {"project":{"id":"shop","#,
+    );
 }
 
 #[test]

@@ -12,14 +12,19 @@ use crate::world::World;
 const CANARY: &str = "canary-5f3a";
 const MESSAGE: &str = "The answer is wrong.";
 
-/// Features whose held-out check wants `right` in a file of their name. An agent writes `wrong` first, and looks for the
-/// canary in all that it can read before; that of `stubborn` never does better. What it finds is in the file `found`.
+/// Features whose held-out check wants `right` in a file of their name. An agent writes `wrong`
+/// first, and looks for the canary in all that it can read before; that of `stubborn` never does
+/// better. What it finds is in the file `found`.
 fn world(sandbox: &str) -> World {
-    let settings = "[limits]\nfailed_gates = 2\n[project]\nparallel = 1\nhidden_checks = \"../held\"\n";
-    let world = World::with_settings(&[plain("stubborn", &[], 1), plain("quick", &[], 1)], 0.0, settings);
+    let settings =
+        "[limits]\nfailed_gates = 2\n[project]\nparallel = 1\nhidden_checks = \"../held\"\n";
+    let world =
+        World::with_settings(&[plain("stubborn", &[], 1), plain("quick", &[], 1)], 0.0, settings);
     let place = world.project.place();
     fs::create_dir(place.join("held")).unwrap();
-    let check = format!("# {CANARY}\necho {CANARY}; echo {CANARY} >&2\ngrep -q right $LONGHAUL_FEATURE_ID.txt\n");
+    let check = format!(
+        "# {CANARY}\necho {CANARY}; echo {CANARY} >&2\ngrep -q right $LONGHAUL_FEATURE_ID.txt\n"
+    );
     fs::write(place.join("held/check.sh"), check).unwrap();
     let place = place.display();
     // The agent itself must not hold it.
@@ -32,9 +37,10 @@ fn world(sandbox: &str) -> World {
          [ $id-$LONGHAUL_SESSION = quick-2 ] && word=right || word=wrong\necho \"$LONGHAUL_SESSION $word\" >$id.txt\n"
     );
     world.project.write("agent.sh", &agent);
-    world
-        .project
-        .write("init.sh", &format!("#!/bin/sh\ncat '{place}/held/check.sh' && echo the set-up can read it\n:\n"));
+    world.project.write(
+        "init.sh",
+        &format!("#!/bin/sh\ncat '{place}/held/check.sh' && echo the set-up can read it\n:\n"),
+    );
     world.project.set_sandbox(&format!("sandbox = \"{sandbox}\"\n"));
     let mut list: Value = serde_json::from_str(&world.project.read("feature_list.json")).unwrap();
     for feature in list["features"].as_array_mut().unwrap() {
@@ -54,8 +60,12 @@ fn tells_no_more_than_the_message(sandbox: &str) -> World {
     let world = world(sandbox);
     world.run().exits(1);
     let status = world.json("status .");
-    let standing: Vec<&str> =
-        status["features"].as_array().unwrap().iter().map(|line| line["status"].as_str().unwrap()).collect();
+    let standing: Vec<&str> = status["features"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line["status"].as_str().unwrap())
+        .collect();
     assert_eq!(standing, ["blocked", "passed"]);
     let first = read(&world, "prompt-stubborn-1");
     assert!(first.contains("- held: held out; you learn only whether it passes"), "{first}");
@@ -63,8 +73,16 @@ fn tells_no_more_than_the_message(sandbox: &str) -> World {
     assert!(!first.contains("LONGHAUL_HIDDEN") && !first.contains("check.sh"), "{first}");
     for prompt in ["prompt-stubborn-2", "prompt-quick-2"] {
         let told = read(&world, prompt);
-        assert!(told.contains("The held-out check `held` failed on commit") && told.contains(MESSAGE), "{told}");
-        assert!(!told.contains("LONGHAUL_HIDDEN") && !told.contains("check.sh") && !told.contains(CANARY), "{told}");
+        assert!(
+            told.contains("The held-out check `held` failed on commit") && told.contains(MESSAGE),
+            "{told}"
+        );
+        assert!(
+            !told.contains("LONGHAUL_HIDDEN")
+                && !told.contains("check.sh")
+                && !told.contains(CANARY),
+            "{told}"
+        );
     }
     // The last session looked at what the earlier ones left, the files for people among it.
     assert_eq!(read(&world, "found"), "");
@@ -75,7 +93,10 @@ fn tells_no_more_than_the_message(sandbox: &str) -> World {
 #[test]
 fn an_agent_learns_of_a_held_out_check_only_that_it_failed_and_its_message() {
     let world = tells_no_more_than_the_message("off");
-    assert!(read(&world, "read").contains(CANARY), "without a sandbox, nothing keeps the directory out of its reach");
+    assert!(
+        read(&world, "read").contains(CANARY),
+        "without a sandbox, nothing keeps the directory out of its reach"
+    );
 }
 
 #[test]
@@ -88,7 +109,8 @@ fn a_sandbox_keeps_held_out_files_from_sessions_and_set_up_scripts() {
     assert_eq!(read(&world, "read"), "");
     let project = world.project_id();
     for feature in ["stubborn", "quick"] {
-        let history = world.call(&format!("history {project}/{feature}/1 --full")).exits(0).out.clone();
+        let history =
+            world.call(&format!("history {project}/{feature}/1 --full")).exits(0).out.clone();
         assert!(!history.contains("the set-up can read it"), "{history}");
     }
 }

@@ -1,4 +1,5 @@
-//! Lists of other tools: imported and exported by the command, at rest and while another process runs the project.
+//! Lists of other tools: imported and exported by the command, at rest and while another process
+//! runs the project.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +20,11 @@ const FILES: [(&str, &str, &[&str]); 13] = [
         &["a-visitor-can-put-a-book-into-the-basket", "buttons-have-a-visible-focus-ring"],
     ),
     ("adk", include_str!("../../backlog/tests/backlogs/adk.json"), &["schema", "sign-up"]),
-    ("adk-meta", include_str!("../../backlog/tests/backlogs/adk-meta.json"), &["export-csv", "import-csv"]),
+    (
+        "adk-meta",
+        include_str!("../../backlog/tests/backlogs/adk-meta.json"),
+        &["export-csv", "import-csv"],
+    ),
     ("adk-tests", include_str!("../../backlog/tests/backlogs/adk-tests.json"), &["T1"]),
     ("ada", ADA, &["tables", "search"]),
     ("ralph", include_str!("../../backlog/tests/backlogs/ralph.json"), &["US-001", "US-002"]),
@@ -93,11 +98,18 @@ fn every_shape_is_found_and_imported_once() {
         assert_eq!(ids(&report["added"]), expected, "{report:#}");
         assert_eq!(world.ids(), expected, "{shape}");
         let list = world.list();
-        assert!(list["features"].as_array().unwrap().iter().all(|entry| entry["passes"] == false), "{list:#}");
+        assert!(
+            list["features"].as_array().unwrap().iter().all(|entry| entry["passes"] == false),
+            "{list:#}"
+        );
 
         let before = world.project.read("feature_list.json");
         let again = world.import(text, &["-o", "json"]).exits(0).says("nothing added").json();
-        assert_eq!((ids(&again["added"]), ids(&again["skipped"]).len()), (vec![], expected.len()), "{again:#}");
+        assert_eq!(
+            (ids(&again["added"]), ids(&again["skipped"]).len()),
+            (vec![], expected.len()),
+            "{again:#}"
+        );
         assert_eq!(world.project.read("feature_list.json"), before, "{shape}");
         world.import(text, &["--as", shape]).exits(0).says("already in the list:").says(shape);
     }
@@ -107,9 +119,15 @@ fn every_shape_is_found_and_imported_once() {
 fn the_report_says_what_became_of_each_key() {
     let world = World::new(&[], 0.0);
     let said = world.import(BEADS, &["--dry-run"]);
-    said.exits(0).says("beads, 2 entries").says("would add:\n  bd-1  Parser").says("title -> name (2)");
-    said.says("labels (1): no field of a feature means this").says("dependencies as beads_dependencies (1)");
-    said.says("line 2 /dependencies/1: the link to \"bd-1\": a link of the type `related` orders nothing");
+    said.exits(0)
+        .says("beads, 2 entries")
+        .says("would add:\n  bd-1  Parser")
+        .says("title -> name (2)");
+    said.says("labels (1): no field of a feature means this")
+        .says("dependencies as beads_dependencies (1)");
+    said.says(
+        "line 2 /dependencies/1: the link to \"bd-1\": a link of the type `related` orders nothing",
+    );
     said.says("would add 2 features").says("1 of 2 are said to pass");
     assert_eq!(world.ids(), Vec::<String>::new(), "a dry run writes nothing");
 
@@ -119,7 +137,8 @@ fn the_report_says_what_became_of_each_key() {
         json!({ "id": "bd-1", "name": "Parser", "claimed_passes": true, "line": 1 }),
         "{report:#}"
     );
-    let labels = report["kept_extra"].as_array().unwrap().iter().find(|kept| kept["key"] == "labels");
+    let labels =
+        report["kept_extra"].as_array().unwrap().iter().find(|kept| kept["key"] == "labels");
     assert_eq!(
         labels.unwrap(),
         &json!({ "line": 1, "pointer": "/labels", "id": "bd-1", "key": "labels", "kept_as": "labels",
@@ -143,7 +162,11 @@ fn what_is_wrong_is_said_with_its_place_and_changes_nothing() {
     refused("[{\"name\": ", &[], "line 1, column 10: not JSON");
     refused("<testsuite>", &[], "not XML");
     refused("nothing of use", &[], "no backlog that is known");
-    refused("{\"items\": [], \"meta\": {}, \"userStories\": []}", &[], "adk-meta, ralph: name one with --as");
+    refused(
+        "{\"items\": [], \"meta\": {}, \"userStories\": []}",
+        &[],
+        "adk-meta, ralph: name one with --as",
+    );
     refused("[]", &["--as", "ralph"], "this is not ralph");
     refused(
         r#"[{"id": "a", "name": "A", "status": "todo", "depends_on": ["nobody"]}]"#,
@@ -157,7 +180,11 @@ fn what_is_wrong_is_said_with_its_place_and_changes_nothing() {
         "the dependencies go in a circle: a -> b -> a",
     );
     world.import("[]", &["--as", "nonsense"]).exits(2).says("possible values: quickstart");
-    world.longhaul.call(&["feature", "import", "/nowhere/x.json", &world.root]).exits(2).says("cannot read");
+    world
+        .longhaul
+        .call(&["feature", "import", "/nowhere/x.json", &world.root])
+        .exits(2)
+        .says("cannot read");
     world.import("[]", &[]).exits(0).says("nothing to add");
     assert_eq!(world.project.read("feature_list.json"), before);
 }
@@ -183,7 +210,11 @@ fn a_checklist_that_is_the_backlog_is_not_hidden() {
     world.project.write("tasks.md", "- [ ] Login\n- [ ] Logo\n");
     world.import(ADA, &[]).exits(2).says("longhaul feature import");
     let tasks = format!("{}/tasks.md", world.root);
-    world.longhaul.call(&["feature", "export", "--to", "quickstart", &world.root]).exits(0).says("Login");
+    world
+        .longhaul
+        .call(&["feature", "export", "--to", "quickstart", &world.root])
+        .exits(0)
+        .says("Login");
     world.longhaul.call(&["feature", "import", &tasks, &world.root]).exits(0);
     world.import(ADA, &[]).exits(0);
     assert_eq!(world.ids(), ["login", "logo", "tables", "search"]);
@@ -196,10 +227,15 @@ fn a_list_is_exported_and_read_back() {
     let before = world.list();
     for target in ["quickstart", "ada", "beads"] {
         world.import(ADA, &[]).exits(0);
-        let out = world.project.place().join(format!("out-{target}")).to_string_lossy().into_owned();
+        let out =
+            world.project.place().join(format!("out-{target}")).to_string_lossy().into_owned();
         let export = ["feature", "export", "--to", target, &world.root];
         let printed = world.longhaul.call(&export).exits(0).out.clone();
-        world.longhaul.call(&[&export[..], &["-O", &out]].concat()).exits(0).says("wrote 2 features");
+        world
+            .longhaul
+            .call(&[&export[..], &["-O", &out]].concat())
+            .exits(0)
+            .says("wrote 2 features");
         world.longhaul.call(&[&export[..], &["-O", &out]].concat()).exits(2).says("--force");
         world.longhaul.call(&[&export[..], &["-O", &out, "--force"]].concat()).exits(0);
         assert_eq!(fs::read_to_string(&out).unwrap(), printed, "{target}");
@@ -212,7 +248,11 @@ fn a_list_is_exported_and_read_back() {
     let own = format!("{}/feature_list.json", world.root);
     let onto = ["feature", "export", "--to", "ada", &world.root, "-O", &own];
     world.longhaul.call(&onto).exits(2).says("the project's own list");
-    world.longhaul.call(&["feature", "export", "--to", "junit", &world.root]).exits(2).says("quickstart, ada, beads");
+    world
+        .longhaul
+        .call(&["feature", "export", "--to", "junit", &world.root])
+        .exits(2)
+        .says("quickstart, ada, beads");
 }
 
 #[test]
@@ -230,8 +270,13 @@ fn a_list_is_imported_while_another_process_runs_the_project() {
     landed.sort_unstable();
     assert_eq!(landed, ["manual", "parser"]);
     let list = world.list();
-    let manual = list["features"].as_array().unwrap().iter().find(|entry| entry["id"] == "manual").unwrap();
-    assert_eq!((&manual["passes"], &manual["claimed_passes"]), (&true.into(), &true.into()), "{list:#}");
+    let manual =
+        list["features"].as_array().unwrap().iter().find(|entry| entry["id"] == "manual").unwrap();
+    assert_eq!(
+        (&manual["passes"], &manual["claimed_passes"]),
+        (&true.into(), &true.into()),
+        "{list:#}"
+    );
 }
 
 #[test]
@@ -252,8 +297,12 @@ fn features_that_are_added_at_once_are_all_there() {
     world.project.let_go("parser");
     run.exits(0);
     let list = world.list();
-    let listed: Vec<&str> =
-        list["features"].as_array().unwrap().iter().filter_map(|entry| entry["id"].as_str()).collect();
+    let listed: Vec<&str> = list["features"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|entry| entry["id"].as_str())
+        .collect();
     assert_eq!(listed.len(), 1 + ids.len(), "{listed:?}");
     assert!(ids.iter().all(|id| listed.contains(&id.as_str())), "{listed:?}");
 }

@@ -1,7 +1,8 @@
-//! The real program is killed with `kill -9` at random moments, again and again, until it has done its work.
+//! The real program is killed with `kill -9` at random moments, again and again, until it has done
+//! its work.
 //!
-//! `LONGHAUL_TEST_KILLS=500` asks for at least so many kills: project after project is killed through.
-//! `LONGHAUL_TEST_SEED=7` kills at other moments.
+//! `LONGHAUL_TEST_KILLS=500` asks for at least so many kills: project after project is killed
+//! through. `LONGHAUL_TEST_SEED=7` kills at other moments.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -26,8 +27,9 @@ const PLANS: [Plan; 6] = [
 /// How many kills are enough, if nothing else is asked for.
 const KILLS: u32 = 100;
 
-/// Until the next kill: sometimes while the log is being opened, sometimes after a few steps. Once there were enough kills,
-/// more each time, so that a machine on which little is done in so short a time gets through as well.
+/// Until the next kill: sometimes while the log is being opened, sometimes after a few steps. Once
+/// there were enough kills, more each time, so that a machine on which little is done in so short a
+/// time gets through as well.
 fn time(dice: &mut Dice, surplus: u32) -> Duration {
     Duration::from_millis(20 + dice.roll(680 + 20 * surplus as usize) as u64)
 }
@@ -66,7 +68,11 @@ fn check(project: &Project, longhaul: &Longhaul) -> Counts {
 
     let mut landed = project.landed("main");
     landed.sort_unstable();
-    assert_eq!(landed, ["manual", "parser", "shell", "table", "tokens", "units"], "each feature lands once");
+    assert_eq!(
+        landed,
+        ["manual", "parser", "shell", "table", "tokens", "units"],
+        "each feature lands once"
+    );
     assert_eq!(project.git(&["status", "--porcelain"]), "", "the checkout is clean");
     project.git(&["fsck", "--strict", "--no-dangling"]);
     assert_eq!(project.git(&["branch", "--format=%(refname:short)"]), "main", "no branch is left");
@@ -81,7 +87,11 @@ fn check(project: &Project, longhaul: &Longhaul) -> Counts {
         assert_eq!(text.lines().collect::<Vec<_>>(), lines, "the work of {}", plan.id);
     }
 
-    assert_eq!(reports_put_aside(&longhaul.home().join("sessions")), 0, "a session with a report is not begun again");
+    assert_eq!(
+        reports_put_aside(&longhaul.home().join("sessions")),
+        0,
+        "a session with a report is not begun again"
+    );
     let store = SledStore::open(longhaul.home()).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let histories = runtime.block_on(Histories::of(&store)).unwrap();
@@ -93,12 +103,17 @@ fn check(project: &Project, longhaul: &Longhaul) -> Counts {
     counts
 }
 
-/// Folders of sessions that were put aside, so that the session could be begun again, although they hold its report.
+/// Folders of sessions that were put aside, so that the session could be begun again, although they
+/// hold its report.
 fn reports_put_aside(sessions: &Path) -> usize {
-    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = |folder: &Path| {
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+    };
     let folders = entries(sessions).flat_map(|run| entries(&run).collect::<Vec<_>>());
     folders
-        .filter(|folder| folder.extension().is_some_and(|end| end != "0") && folder.join("report.json").exists())
+        .filter(|folder| {
+            folder.extension().is_some_and(|end| end != "0") && folder.join("report.json").exists()
+        })
         .count()
 }
 
@@ -108,7 +123,8 @@ fn wait_until_nothing_is_left(longhaul: &Longhaul) {
 
 #[test]
 fn kill_minus_9_at_any_moment_loses_nothing_and_repeats_nothing() {
-    let wanted = asked("LONGHAUL_TEST_KILLS").and_then(|kills| kills.try_into().ok()).unwrap_or(KILLS);
+    let wanted =
+        asked("LONGHAUL_TEST_KILLS").and_then(|kills| kills.try_into().ok()).unwrap_or(KILLS);
     // A seed of zero would give nothing but zeros.
     let mut dice = Dice(asked("LONGHAUL_TEST_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15).max(1));
     let (mut kills, mut lives) = (0, 0);
@@ -122,7 +138,11 @@ fn kill_minus_9_at_any_moment_loses_nothing_and_repeats_nothing() {
         let counts = check(&project, &longhaul);
         kills += killed;
         lives += killed + 1;
-        println!("{killed} kills, {} lives, {:.0?}; {counts}; features landed twice: 0", killed + 1, begun.elapsed());
+        println!(
+            "{killed} kills, {} lives, {:.0?}; {counts}; features landed twice: 0",
+            killed + 1,
+            begun.elapsed()
+        );
     }
     println!("{kills} kills and {lives} lives in all");
 }

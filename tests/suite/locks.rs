@@ -28,8 +28,12 @@ fn locks_in_our_work_trees_and_refs_block_nothing() {
     for name in ["HEAD.lock", "index.lock", "ORIG_HEAD.lock", "refs/heads/longhaul/parser.lock"] {
         fs::write(tree.join(".git").join(name), "").unwrap();
     }
-    let names =
-        ["refs/heads/longhaul/parser.lock", "refs/longhaul/features.lock", "packed-refs.lock", "packed-refs.new"];
+    let names = [
+        "refs/heads/longhaul/parser.lock",
+        "refs/longhaul/features.lock",
+        "packed-refs.lock",
+        "packed-refs.new",
+    ];
     for name in names {
         lock(&world, name, Duration::ZERO);
     }
@@ -63,7 +67,9 @@ fn a_lock_of_the_users_makes_finished_work_wait_and_says_which() {
 
     let fresh = lock(&world, "HEAD.lock", Duration::from_secs(1));
     let said = world.longhaul.call(&["doctor", &world.root]);
-    said.exits(0).says("index.lock has been there for 120 min").says("HEAD.lock has been there for");
+    said.exits(0)
+        .says("index.lock has been there for 120 min")
+        .says("HEAD.lock has been there for");
     world.longhaul.call(&["doctor", &world.root, "--fix"]).exits(0);
     assert!(!held.exists(), "old, and nobody holds it");
     assert!(fresh.exists(), "a fresh one may still be somebody's");
@@ -77,7 +83,9 @@ fn a_lock_of_the_target_branch_makes_finished_work_wait() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     world.project.git(&["checkout", "--quiet", "-b", "elsewhere"]);
     let settings = world.project.read("longhaul.toml");
-    world.project.write("longhaul.toml", &settings.replace("[project]\n", "[project]\ntarget = \"main\"\n"));
+    world
+        .project
+        .write("longhaul.toml", &settings.replace("[project]\n", "[project]\ntarget = \"main\"\n"));
     let held = lock(&world, "refs/heads/main.lock", Duration::from_hours(2));
     world.run().exits(3).says("refs/heads/main.lock is there since");
     fs::remove_file(held).unwrap();
@@ -94,16 +102,23 @@ fn what_our_own_git_left_in_the_checkout_is_put_right_by_the_next_run() {
     run.terminate();
     run.exits(3);
     world.project.let_go("table");
-    // As it is when git is killed together with us, while it moves the checkout: the list is aside, and removed.
+    // As it is when git is killed together with us, while it moves the checkout: the list is aside,
+    // and removed.
     let (root, id) = (world.project.root(), world.project_id());
     let list = world.project.read("feature_list.json");
     let saved = world.longhaul.home().join("saved").join(id);
     fs::create_dir_all(&saved).unwrap();
     let home = |file: &str| serde_json::json!({ "checkout": root, "file": file }).to_string();
     let head = world.project.git(&["rev-parse", "HEAD"]);
-    let interrupted = serde_json::json!({ "checkout": root, "branch": "main", "from": head, "to": head }).to_string();
+    let interrupted =
+        serde_json::json!({ "checkout": root, "branch": "main", "from": head, "to": head })
+            .to_string();
     fs::write(saved.join("at-work-0123456789abcdef"), interrupted).unwrap();
-    fs::write(saved.join("file-0123456789abcdef"), format!("{}\n{list}", home("feature_list.json"))).unwrap();
+    fs::write(
+        saved.join("file-0123456789abcdef"),
+        format!("{}\n{list}", home("feature_list.json")),
+    )
+    .unwrap();
     fs::remove_file(root.join("feature_list.json")).unwrap();
     lock(&world, "index.lock", Duration::ZERO);
     world.run().exits(0);

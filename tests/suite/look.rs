@@ -1,5 +1,5 @@
-//! The commands that look: the same on a log in use and at rest, readable when it is narrow, and in the shapes that their
-//! schemas promise.
+//! The commands that look: the same on a log in use and at rest, readable when it is narrow, and in
+//! the shapes that their schemas promise.
 
 use longhaul_tests::project::{Habit, Plan, plain};
 use longhaul_tests::wait::until;
@@ -11,7 +11,8 @@ const REPAIRS: Plan = Plan { id: "manual", needs: &[], steps: 1, habit: Habit::R
 
 #[test]
 fn everything_is_shown_as_it_was() {
-    let plans = [NEVER, plain("table", &["parser"], 1), REPAIRS, plain("shell", &["table", "manual"], 1)];
+    let plans =
+        [NEVER, plain("table", &["parser"], 1), REPAIRS, plain("shell", &["table", "manual"], 1)];
     let world = World::new(&plans, 0.0);
     world.check("graph-new", "graph .");
     world.run().exits(1);
@@ -47,7 +48,10 @@ fn names_are_found_or_suggested(world: &World) {
     for name in [run.as_str(), "parser", "parser/1", &run[..run.len() - 2], &format!("{run}/")] {
         assert_eq!(world.json(&format!("describe {name}"))["run"], run, "{name}");
     }
-    assert_eq!(world.json(&format!("describe {}", &world.project_id()[..3]))["workflow"], "project");
+    assert_eq!(
+        world.json(&format!("describe {}", &world.project_id()[..3]))["workflow"],
+        "project"
+    );
     world.call("describe pasrer").exits(2).says("did you mean").says("parser");
     world.call("history table").exits(2).says("`longhaul why table`");
     world.call("why nothing-like-it").exits(2).says("`longhaul list`");
@@ -71,7 +75,15 @@ fn names_are_found_or_suggested(world: &World) {
 }
 
 fn narrow_pages_stay_readable(world: &World) {
-    for command in ["list", "graph .", "tree .", "describe manual", "why shell", "why parser", "history parser"] {
+    for command in [
+        "list",
+        "graph .",
+        "tree .",
+        "describe manual",
+        "why shell",
+        "why parser",
+        "history parser",
+    ] {
         world.narrow(command).exits(0);
     }
 }
@@ -81,7 +93,8 @@ fn histories_are_those_of_a_file(world: &World) {
     let said = world.call("history manual -o jsonl");
     let lines: Vec<&str> = said.exits(0).out.lines().collect();
     let run = format!("{}/manual/1", world.project_id());
-    let header = format!(r#"{{"schema":"longhaul.history/1","run":"{run}","events":{}}}"#, lines.len());
+    let header =
+        format!(r#"{{"schema":"longhaul.history/1","run":"{run}","events":{}}}"#, lines.len());
     let text = format!("{header}\n{}", said.out);
     let footer = format!(r#"{{"end":true,"blake3":"{}"}}"#, hash(&text));
     let (read, events) = longhaul_storage::history_file::read(&(text + &footer)).unwrap();
@@ -89,7 +102,8 @@ fn histories_are_those_of_a_file(world: &World) {
 }
 
 fn hash(text: &str) -> String {
-    let computed = longhaul_storage::history_file::read(&format!("{text}{{\"end\":true,\"blake3\":\"\"}}"));
+    let computed =
+        longhaul_storage::history_file::read(&format!("{text}{{\"end\":true,\"blake3\":\"\"}}"));
     match computed {
         Err(longhaul_storage::FileError::Checksum { computed, .. }) => computed,
         other => panic!("{other:?}"),
@@ -119,11 +133,14 @@ fn a_log_in_use_and_one_at_rest_look_the_same() {
     let in_use = commands.map(|command| world.plain(command));
     world.call("why manual").exits(0).says("It is working: session 1, since");
     assert_eq!(world.json("list")["is_running"], true);
-    let mut follow = world
-        .longhaul
-        .begin(&["history", "manual", "-f", "--dir", &world.root], &world.project.place().join("followed"));
-    let mut logs =
-        world.longhaul.begin(&["logs", "manual", "-f", "--dir", &world.root], &world.project.place().join("logs"));
+    let mut follow = world.longhaul.begin(
+        &["history", "manual", "-f", "--dir", &world.root],
+        &world.project.place().join("followed"),
+    );
+    let mut logs = world.longhaul.begin(
+        &["logs", "manual", "-f", "--dir", &world.root],
+        &world.project.place().join("logs"),
+    );
     until("the agent is heard", || logs.said().contains("step 1 of 2"));
 
     run.terminate();
@@ -143,7 +160,8 @@ fn a_log_in_use_and_one_at_rest_look_the_same() {
 
 #[test]
 fn what_is_followed_ends_with_its_run() {
-    let world = World::new(&[Plan { id: "parser", needs: &[], steps: 6, habit: Habit::Fills }], 0.0);
+    let world =
+        World::new(&[Plan { id: "parser", needs: &[], steps: 6, habit: Habit::Fills }], 0.0);
     world.project.hold("parser");
     let mut run = world.begin();
     world.project.until_at_work("parser");
@@ -155,14 +173,18 @@ fn what_is_followed_ends_with_its_run() {
     until("both follow", || history.said().contains("session 1") && logs.said().contains("step 1"));
     world.project.let_go("parser");
     run.exits(0);
-    // Who runs the log may be gone before the end is asked for; then it is read from the log at rest.
+    // Who runs the log may be gone before the end is asked for; then it is read from the log at
+    // rest.
     history.exits(0);
     logs.exits(0);
     let said = history.said();
     let first = |line: &'_ str| line.trim_start().split(' ').next().map(str::to_owned);
     let is_number = |word: &String| word.bytes().all(|letter| letter.is_ascii_digit());
     let positions: Vec<String> = said.lines().filter_map(first).filter(is_number).collect();
-    assert_eq!(positions, (0..positions.len()).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert_eq!(
+        positions,
+        (0..positions.len()).map(|number| number.to_string()).collect::<Vec<_>>()
+    );
     assert!(said.contains("over: passed"), "{said}");
     // The first session ends after one step; whichever was there first, what follows is shown once.
     let said = logs.said();
@@ -181,7 +203,10 @@ fn what_has_never_run_says_so() {
     world.call("why nothing").exits(2);
     let elsewhere = World::new(&[], 0.0);
     elsewhere.call("why parser").exits(2);
-    assert!(!elsewhere.project.git(&["config", "--list"]).contains("longhaul.id"), "looking leaves no trace");
+    assert!(
+        !elsewhere.project.git(&["config", "--list"]).contains("longhaul.id"),
+        "looking leaves no trace"
+    );
     world.call("graph .").exits(0).says("○ parser");
 }
 

@@ -1,4 +1,5 @@
-//! Failures of the machine: a full disk is waited out, with its name in every view, and costs no feature anything.
+//! Failures of the machine: a full disk is waited out, with its name in every view, and costs no
+//! feature anything.
 
 use std::fs;
 use std::io::Write;
@@ -24,7 +25,8 @@ impl SmallDisk {
         fs::rename(place, &aside).unwrap();
         fs::create_dir(place).unwrap();
         let option = format!("size={size},mode=700");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &option, "tmpfs"]).arg(place).output();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &option, "tmpfs"]).arg(place).output();
         if !mounted.is_ok_and(|mounted| mounted.status.success()) {
             eprintln!("skipped: a file system can be mounted by the superuser only");
             return None;
@@ -86,7 +88,9 @@ fn a_full_disk_of_the_repository_is_waited_out_by_a_run_that_goes_on() {
     let Some((world, disk)) = on_small_disk() else { return };
     disk.fill();
     let mut run = world.begin();
-    until("it waits", || parser(&world)["machine"].as_str().is_some_and(|cause| cause.starts_with(&disk.told())));
+    until("it waits", || {
+        parser(&world)["machine"].as_str().is_some_and(|cause| cause.starts_with(&disk.told()))
+    });
     let waiting = format!("waiting: {}", disk.told());
     assert_ne!(parser(&world)["status"], "blocked");
     assert!(parser(&world)["reason"].as_str().unwrap().starts_with(&waiting));

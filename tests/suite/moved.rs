@@ -31,7 +31,12 @@ fn a_moved_project_goes_on_with_what_was_in_flight() {
     assert!(!std::path::Path::new(&world.root).exists(), "nothing is written where it was");
     world
         .longhaul
-        .call(&["fork", &format!("{}/parser/1", status["project"].as_str().unwrap()), "--from", "start"])
+        .call(&[
+            "fork",
+            &format!("{}/parser/1", status["project"].as_str().unwrap()),
+            "--from",
+            "start",
+        ])
         .exits(0);
     world.longhaul.call(&["run", &there]).exits(0).says("2 of 2 features pass");
 }
@@ -52,7 +57,12 @@ fn a_copy_is_told_from_a_project_that_was_moved() {
     world.run().exits(0);
     let there = other(&world);
     assert!(Command::new("cp").args(["-r", &world.root, &there]).status().unwrap().success());
-    world.longhaul.call(&["run", &there]).exits(2).says("it seems to be a copy").says("--unset longhaul.id");
+    world
+        .longhaul
+        .call(&["run", &there])
+        .exits(2)
+        .says("it seems to be a copy")
+        .says("--unset longhaul.id");
     world.longhaul.call(&["doctor", &there]).exits(1).says("it seems to be a copy");
     world.run().exits(0);
 }

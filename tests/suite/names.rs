@@ -1,5 +1,5 @@
-//! What is named on the command line is the same for every verb, on a log in use and on one at rest, and what does not exist
-//! is said, with what may be meant.
+//! What is named on the command line is the same for every verb, on a log in use and on one at
+//! rest, and what does not exist is said, with what may be meant.
 
 use std::process::Command;
 
@@ -35,8 +35,13 @@ const VERBS: [&str; 18] = [
 /// Every verb finds the run by each of its names, and none by a name that nobody has.
 fn check(world: &World) {
     let run = format!("{}/parser/1", world.project_id());
-    let names =
-        [run.clone(), "parser".into(), "parser/1".into(), format!("{}/parser", world.project_id()), format!("{run}/")];
+    let names = [
+        run.clone(),
+        "parser".into(),
+        "parser/1".into(),
+        format!("{}/parser", world.project_id()),
+        format!("{run}/"),
+    ];
     for verb in VERBS {
         for (number, name) in names.iter().enumerate() {
             // What changes something is said once.
@@ -50,7 +55,11 @@ fn check(world: &World) {
             assert!(text.contains("parser"), "{verb} {name}: {text}");
         }
         let verb = verb.replace('_', "pasrer");
-        world.call(&verb).exits(2).says("the log knows no run or feature `pasrer`; did you mean").says("parser");
+        world
+            .call(&verb)
+            .exits(2)
+            .says("the log knows no run or feature `pasrer`; did you mean")
+            .says("parser");
     }
 }
 
@@ -58,7 +67,14 @@ fn check(world: &World) {
 fn every_verb_finds_a_run_by_all_of_its_names() {
     let world = World::new(&[NEVER, plain("table", &["parser"], 1)], 0.0);
     world.run().exits(1);
-    for verb in ["fork _ --from start", "restart _", "checkpoint _", "replay _", "reconcile _ --landed", "pause _"] {
+    for verb in [
+        "fork _ --from start",
+        "restart _",
+        "checkpoint _",
+        "replay _",
+        "reconcile _ --landed",
+        "pause _",
+    ] {
         world.call(&verb.replace('_', "table")).exits(2).says("`longhaul why table`");
     }
     check(&world);
@@ -104,8 +120,16 @@ fn a_feature_goes_before_a_directory_that_is_called_like_it() {
     };
     let said = |name: &str| String::from_utf8_lossy(&there(name).stdout).into_owned();
     assert_eq!(said("parser").lines().count(), 1, "the feature, and not the whole project");
-    assert_eq!(there("table").status.code(), Some(2), "it has had no run, and the project is not meant");
-    assert_eq!(said("acceptance").lines().count(), 2, "the project and the feature that is worked on");
+    assert_eq!(
+        there("table").status.code(),
+        Some(2),
+        "it has had no run, and the project is not meant"
+    );
+    assert_eq!(
+        said("acceptance").lines().count(),
+        2,
+        "the project and the feature that is worked on"
+    );
     run.terminate();
     run.exits(3);
 }
@@ -117,15 +141,26 @@ fn what_is_not_known_is_said() {
     world.run().exits(1);
     let project = world.project_id();
     let typo = format!("{}x{}", &project[..4], &project[5..]);
-    for verb in ["list --project _", "prune --older-than 0s --project _", "export --project _", "replay --project _"] {
+    for verb in [
+        "list --project _",
+        "prune --older-than 0s --project _",
+        "export --project _",
+        "replay --project _",
+    ] {
         world.call(&verb.replace('_', &typo)).exits(2).says("no project").says(&project);
-        world.call(&verb.replace('_', "nothing-like-it")).exits(2).says("longhaul list --kind project");
+        world
+            .call(&verb.replace('_', "nothing-like-it"))
+            .exits(2)
+            .says("longhaul list --kind project");
     }
     world.call(&format!("list --project {project}")).exits(0).says("parser/1");
     world.call("list --kind typo").exits(2).says("feature");
     world.call("list --status typo").exits(2).says("blocked");
     world.call("pause --filter status=typo").exits(2).says("`typo` is none of").says("blocked");
-    world.call("pause --filter kind=typo").exits(2).says("`typo` is none of project, feature, batch");
+    world
+        .call("pause --filter kind=typo")
+        .exits(2)
+        .says("`typo` is none of project, feature, batch");
     let file = world.project.place().join("plain");
     std::fs::write(&file, "").unwrap();
     for verb in ["list", "why parser", "pause ."] {
@@ -140,10 +175,25 @@ fn who_is_not_told_is_named_as_asked_and_by_its_id() {
     let said = world.call("pause parser nobody -o json").exits(2).json();
     let run = format!("{}/parser/1", world.project_id());
     let lines = said["runs"].as_array().unwrap();
-    assert_eq!((&lines[0]["asked"], &lines[0]["run"]), (&"parser".into(), &run.clone().into()), "{said:#}");
-    assert_eq!((&lines[0]["result"], &lines[1]["result"]), (&"refused".into(), &"unknown".into()), "{said:#}");
-    assert_eq!((&lines[1]["asked"], &lines[1]["run"]), (&"nobody".into(), &"nobody".into()), "{said:#}");
-    assert!(lines[0]["reason"].as_str().unwrap().contains(&format!("{run} is over: blocked")), "{said:#}");
+    assert_eq!(
+        (&lines[0]["asked"], &lines[0]["run"]),
+        (&"parser".into(), &run.clone().into()),
+        "{said:#}"
+    );
+    assert_eq!(
+        (&lines[0]["result"], &lines[1]["result"]),
+        (&"refused".into(), &"unknown".into()),
+        "{said:#}"
+    );
+    assert_eq!(
+        (&lines[1]["asked"], &lines[1]["run"]),
+        (&"nobody".into(), &"nobody".into()),
+        "{said:#}"
+    );
+    assert!(
+        lines[0]["reason"].as_str().unwrap().contains(&format!("{run} is over: blocked")),
+        "{said:#}"
+    );
 }
 
 #[test]
@@ -153,7 +203,11 @@ fn files_are_replayed_where_there_is_no_home() {
     let file = world.project.place().join("all.jsonl");
     world.call("export --all -O <place>/all.jsonl").exits(0);
     let call = |args: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_longhaul-under-test")).args(args).env_clear().output().unwrap()
+        Command::new(env!("CARGO_BIN_EXE_longhaul-under-test"))
+            .args(args)
+            .env_clear()
+            .output()
+            .unwrap()
     };
     let said = call(&["replay", &file.to_string_lossy()]);
     let text = String::from_utf8_lossy(&said.stdout);
@@ -168,7 +222,8 @@ fn files_are_replayed_where_there_is_no_home() {
 fn a_run_keeps_what_it_came_to() {
     let world = World::new(&[NEVER, plain("table", &[], 1)], 0.0);
     world.run().exits(1);
-    let (run, table) = (format!("{}/parser/1", world.project_id()), format!("{}/table/1", world.project_id()));
+    let (run, table) =
+        (format!("{}/parser/1", world.project_id()), format!("{}/table/1", world.project_id()));
     let blocked = |world: &World| world.call("list --status blocked -o ids").exits(0).out.clone();
     assert_eq!(blocked(&world), format!("{run}\n"));
     world.call("fork parser --from session:1").exits(0);
@@ -180,7 +235,11 @@ fn a_run_keeps_what_it_came_to() {
         assert_eq!(world.json(&format!("describe {run}"))["status"], "blocked");
         assert_eq!(world.json(&format!("why {run}"))["state"], "blocked");
         world.call(&format!("pause {run}")).exits(2).says("is over: blocked");
-        world.call("pause --filter status=blocked --yes").exits(2).says(&run).says("is over: blocked");
+        world
+            .call("pause --filter status=blocked --yes")
+            .exits(2)
+            .says(&run)
+            .says("is over: blocked");
         world.run().exits(1);
     }
 }

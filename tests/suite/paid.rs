@@ -25,8 +25,11 @@ impl Paid {
                      commit() { git add --all; git -c user.name=A -c user.email=a@example.org commit --quiet -m \"$id\"; }\n\
                      held() { while [ -e \"$place/hold-$1\" ]; do sleep 0.05; done; }\n";
         world.project.write("agent.sh", &format!("{begin}{agent}"));
-        let mut list: Value = serde_json::from_str(&world.project.read("feature_list.json")).unwrap();
-        for (feature, (_, check)) in list["features"].as_array_mut().unwrap().iter_mut().zip(features) {
+        let mut list: Value =
+            serde_json::from_str(&world.project.read("feature_list.json")).unwrap();
+        for (feature, (_, check)) in
+            list["features"].as_array_mut().unwrap().iter_mut().zip(features)
+        {
             feature["checks"] = json!([check]);
         }
         world.project.write("feature_list.json", &list.to_string());
@@ -54,14 +57,17 @@ const LANDS_LATER: &str = "held \"$id\"\necho done >\"$id.txt\"\ncommit\n";
 
 #[test]
 fn what_landed_meanwhile_is_brought_in_before_a_session_is_paid() {
-    let checks = [("parser", "test -e parser.txt"), ("table", "test -e table.txt && test -e parser.txt")];
+    let checks =
+        [("parser", "test -e parser.txt"), ("table", "test -e table.txt && test -e parser.txt")];
     let paid = Paid::new(&checks, "[limits]\nfailed_gates = 5\n", LANDS_LATER);
     fs::write(paid.place("hold-parser"), "").unwrap();
     // `table` is done before what it needs is there, and goes on only when that has landed.
     let gate = "test -e table.txt; touch ../../../../gates; while [ -e ../../../../hold-gates ]; do sleep 0.05; done; \
                 test -e parser.txt";
     let list = paid.world.project.read("feature_list.json");
-    paid.world.project.write("feature_list.json", &list.replace("test -e table.txt && test -e parser.txt", gate));
+    paid.world
+        .project
+        .write("feature_list.json", &list.replace("test -e table.txt && test -e parser.txt", gate));
     paid.world.project.commit("A gate that takes its time");
     fs::write(paid.place("hold-gates"), "").unwrap();
     let mut run = paid.world.begin();
@@ -91,7 +97,8 @@ fn a_blocked_feature_is_tried_on_the_target_as_it_is_when_it_is_unblocked() {
 fn a_broken_baseline_is_repaired_once() {
     let ids = ["a", "b", "c", "d", "e", "f"];
     let checks: Vec<(&str, String)> = ids.map(|id| (id, format!("test -e {id}.txt"))).into();
-    let checks: Vec<(&str, &str)> = checks.iter().map(|(id, check)| (*id, check.as_str())).collect();
+    let checks: Vec<(&str, &str)> =
+        checks.iter().map(|(id, check)| (*id, check.as_str())).collect();
     let settings = "[[baseline]]\nname = \"builds\"\nrun = \"test ! -e broken\"\n";
     let repairs = "if [ \"$LONGHAUL_REASON\" = repair ]; then rm -f broken; fi\necho done >\"$id.txt\"\ncommit\n";
     let paid = Paid::new(&checks, settings, repairs);
@@ -108,8 +115,10 @@ fn a_broken_baseline_is_repaired_once() {
 fn a_baseline_that_nobody_repairs_costs_two_tries() {
     let ids = ["a", "b", "c", "d", "e", "f"];
     let checks: Vec<(&str, String)> = ids.map(|id| (id, format!("test -e {id}.txt"))).into();
-    let checks: Vec<(&str, &str)> = checks.iter().map(|(id, check)| (*id, check.as_str())).collect();
-    let settings = "[limits]\nfailed_gates = 2\n[[baseline]]\nname = \"builds\"\nrun = \"test ! -e broken\"\n";
+    let checks: Vec<(&str, &str)> =
+        checks.iter().map(|(id, check)| (*id, check.as_str())).collect();
+    let settings =
+        "[limits]\nfailed_gates = 2\n[[baseline]]\nname = \"builds\"\nrun = \"test ! -e broken\"\n";
     let paid = Paid::new(&checks, settings, "echo \"$LONGHAUL_SESSION\" >>\"$id.txt\"\ncommit\n");
     paid.world.project.write("broken", "");
     paid.world.project.commit("Break it");
@@ -127,7 +136,8 @@ fn a_baseline_that_nobody_repairs_costs_two_tries() {
 fn restarted_features_keep_to_the_limit_of_the_project() {
     let ids = ["a", "b", "c", "d", "e", "f"];
     let checks: Vec<(&str, String)> = ids.map(|id| (id, format!("test -e {id}.txt"))).into();
-    let checks: Vec<(&str, &str)> = checks.iter().map(|(id, check)| (*id, check.as_str())).collect();
+    let checks: Vec<(&str, &str)> =
+        checks.iter().map(|(id, check)| (*id, check.as_str())).collect();
     // How many sessions there are at once is counted by the agent itself.
     let agent = "touch \"$place/at-work-$id\"\nls \"$place\" | grep -c at-work- >>\"$place/at-once\"\nheld all\n\
                  date +%N >\"$id.txt\"\ncommit\nrm \"$place/at-work-$id\"\n";
@@ -142,8 +152,9 @@ fn restarted_features_keep_to_the_limit_of_the_project() {
     let waiting = RefCell::new(Vec::new());
     until("two are at work and four wait", || {
         let status = paid.world.longhaul.status(&paid.world.project.root());
-        let waits =
-            |line: &&Value| line["reason"].as_str().is_some_and(|reason| reason.starts_with("waits for a place"));
+        let waits = |line: &&Value| {
+            line["reason"].as_str().is_some_and(|reason| reason.starts_with("waits for a place"))
+        };
         let lines = status["features"].as_array().unwrap().iter().filter(waits);
         *waiting.borrow_mut() = lines.map(|line| line["id"].as_str().unwrap().to_owned()).collect();
         waiting.borrow().len() == 4 && paid.sessions().len() >= 6 + 2
@@ -157,7 +168,8 @@ fn restarted_features_keep_to_the_limit_of_the_project() {
     assert_eq!(paid.sessions().len(), 12);
 }
 
-/// The agent adds a line at the end of a file that all share; told of a conflict, it keeps both sides.
+/// The agent adds a line at the end of a file that all share; told of a conflict, it keeps both
+/// sides.
 const SHARE: &str = "tip=$(sed -n 's/.*git merge \\([0-9a-f]*\\)`.*/\\1/p' \"$LONGHAUL_PROMPT_FILE\" | head -n 1)\n\
     if [ -n \"$tip\" ]; then\n    git -c user.name=A -c user.email=a@example.org merge --quiet \"$tip\" || true\n    \
     grep -v -e '^<<<<<<<' -e '^=======' -e '^>>>>>>>' shared.txt >shared.new\n    mv shared.new shared.txt\nfi\n\
@@ -165,9 +177,15 @@ const SHARE: &str = "tip=$(sed -n 's/.*git merge \\([0-9a-f]*\\)`.*/\\1/p' \"$LO
 
 fn conflicts(parallel: u32) -> usize {
     let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    let checks: Vec<(&str, String)> = ids.map(|id| (id, format!("grep -q '^{id}$' shared.txt"))).into();
-    let checks: Vec<(&str, &str)> = checks.iter().map(|(id, check)| (*id, check.as_str())).collect();
-    let paid = Paid::new(&checks, &format!("[project]\nparallel = {parallel}\n[limits]\nconflicts = 3\n"), SHARE);
+    let checks: Vec<(&str, String)> =
+        ids.map(|id| (id, format!("grep -q '^{id}$' shared.txt"))).into();
+    let checks: Vec<(&str, &str)> =
+        checks.iter().map(|(id, check)| (*id, check.as_str())).collect();
+    let paid = Paid::new(
+        &checks,
+        &format!("[project]\nparallel = {parallel}\n[limits]\nconflicts = 3\n"),
+        SHARE,
+    );
     paid.world.project.write("shared.txt", "");
     paid.world.project.commit("A file for all");
     paid.world.run().exits(0);
@@ -189,7 +207,8 @@ fn conflicts_in_one_file_are_resolved_one_at_a_time() {
 fn an_outage_blocks_no_feature() {
     let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let checks: Vec<(&str, String)> = ids.map(|id| (id, format!("test -e {id}.txt"))).into();
-    let checks: Vec<(&str, &str)> = checks.iter().map(|(id, check)| (*id, check.as_str())).collect();
+    let checks: Vec<(&str, &str)> =
+        checks.iter().map(|(id, check)| (*id, check.as_str())).collect();
     let agent = "held \"$id\"\nif [ -e \"$place/down\" ]; then echo 'API Error: 529 overloaded'; exit 1; fi\n\
                  echo done >\"$id.txt\"\ncommit\n";
     let paid = Paid::new(&checks, "[project]\nparallel = 4\n", agent);
@@ -198,9 +217,12 @@ fn an_outage_blocks_no_feature() {
     let status = || paid.world.longhaul.status(&paid.world.project.root());
     until("sessions are paused", || status()["sessions_paused"]["until"].is_string());
     let shown = paid.world.call("status .").exits(0).clone();
-    shown.says("sessions paused").says("failed alike and changed nothing: exit code 1, `API Error: 529 overloaded`");
+    shown
+        .says("sessions paused")
+        .says("failed alike and changed nothing: exit code 1, `API Error: 529 overloaded`");
     paid.world.call("why <project>").exits(0).says("No session begins");
-    // Three that failed, those that were under way then, and on a slow machine a probe or two. Without a pause it is 24.
+    // Three that failed, those that were under way then, and on a slow machine a probe or two.
+    // Without a pause it is 24.
     assert!(paid.sessions().len() <= 10, "{:?}", paid.sessions());
     fs::remove_file(paid.place("down")).unwrap();
     paid.world.call("resume .").exits(0);
@@ -212,7 +234,11 @@ fn an_outage_blocks_no_feature() {
 #[test]
 fn an_agent_that_is_gone_blocks_no_feature() {
     let checks = [("a", "test -e a.txt"), ("b", "test -e b.txt")];
-    let paid = Paid::new(&checks, "[project]\nparallel = 1\n", "held \"$id\"\necho done >\"$id.txt\"\ncommit\n");
+    let paid = Paid::new(
+        &checks,
+        "[project]\nparallel = 1\n",
+        "held \"$id\"\necho done >\"$id.txt\"\ncommit\n",
+    );
     fs::write(paid.place("hold-a"), "").unwrap();
     let mut run = paid.world.begin();
     until("the first is at work", || paid.of("a") == 1);
@@ -234,12 +260,18 @@ fn vain(agent: &str, says: &str, sessions: usize) {
     let paid = Paid::new(&[("a", "test -e a.txt")], "", agent);
     let impatient = paid.world.longhaul.clone().with("LONGHAUL_MACHINE_WAIT", "1");
     let said = impatient.call(&["run", &paid.world.root]);
-    said.exits(4).says("stopped after waiting 1 s for the agent: ").says(says).says("sessions paused until ");
+    said.exits(4)
+        .says("stopped after waiting 1 s for the agent: ")
+        .says(says)
+        .says("sessions paused until ");
     said.says("is the agent installed and logged in?");
     assert_eq!(paid.of("a"), sessions, "{:?}", paid.sessions());
     let status = paid.world.longhaul.status(&paid.world.project.root());
     assert_eq!(status["features"][0]["status"], "running", "it is not the feature's fault");
-    assert!(status["sessions_paused"]["until"].is_string(), "the next probe is due then, whoever runs it");
+    assert!(
+        status["sessions_paused"]["until"].is_string(),
+        "the next probe is due then, whoever runs it"
+    );
     for command in ["status .", "why a", "why <project>"] {
         paid.world.call(command).says(says);
     }
@@ -256,8 +288,7 @@ fn vain(agent: &str, says: &str, sessions: usize) {
 
 #[test]
 fn a_run_whose_agent_is_not_logged_in_ends_with_4_and_the_next_one_goes_on() {
-    let agent =
-        "echo '{\"type\":\"result\",\"is_error\":true,\"result\":\"Not logged in · Please run /login\"}'; exit 1\n";
+    let agent = "echo '{\"type\":\"result\",\"is_error\":true,\"result\":\"Not logged in · Please run /login\"}'; exit 1\n";
     vain(agent, "exit code 1, `Not logged in · Please run /login`", 3);
 }
 

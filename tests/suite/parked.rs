@@ -9,7 +9,8 @@ use longhaul_tests::project::plain;
 
 use crate::world::World;
 
-/// Before the real git: at a wish, it kills who moves the target branch, or cannot tell what has landed.
+/// Before the real git: at a wish, it kills who moves the target branch, or cannot tell what has
+/// landed.
 const GIT: &str = r#"#!/bin/sh
 WISHES=$(dirname "$(dirname "$0")")
 case "$*" in
@@ -72,19 +73,39 @@ impl Wishes {
 #[test]
 fn what_nobody_can_tell_waits_for_a_person_and_goes_on_as_they_say() {
     let wishes = Wishes::parked();
-    let call = |args: &[&str]| wishes.longhaul.call(&[args, &["--dir", &wishes.world.root]].concat());
-    wishes.longhaul.call(&["list", "--status", "parked"]).exits(0).says("/parser/1").says("it is unknown");
-    call(&["why", "parser"]).exits(0).says("The run is parked: it is unknown whether").says("longhaul reconcile");
+    let call =
+        |args: &[&str]| wishes.longhaul.call(&[args, &["--dir", &wishes.world.root]].concat());
+    wishes
+        .longhaul
+        .call(&["list", "--status", "parked"])
+        .exits(0)
+        .says("/parser/1")
+        .says("it is unknown");
+    call(&["why", "parser"])
+        .exits(0)
+        .says("The run is parked: it is unknown whether")
+        .says("longhaul reconcile");
     call(&["resume", "parser"]).exits(3).says("is parked");
-    call(&["reconcile", "parser", "--not-landed", "--by", "ann", "--why", "looked at main"]).exits(0);
+    call(&["reconcile", "parser", "--not-landed", "--by", "ann", "--why", "looked at main"])
+        .exits(0);
     let settled = "reconcile_not_landed by ann: looked at main";
     call(&["why", "parser"]).exits(0).says(&format!("Pending: {settled}"));
-    wishes.longhaul.call(&["status", &wishes.world.root]).exits(0).says("pending: reconcile_not_landed");
-    wishes.longhaul.call(&["list", "--feature", "parser"]).exits(0).says("pending: reconcile_not_landed");
+    wishes
+        .longhaul
+        .call(&["status", &wishes.world.root])
+        .exits(0)
+        .says("pending: reconcile_not_landed");
+    wishes
+        .longhaul
+        .call(&["list", "--feature", "parser"])
+        .exits(0)
+        .says("pending: reconcile_not_landed");
     wishes.wish("blind", false);
     wishes.run().exits(0).says("1 of 1 features pass");
     assert_eq!(wishes.world.project.landed("main"), ["parser"]);
-    call(&["history", "parser"]).exits(0).says("reconciled by ann: the effect did not happen: looked at main");
+    call(&["history", "parser"])
+        .exits(0)
+        .says("reconciled by ann: the effect did not happen: looked at main");
     call(&["describe", "parser"]).exits(0).says("looked at main");
     wishes.longhaul.call(&["replay", "--all"]).exits(0);
 }

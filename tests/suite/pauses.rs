@@ -1,22 +1,31 @@
-//! A pause holds back every attempt that has not begun in this life, and lets one that runs come to its end.
+//! A pause holds back every attempt that has not begun in this life, and lets one that runs come to
+//! its end.
 
 use std::sync::Arc;
 
 use longhaul_engine::{
-    ContextExt, Engine, EventLog, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe, RequestedBy,
-    RunReader, Status, Stop, Workflows,
+    ContextExt, Engine, EventLog, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe,
+    RequestedBy, RunReader, Status, Stop, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
-use longhaul_tests::script::{Counts, Deed, Hands, Step, done, engine_with, id, new_run, script, until};
+use longhaul_tests::script::{
+    Counts, Deed, Hands, Step, done, engine_with, id, new_run, script, until,
+};
 use tokio::sync::Notify;
 
 async fn engine(memory: &MemoryStore, handlers: Handlers, clock: &HeldClock) -> Engine {
-    let deed = script(|context, input| Box::pin(async move { done(context.call::<Deed>(input.read()?).await?) }));
-    let step = script(|context, input| Box::pin(async move { done(context.call::<Step>(input.read()?).await?) }));
+    let deed = script(|context, input| {
+        Box::pin(async move { done(context.call::<Deed>(input.read()?).await?) })
+    });
+    let step = script(|context, input| {
+        Box::pin(async move { done(context.call::<Step>(input.read()?).await?) })
+    });
     let tidy = script(|context, input| {
         Box::pin(async move {
-            let Err(Stop::Cancelled) = context.call::<Deed>(input.read()?).await else { return done("not cancelled") };
+            let Err(Stop::Cancelled) = context.call::<Deed>(input.read()?).await else {
+                return done("not cancelled");
+            };
             context.now().await?;
             done("tidied up")
         })
@@ -107,12 +116,19 @@ async fn a_pause_of_a_parked_run_outlives_the_word_on_its_effect_and_two_deaths(
     let (memory, clock) = (MemoryStore::new(), HeldClock::default());
     cut_deed(&memory, "deed", &clock).await;
     let counts = Counts::default();
-    let blind = || Handlers::new().with::<Deed>(Hands::<Deed>::new(&counts, |input, _| async move { Ok(input) }));
+    let blind = || {
+        Handlers::new()
+            .with::<Deed>(Hands::<Deed>::new(&counts, |input, _| async move { Ok(input) }))
+    };
     let parked = engine(&memory, blind(), &clock).await;
     status_is(&memory, "r", |status| matches!(status, Status::Parked(_))).await;
     parked.deliver(&id("r"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
     status_is(&memory, "r", is_paused).await;
-    let settled = MessageBody::Reconcile { landed: false, output: Payload::null(), request: RequestedBy::default() };
+    let settled = MessageBody::Reconcile {
+        landed: false,
+        output: Payload::null(),
+        request: RequestedBy::default(),
+    };
     parked.deliver(&id("r"), settled).await.unwrap();
     until("the word is taken", async || memory.mailbox(&id("r")).await.unwrap().is_empty()).await;
     parked.stop().await;
@@ -120,7 +136,10 @@ async fn a_pause_of_a_parked_run_outlives_the_word_on_its_effect_and_two_deaths(
         let engine = engine(&memory, blind(), &clock).await;
         engine.signal(&id("r"), "note", longhaul_engine::Payload::null()).await.unwrap();
         until("it came into memory", async || engine.resident_runs() == 1).await;
-        until("it left the mail alone", async || !memory.mailbox(&id("r")).await.unwrap().is_empty()).await;
+        until("it left the mail alone", async || {
+            !memory.mailbox(&id("r")).await.unwrap().is_empty()
+        })
+        .await;
         assert!(is_paused(&memory.summary(&id("r")).await.unwrap().unwrap().status));
         engine.stop().await;
     }
@@ -190,7 +209,10 @@ async fn what_waits_for_a_place_is_called_back_and_what_runs_ends() {
     status_is(&memory, "second", is_paused).await;
     assert!(!is_paused(&memory.summary(&id("first")).await.unwrap().unwrap().status));
     go.notify_one();
-    assert!(matches!(engine.outcome(&id("first")).await.unwrap(), Outcome::Completed(_)), "nothing comes after it");
+    assert!(
+        matches!(engine.outcome(&id("first")).await.unwrap(), Outcome::Completed(_)),
+        "nothing comes after it"
+    );
     assert_eq!(counts.of("second"), 0);
     go.notify_one();
     ends_well(&engine, "second").await;

@@ -15,7 +15,9 @@ fn a_verb_at_the_end_of_a_pipe_lets_the_others_have_the_log() {
     let world = finished();
     let project = world.project_id();
     for _ in 0..3 {
-        let pause = format!("longhaul list --project {project} --kind project -o ids | longhaul pause - --yes");
+        let pause = format!(
+            "longhaul list --project {project} --kind project -o ids | longhaul pause - --yes"
+        );
         world.longhaul.shell(&pause).exits(0).says("paused");
         world.longhaul.shell(&pause.replace("pause", "resume")).exits(0).says("resumed");
     }
@@ -31,12 +33,14 @@ fn nobody_waits_for_an_answer_of_a_person() {
     let world = finished();
     let filter = format!("project={}", world.project_id());
     let all = ["--filter", &filter, "--filter", "status=passed"];
-    let mut asked = world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "\"1\""]].concat(), 80);
+    let mut asked =
+        world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "\"1\""]].concat(), 80);
     asked.until_shows("signal 2 runs? [y/N]");
     world.call("list").exits(0);
     asked.types("n");
     assert!(asked.exits(2).contains("nobody was told"));
-    let mut asked = world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "\"1\""]].concat(), 80);
+    let mut asked =
+        world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "\"1\""]].concat(), 80);
     asked.until_shows("[y/N]");
     world.call("list").exits(0);
     asked.types("y");
@@ -47,7 +51,13 @@ fn nobody_waits_for_an_answer_of_a_person() {
 fn who_closes_standard_output_has_read_enough() {
     let world = finished();
     let id = world.project_id();
-    for shows in ["completions bash", "list -o ids", &format!("history {id} -o jsonl"), "schema status", "--help"] {
+    for shows in [
+        "completions bash",
+        "list -o ids",
+        &format!("history {id} -o jsonl"),
+        "schema status",
+        "--help",
+    ] {
         let said = world.longhaul.shell(&format!("(longhaul {shows}; echo $? >&2) | true"));
         assert_eq!(said.talk.trim(), "0", "{shows}");
     }
@@ -105,16 +115,24 @@ fn a_table_on_a_terminal_is_one() {
     let shown = world.longhaul.on_terminal(&["list"], 100).exits(0);
     assert!(shown.contains("\x1b[32m"), "{shown}");
     let plain = without_colours(&shown);
-    let columns: Vec<_> =
-        plain.lines().take(3).map(|line| line.find("STATUS").or_else(|| line.find("passed"))).collect();
+    let columns: Vec<_> = plain
+        .lines()
+        .take(3)
+        .map(|line| line.find("STATUS").or_else(|| line.find("passed")))
+        .collect();
     assert!(columns.iter().all(|column| *column == columns[0]), "{plain}");
     let header = plain.lines().next().unwrap();
     let ages = plain.lines().take(3).map(|line| line.chars().nth(header.find("AGE").unwrap()));
-    assert!(ages.skip(1).all(|letter| letter.is_some_and(|letter| letter.is_ascii_digit())), "{plain}");
+    assert!(
+        ages.skip(1).all(|letter| letter.is_some_and(|letter| letter.is_ascii_digit())),
+        "{plain}"
+    );
     // A run and a commit are to be copied: they are never cut.
     let run = format!("{}/parser/1", world.project_id());
     for width in [40, 62, 70, 80] {
-        let shown = without_colours(&world.longhaul.on_terminal(&["checkpoints", &world.root], width).exits(0));
+        let shown = without_colours(
+            &world.longhaul.on_terminal(&["checkpoints", &world.root], width).exits(0),
+        );
         assert!(shown.lines().any(|line| line.contains(&run)), "{width}: {shown}");
         assert!(shown.lines().all(|line| line.chars().count() <= width.into()), "{width}: {shown}");
     }
@@ -123,5 +141,6 @@ fn a_table_on_a_terminal_is_one() {
 fn without_colours(text: &str) -> String {
     let mut parts = text.split('\x1b');
     let first = parts.next().unwrap_or_default().to_owned();
-    first + &parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest)).collect::<String>()
+    first
+        + &parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest)).collect::<String>()
 }

@@ -1,8 +1,9 @@
-//! The power is cut at random moments while the real program and real git work on real disks: nothing that was recorded is
-//! lost, nothing is done twice, and no file of the repository is empty afterwards.
+//! The power is cut at random moments while the real program and real git work on real disks:
+//! nothing that was recorded is lost, nothing is done twice, and no file of the repository is empty
+//! afterwards.
 //!
-//! `LONGHAUL_TEST_CUTS=200` asks for at least so many cuts, `LONGHAUL_TEST_SEED=7` for other moments. Needs root and loop
-//! devices; elsewhere the tests say so and do nothing.
+//! `LONGHAUL_TEST_CUTS=200` asks for at least so many cuts, `LONGHAUL_TEST_SEED=7` for other
+//! moments. Needs root and loop devices; elsewhere the tests say so and do nothing.
 
 use std::process::Command;
 use std::time::Duration;
@@ -36,8 +37,12 @@ fn stop_everything(longhaul: &Longhaul) {
             return;
         }
         for process in left {
-            let pid =
-                process.split(' ').next().and_then(|place| place.rsplit('/').next()).unwrap_or_default().to_owned();
+            let pid = process
+                .split(' ')
+                .next()
+                .and_then(|place| place.rsplit('/').next())
+                .unwrap_or_default()
+                .to_owned();
             let _ = Command::new("kill").args(["-9", &pid]).status();
         }
     }
@@ -92,7 +97,9 @@ fn cut_through(layout: &[(&str, &[&str])], dice: &mut Dice, wanted: u32) -> u32 
     let mut cuts: u32 = 0;
     loop {
         let mut life = longhaul.begin(&["run", &project.root().to_string_lossy()], &said);
-        let time = Duration::from_millis(100 + dice.roll(2500 + 400 * cuts.saturating_sub(wanted) as usize) as u64);
+        let time = Duration::from_millis(
+            100 + dice.roll(2500 + 400 * cuts.saturating_sub(wanted) as usize) as u64,
+        );
         if let Some(status) = life.wait_for(time) {
             assert_eq!(status.code(), Some(0), "life {}:\n{}", cuts + 1, life.said());
             break;

@@ -1,4 +1,5 @@
-//! The data directory and its socket are the user's own, and what agents print does nothing to a terminal.
+//! The data directory and its socket are the user's own, and what agents print does nothing to a
+//! terminal.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -42,7 +43,8 @@ fn whoever_creates_the_data_directory_keeps_others_out() {
 #[test]
 fn a_long_path_leaves_the_socket_in_the_data_directory() {
     let project = Project::new(&[plain("parser", &[], 1)], 0.0);
-    let deep = ["d".repeat(60), "e".repeat(60), "home".into()].iter().collect::<std::path::PathBuf>();
+    let deep =
+        ["d".repeat(60), "e".repeat(60), "home".into()].iter().collect::<std::path::PathBuf>();
     let home = project.place().join(deep);
     let longhaul = longhaul(&home);
     project.hold("parser");
@@ -75,7 +77,9 @@ fn what_others_have_written_does_nothing_to_a_terminal() {
     longhaul.call(&["run", &root]).exits(0);
     let raw = longhaul.call(&["logs", "parser", "--dir", &root, "--raw"]).exits(0).out.clone();
     assert!(raw.contains("\x1b]0;title\x07\x1b[2J"), "{raw:?}");
-    longhaul.call(&["feature", "block", "parser", "--dir", &root, "--why", "no\x1b[2J way\x07"]).exits(0);
+    longhaul
+        .call(&["feature", "block", "parser", "--dir", &root, "--why", "no\x1b[2J way\x07"])
+        .exits(0);
     let shown = [
         longhaul.call(&["logs", "parser", "--dir", &root]),
         longhaul.call(&["feature", "show", "parser", "--dir", &root]),
@@ -86,7 +90,9 @@ fn what_others_have_written_does_nothing_to_a_terminal() {
     ];
     shown[0].says("before red after\nover\n");
     for said in &shown {
-        let obeyed = |text: &str| text.chars().any(|letter| letter.is_control() && !matches!(letter, '\n' | '\t'));
+        let obeyed = |text: &str| {
+            text.chars().any(|letter| letter.is_control() && !matches!(letter, '\n' | '\t'))
+        };
         assert!(!obeyed(&said.out) && !obeyed(&said.talk), "{:?}\n{:?}", said.out, said.talk);
     }
 }

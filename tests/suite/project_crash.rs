@@ -1,7 +1,8 @@
 //! A whole project that dies at every append and at every effect ends as if nothing had happened.
 //!
-//! Each life has a runtime of its own, which is dropped when the store dies: what was under way ends where it waits, as
-//! when a process is killed. `LONGHAUL_TEST_EVERY=1` tries every place to die, `=n` each n-th.
+//! Each life has a runtime of its own, which is dropped when the store dies: what was under way
+//! ends where it waits, as when a process is killed. `LONGHAUL_TEST_EVERY=1` tries every place to
+//! die, `=n` each n-th.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +14,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use longhaul_activities::{checks, git, process, project as files, session};
-use longhaul_engine::{Engine, Handlers, NewRun, Options, Parts, Payload, RunId, RunReader, StoreError, SystemClock};
+use longhaul_engine::{
+    Engine, Handlers, NewRun, Options, Parts, Payload, RunId, RunReader, StoreError, SystemClock,
+};
 use longhaul_storage::MemoryStore;
 use longhaul_tests::dying::{DyingStore, Side};
 use longhaul_tests::history::{Histories, workflows};
@@ -21,11 +24,14 @@ use longhaul_tests::project::{Habit, Plan, Project};
 use longhaul_tests::script::id;
 use longhaul_tests::wait::PATIENCE;
 use longhaul_tests::witness::Witness;
-use longhaul_workflows::contracts::{CheckBase, LoadBacklog, ProjectRef, RunChecks, RunSession, RunSetup};
+use longhaul_workflows::contracts::{
+    CheckBase, LoadBacklog, ProjectRef, RunChecks, RunSession, RunSetup,
+};
 use longhaul_workflows::project::{Phase, ProjectInput, ProjectSummary, ProjectWorkflow, signal};
 use serde_json::Value;
 
-/// Two features at once, one after them; a gate that fails, a full context, a list that was tampered with.
+/// Two features at once, one after them; a gate that fails, a full context, a list that was
+/// tampered with.
 const PLANS: [Plan; 3] = [
     Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Repairs },
     Plan { id: "table", needs: &[], steps: 2, habit: Habit::Fills },
@@ -134,9 +140,11 @@ impl World {
 
     /// What failed, to explain what came of it.
     fn failures(&self) -> String {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime can be built");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().build().expect("a runtime can be built");
         let histories = runtime.block_on(Histories::of(&self.memory));
-        histories.map_or_else(|error| error.to_string(), |histories| histories.failures().join("\n"))
+        histories
+            .map_or_else(|error| error.to_string(), |histories| histories.failures().join("\n"))
     }
 
     /// Checks what holds wherever it died, and gives what must be the same.
@@ -146,7 +154,10 @@ impl World {
         histories.check()?;
         let marks = self.project.marks();
         let counts = histories.counts(&marks);
-        ensure!(counts.repeated == 0, "sessions were begun again after they were recorded: {marks:?}");
+        ensure!(
+            counts.repeated == 0,
+            "sessions were begun again after they were recorded: {marks:?}"
+        );
         ensure!(self.wrongs.is_empty(), "{:?}", self.wrongs);
         let mut landed = self.project.landed("main");
         landed.sort_unstable();
@@ -159,13 +170,21 @@ impl World {
 }
 
 /// Starts an engine and has the project run, as `longhaul run` does, until nothing is left to do.
-async fn come_to_rest(store: &DyingStore, handlers: Handlers, root: String, sync: &str) -> Result<()> {
+async fn come_to_rest(
+    store: &DyingStore,
+    handlers: Handlers,
+    root: String,
+    sync: &str,
+) -> Result<()> {
     let parts = Parts {
         store: Arc::new(store.clone()),
         workflows: workflows(),
         handlers,
         clock: Arc::new(SystemClock),
-        options: Options { pools: vec![("agents".into(), 4), ("checks".into(), 2)], ..Options::default() },
+        options: Options {
+            pools: vec![("agents".into(), 4), ("checks".into(), 2)],
+            ..Options::default()
+        },
     };
     let engine = Engine::open(parts).await?;
     let mut recorded = engine.recorded();
@@ -186,7 +205,8 @@ async fn come_to_rest(store: &DyingStore, handlers: Handlers, root: String, sync
 
 async fn is_at_rest(store: &DyingStore, sync: &str) -> Result<bool, StoreError> {
     let published = store.published(&id("p")).await?;
-    let view = published.get(ProjectSummary::KEY).and_then(|view| view.read::<ProjectSummary>().ok());
+    let view =
+        published.get(ProjectSummary::KEY).and_then(|view| view.read::<ProjectSummary>().ok());
     Ok(view.is_some_and(|view| view.phase == Phase::Idle && view.synced == sync))
 }
 
@@ -203,7 +223,12 @@ fn die_once(death: Death) -> Result<(Life, Outcome)> {
 }
 
 fn differences(expected: &Outcome, found: &Outcome) -> Result<()> {
-    ensure!(expected.content == found.content, "files: {:#?} instead of {:#?}", found.content, expected.content);
+    ensure!(
+        expected.content == found.content,
+        "files: {:#?} instead of {:#?}",
+        found.content,
+        expected.content
+    );
     ensure!(expected.list == found.list, "list: {:#} instead of {:#}", found.list, expected.list);
     for (run, history) in &expected.essence {
         let other = found.essence.get(run);
@@ -216,7 +241,11 @@ fn differences(expected: &Outcome, found: &Outcome) -> Result<()> {
 }
 
 fn every() -> usize {
-    std::env::var("LONGHAUL_TEST_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(EVERY).max(1)
+    std::env::var("LONGHAUL_TEST_EVERY")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(EVERY)
+        .max(1)
 }
 
 #[test]
@@ -224,17 +253,23 @@ fn dying_at_every_append_and_every_effect_changes_nothing() {
     let begun = std::time::Instant::now();
     let (life, expected) = die_once(Death::Never).expect("an undisturbed life is a good one");
     let both = [Side::Before, Side::After];
-    let appends = (1..=life.appends).flat_map(|number| both.map(|side| Death::Append(number, side)));
-    let effects = (1..=life.effects).flat_map(|number| both.map(|side| Death::Effect(number, side)));
+    let appends =
+        (1..=life.appends).flat_map(|number| both.map(|side| Death::Append(number, side)));
+    let effects =
+        (1..=life.effects).flat_map(|number| both.map(|side| Death::Effect(number, side)));
     let deaths: Vec<Death> = appends.step_by(every()).chain(effects.step_by(every())).collect();
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 while let Some(death) = deaths.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    let compared = die_once(*death).and_then(|(_, found)| differences(&expected, &found));
+                    let compared =
+                        die_once(*death).and_then(|(_, found)| differences(&expected, &found));
                     if let Err(error) = compared {
-                        failures.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{death}: {error:#}"));
+                        failures
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .push(format!("{death}: {error:#}"));
                     }
                 }
             });
@@ -249,5 +284,10 @@ fn dying_at_every_append_and_every_effect_changes_nothing() {
         begun.elapsed()
     );
     let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
-    assert!(failures.is_empty(), "{} deaths leave a trace:\n{}", failures.len(), failures.join("\n\n"));
+    assert!(
+        failures.is_empty(),
+        "{} deaths leave a trace:\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
 }

@@ -1,8 +1,12 @@
 //! Code that does something else than its history says is found out, and harms nothing.
 
-use longhaul_engine::{ContextExt, EventKind, Filter, Handlers, Outcome, Payload, RunReader, Workflows, verify};
+use longhaul_engine::{
+    ContextExt, EventKind, Filter, Handlers, Outcome, Payload, RunReader, Workflows, verify,
+};
 use longhaul_storage::MemoryStore;
-use longhaul_tests::script::{Counts, Script, Step, capitals, done, engine, id, new_run, script, shape, until};
+use longhaul_tests::script::{
+    Counts, Script, Step, capitals, done, engine, id, new_run, script, shape, until,
+};
 
 fn calling(inputs: &'static [&'static str]) -> impl longhaul_engine::Workflow {
     script(move |context, _| {
@@ -16,7 +20,10 @@ fn calling(inputs: &'static [&'static str]) -> impl longhaul_engine::Workflow {
 }
 
 /// Records a run that stops before its last step, then goes on with other code.
-async fn change(before: &'static [&'static str], after: &'static [&'static str]) -> (Vec<String>, Option<String>) {
+async fn change(
+    before: &'static [&'static str],
+    after: &'static [&'static str],
+) -> (Vec<String>, Option<String>) {
     let memory = MemoryStore::new();
     let waiting = script(move |context, _| {
         Box::pin(async move {
@@ -30,14 +37,21 @@ async fn change(before: &'static [&'static str], after: &'static [&'static str])
     let handlers = || Handlers::new().with::<Step>(capitals(&Counts::default()));
     let first = engine(memory.clone(), Workflows::new().with("w", waiting), handlers()).await;
     first.start(new_run("changed", "w", "")).await.unwrap();
-    until("it waits", async || shape(&memory, "changed").await.ends_with(&["MessageAwaited".into()])).await;
+    until("it waits", async || {
+        shape(&memory, "changed").await.ends_with(&["MessageAwaited".into()])
+    })
+    .await;
     first.stop().await;
     let recorded = shape(&memory, "changed").await;
 
-    let second = engine(memory.clone(), Workflows::new().with("w", calling(after)), handlers()).await;
+    let second =
+        engine(memory.clone(), Workflows::new().with("w", calling(after)), handlers()).await;
     second.signal(&id("changed"), "go", Payload::null()).await.unwrap();
     second.start(new_run("other", "w", "")).await.unwrap();
-    assert!(matches!(second.outcome(&id("other")).await, Ok(Outcome::Completed(_))), "other runs go on");
+    assert!(
+        matches!(second.outcome(&id("other")).await, Ok(Outcome::Completed(_))),
+        "other runs go on"
+    );
     until("it is stuck", async || second.stuck().contains_key(&id("changed"))).await;
     let stuck = second.stuck().remove(&id("changed")).map(|stop| stop.to_string());
     second.stop().await;
@@ -66,7 +80,8 @@ async fn another_input_of_a_later_call_parks_that_run_and_no_other() {
             })
         })
     };
-    let changed_input = r#"recorded call step "b" (2 of 2 calls), asked call step "c" (2 of 2 calls)"#;
+    let changed_input =
+        r#"recorded call step "b" (2 of 2 calls), asked call step "c" (2 of 2 calls)"#;
     let one = r#"recorded call step "a" (1 of 2 calls), asked call step "a" (1 calls)"#;
     let three = r#"asked call step "a" and call step "b" and call step "c" (3 calls)"#;
     let cases: [(&'static [&'static str], &str); 3] =
@@ -77,19 +92,28 @@ async fn another_input_of_a_later_call_parks_that_run_and_no_other() {
         let code = Workflows::new().with("w", calling_all(&["a", "b"], true));
         let first = engine(memory.clone(), code, handlers()).await;
         first.start(new_run("changed", "w", "")).await.unwrap();
-        until("it waits", async || shape(&memory, "changed").await.ends_with(&["MessageAwaited".into()])).await;
+        until("it waits", async || {
+            shape(&memory, "changed").await.ends_with(&["MessageAwaited".into()])
+        })
+        .await;
         first.stop().await;
         let (recorded, performed) = (memory.read(&id("changed"), 0).await.unwrap(), counts.all());
 
-        let code = Workflows::new().with("w", calling_all(inputs, false)).with("other", calling_all(&["z"], false));
+        let code = Workflows::new()
+            .with("w", calling_all(inputs, false))
+            .with("other", calling_all(&["z"], false));
         let second = engine(memory.clone(), code.clone(), handlers()).await;
         second.signal(&id("changed"), "go", Payload::null()).await.unwrap();
         until("it is stuck", async || second.stuck().contains_key(&id("changed"))).await;
-        let stuck = second.stuck().remove(&id("changed")).map(|stop| stop.to_string()).unwrap_or_default();
+        let stuck =
+            second.stuck().remove(&id("changed")).map(|stop| stop.to_string()).unwrap_or_default();
         assert!(stuck.contains(expected), "{stuck}");
         assert_eq!(counts.all(), performed, "nothing is performed");
         second.start(new_run("other", "other", "")).await.unwrap();
-        assert_eq!(second.outcome(&id("other")).await.unwrap(), Outcome::Completed(Payload::of("Z")));
+        assert_eq!(
+            second.outcome(&id("other")).await.unwrap(),
+            Outcome::Completed(Payload::of("Z"))
+        );
         second.stop().await;
         assert_eq!(memory.read(&id("changed"), 0).await.unwrap(), recorded, "nothing is appended");
         let verified = verify(&code, &id("changed"), &recorded).unwrap().unwrap();
@@ -113,7 +137,8 @@ async fn a_command_without_calls_leaves_no_gap() {
     let handlers = || Handlers::new().with::<Step>(capitals(&Counts::default()));
     let first = engine(memory.clone(), Workflows::new().with("w", empty()), handlers()).await;
     first.start(new_run("r", "w", "")).await.unwrap();
-    until("it waits", async || shape(&memory, "r").await.ends_with(&["MessageAwaited".into()])).await;
+    until("it waits", async || shape(&memory, "r").await.ends_with(&["MessageAwaited".into()]))
+        .await;
     first.stop().await;
     let second = engine(memory.clone(), Workflows::new().with("w", empty()), handlers()).await;
     second.signal(&id("r"), "go", Payload::null()).await.unwrap();
@@ -124,13 +149,19 @@ async fn a_command_without_calls_leaves_no_gap() {
 #[tokio::test]
 async fn ending_too_early_is_a_difference() {
     let (_, stuck) = change(&["a", "b"], &["a"]).await;
-    assert_eq!(stuck.as_deref(), Some(r#"diverged at position 2: recorded call step "b", asked end: completed"#));
+    assert_eq!(
+        stuck.as_deref(),
+        Some(r#"diverged at position 2: recorded call step "b", asked end: completed"#)
+    );
 }
 
 #[tokio::test]
 async fn a_further_step_before_a_recorded_wait_is_a_difference() {
     let (_, stuck) = change(&["a"], &["a", "b"]).await;
-    assert_eq!(stuck.as_deref(), Some(r#"diverged at position 2: recorded receive a message, asked call step "b""#));
+    assert_eq!(
+        stuck.as_deref(),
+        Some(r#"diverged at position 2: recorded receive a message, asked call step "b""#)
+    );
 }
 
 #[tokio::test]
@@ -154,7 +185,11 @@ async fn a_version_keeps_old_runs_on_the_old_path() {
             let path = if context.version("new-step", 1).await? == 0 { "old" } else { "new" };
             let said = context.call::<Step>(path.into()).await?;
             context.receive(&Filter::any(), None).await?;
-            assert_eq!(context.version("new-step", 1).await?, u32::from(path == "new"), "the answer stays");
+            assert_eq!(
+                context.version("new-step", 1).await?,
+                u32::from(path == "new"),
+                "the answer stays"
+            );
             done(said)
         })
     });
@@ -162,7 +197,9 @@ async fn a_version_keeps_old_runs_on_the_old_path() {
     second.start(new_run("new", "w", "")).await.unwrap();
     for (run, expected) in [("old", "OLD"), ("new", "NEW")] {
         second.signal(&id(run), "go", Payload::null()).await.unwrap();
-        let Ok(Outcome::Completed(said)) = second.outcome(&id(run)).await else { panic!("{run} completes") };
+        let Ok(Outcome::Completed(said)) = second.outcome(&id(run)).await else {
+            panic!("{run} completes")
+        };
         assert_eq!(said.read::<String>().unwrap(), expected);
     }
     second.stop().await;
@@ -180,7 +217,9 @@ async fn verification_finds_the_first_difference_without_any_effect() {
     let history = memory.read(&id("r"), 0).await.unwrap();
     let performed = counts.all();
 
-    let differs = |code: Workflows| verify(&code, &id("r"), &history).unwrap().map(|diverged| diverged.to_string());
+    let differs = |code: Workflows| {
+        verify(&code, &id("r"), &history).unwrap().map(|diverged| diverged.to_string())
+    };
     assert_eq!(differs(workflows), None);
     assert_eq!(
         differs(Workflows::new().with("w", calling(&["a", "c"]))).as_deref(),
@@ -199,7 +238,9 @@ async fn verification_finds_the_first_difference_without_any_effect() {
     });
     assert_eq!(
         differs(Workflows::new().with("w", other_end)).as_deref(),
-        Some(r#"diverged at position 3: recorded complete with "end", asked complete with "another end""#)
+        Some(
+            r#"diverged at position 3: recorded complete with "end", asked complete with "another end""#
+        )
     );
     assert_eq!(counts.all(), performed, "no handler was called");
     assert!(matches!(history.last().unwrap().kind, EventKind::RunCompleted { .. }));

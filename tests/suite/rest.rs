@@ -34,7 +34,11 @@ fn a_pause_at_rest_starts_no_agent() {
         assert_eq!(listed["runs"][0]["status"], "paused", "{listed:#}");
         world.call(&told.replace("pause", "resume")).exits(0);
         world.run().exits(0);
-        assert_eq!(world.json("describe parser")["cost"]["sessions"], 2, "{told}: both attempts were paid for");
+        assert_eq!(
+            world.json("describe parser")["cost"]["sessions"],
+            2,
+            "{told}: both attempts were paid for"
+        );
     }
 }
 

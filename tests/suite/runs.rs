@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use longhaul_engine::{
-    Child, ContextExt, Ending, Filter, Handlers, MessageBody, Options, Outcome, Payload, Received, RequestedBy,
-    RunReader, Started, Status, StoreError, Workflows,
+    Child, ContextExt, Ending, Filter, Handlers, MessageBody, Options, Outcome, Payload, Received,
+    RequestedBy, RunReader, Started, Status, StoreError, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
-use longhaul_tests::script::{Counts, Step, capitals, done, engine_with, id, new_run, script, shape, until};
+use longhaul_tests::script::{
+    Counts, Step, capitals, done, engine_with, id, new_run, script, shape, until,
+};
 
 fn workflows() -> Workflows {
     let listener = script(|context, input| {
@@ -16,7 +18,9 @@ fn workflows() -> Workflows {
             let seconds: String = input.read()?;
             let timeout = seconds.parse().ok().map(Duration::from_secs);
             match context.receive(&Filter::any(), timeout).await? {
-                Some(Received::Signal { name, payload, .. }) => done(format!("{name} {}", payload.read::<String>()?)),
+                Some(Received::Signal { name, payload, .. }) => {
+                    done(format!("{name} {}", payload.read::<String>()?))
+                }
                 Some(Received::ChildEnded { .. }) => done("a child"),
                 None => done("nothing came"),
             }
@@ -43,17 +47,28 @@ fn workflows() -> Workflows {
     });
     let parent = script(|context, input| {
         Box::pin(async move {
-            let child = Child { run: id("child"), workflow: "counter", input: Payload::of("3"), labels: [].into() };
+            let child = Child {
+                run: id("child"),
+                workflow: "counter",
+                input: Payload::of("3"),
+                labels: [].into(),
+            };
             context.start(child.clone()).await?;
             context.start(child).await?;
-            let Some(Received::ChildEnded { run, outcome }) = context.receive(&Filter::any(), None).await? else {
+            let Some(Received::ChildEnded { run, outcome }) =
+                context.receive(&Filter::any(), None).await?
+            else {
                 return done("no child");
             };
             let said: String = input.read()?;
             done(format!("{said}: {run} {}", matches!(outcome, Outcome::Completed(_))))
         })
     });
-    Workflows::new().with("listener", listener).with("sleeper", sleeper).with("counter", counter).with("parent", parent)
+    Workflows::new()
+        .with("listener", listener)
+        .with("sleeper", sleeper)
+        .with("counter", counter)
+        .with("parent", parent)
 }
 
 struct World {
@@ -99,7 +114,10 @@ async fn a_signal_is_received_once_also_when_it_came_first() {
     world.engine.start(new_run("r", "listener", "")).await.unwrap();
     world.engine.signal(&id("r"), "hello", Payload::of("you")).await.unwrap();
     assert_eq!(world.result("r").await, "hello you");
-    assert!(!world.engine.signal(&id("r"), "late", Payload::null()).await.unwrap(), "an ended run takes no message");
+    assert!(
+        !world.engine.signal(&id("r"), "late", Payload::null()).await.unwrap(),
+        "an ended run takes no message"
+    );
     let unknown = world.engine.signal(&id("nobody"), "hello", Payload::null()).await;
     assert_eq!(unknown, Err(StoreError::UnknownRun(id("nobody"))));
     world.engine.stop().await;
@@ -124,7 +142,10 @@ async fn starting_twice_is_joining() {
     world.engine.signal(&id("r"), "a", Payload::of("b")).await.unwrap();
     world.result("r").await;
     assert_eq!(started("").await, Ok(Started::Over));
-    assert_eq!(shape(&world.memory, "r").await.iter().filter(|kind| *kind == "RunStarted").count(), 1);
+    assert_eq!(
+        shape(&world.memory, "r").await.iter().filter(|kind| *kind == "RunStarted").count(),
+        1
+    );
     world.engine.stop().await;
 }
 
@@ -162,7 +183,11 @@ async fn waiting_runs_leave_memory_and_come_back_for_a_message() {
     }
     until("all have left", async || world.engine.resident_runs() == 0).await;
     for number in 0..50 {
-        world.engine.signal(&id(&format!("r{number}")), "n", Payload::of(&number.to_string())).await.unwrap();
+        world
+            .engine
+            .signal(&id(&format!("r{number}")), "n", Payload::of(&number.to_string()))
+            .await
+            .unwrap();
     }
     for number in 0..50 {
         assert_eq!(world.result(&format!("r{number}")).await, format!("n {number}"));
@@ -187,7 +212,11 @@ async fn children_are_joined_by_id_and_tell_their_outcome() {
     world.engine.start(new_run("p", "parent", "first")).await.unwrap();
     assert_eq!(world.result("p").await, "first: child true");
     world.engine.start(new_run("q", "parent", "second")).await.unwrap();
-    assert_eq!(world.result("q").await, "second: child true", "the outcome of a child that is over is known");
+    assert_eq!(
+        world.result("q").await,
+        "second: child true",
+        "the outcome of a child that is over is known"
+    );
     assert_eq!(world.counts.of("segment 3"), 1);
     world.engine.stop().await;
 }
@@ -199,7 +228,8 @@ async fn a_paused_run_does_nothing_until_resumed_also_after_a_restart() {
     first.engine.start(new_run("r", "listener", "")).await.unwrap();
     assert!(first.order("r", MessageBody::Pause).await);
     let request = RequestedBy { by: "ops".into(), why: "lunch".into() };
-    until("it is paused", async || first.status("r").await == Status::Paused(request.clone())).await;
+    until("it is paused", async || first.status("r").await == Status::Paused(request.clone()))
+        .await;
     first.engine.signal(&id("r"), "hello", Payload::of("you")).await.unwrap();
     first.engine.stop().await;
 

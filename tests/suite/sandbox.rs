@@ -8,13 +8,15 @@ use serde_json::Value;
 
 use crate::world::World;
 
-/// A project whose agent does its work, and this script before it; `$PLACE` is the folder of the test.
+/// A project whose agent does its work, and this script before it; `$PLACE` is the folder of the
+/// test.
 fn with_agent(script: &str, settings: &str) -> World {
     let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, "");
     world.project.set_sandbox(settings);
     let agent = world.project.read("agent.sh");
     let body = agent.strip_prefix("#!/bin/sh\n").unwrap();
-    let (place, program) = (world.project.place().display().to_string(), env!("CARGO_BIN_EXE_longhaul-under-test"));
+    let (place, program) =
+        (world.project.place().display().to_string(), env!("CARGO_BIN_EXE_longhaul-under-test"));
     let head = format!("#!/bin/sh\nPLACE='{place}'\nLONGHAUL='{program}'\n{script}\n");
     world.project.write("agent.sh", &(head + body));
     world.project.commit("An agent that does more than it should");
@@ -60,10 +62,14 @@ fn a_required_sandbox_that_is_not_there_is_an_error_of_this_machine() {
 
 #[track_caller]
 fn check_refusals(findings: &Value) {
-    let findings: Vec<&str> = findings.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    let findings: Vec<&str> =
+        findings.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
     assert_eq!(findings.len(), 4, "{findings:?}");
     for (finding, verb) in findings.into_iter().zip(["pause", "cancel", "terminate", "backup"]) {
-        assert!(finding.contains(&format!("asked for `longhaul {verb}` and was refused")), "{finding}");
+        assert!(
+            finding.contains(&format!("asked for `longhaul {verb}` and was refused")),
+            "{finding}"
+        );
     }
 }
 
@@ -89,7 +95,11 @@ fn a_session_cannot_steer() {
     check_refusals(&world.json("describe parser")["findings"]);
     world.call("history parser").exits(0).says("steering_refused");
     assert_eq!(read(&world, "codes"), "pause: 2\ncancel: 2\nterminate: 2\nstatus: 0\n");
-    assert!(read(&world, "said").contains("agents and checks cannot steer runs"), "{}", read(&world, "said"));
+    assert!(
+        read(&world, "said").contains("agents and checks cannot steer runs"),
+        "{}",
+        read(&world, "said")
+    );
     assert!(!world.project.place().join("backup").exists());
 }
 
@@ -110,7 +120,8 @@ fn a_session_in_a_sandbox_is_told_that_the_log_is_out_of_reach() {
     assert_eq!(said.matches("agents and checks ").count(), 2, "{said}");
 }
 
-/// Verbs that change something, which a process that comes from a session of an owner that is gone may try.
+/// Verbs that change something, which a process that comes from a session of an owner that is gone
+/// may try.
 const VERBS: [&str; 20] = [
     "pause .",
     "resume .",
@@ -147,8 +158,10 @@ fn a_session_cannot_steer_while_nobody_runs_the_log() {
     let before = world.json("list");
     let mut answered = Vec::new();
     for verb in VERBS {
-        let verb =
-            verb.replace("<project>", &project).replace("<place>", &place).replace(" .", &format!(" {}", world.root));
+        let verb = verb
+            .replace("<project>", &project)
+            .replace("<place>", &place)
+            .replace(" .", &format!(" {}", world.root));
         // Its own environment is clean: what it comes from is not.
         let line = format!(
             "env -i PATH=\"$PATH\" HOME=\"$HOME\" \"$UNDER_TEST\" --data-dir \"$LONGHAUL_HOME\" {verb}; exit $?"
@@ -164,7 +177,10 @@ fn a_session_cannot_steer_while_nobody_runs_the_log() {
     world.call("export --all -O <place>/after.jsonl").exits(0);
     let read = |file: &str| std::fs::read_to_string(world.project.place().join(file)).unwrap();
     assert_eq!(read("after.jsonl"), read("all.jsonl"), "nothing was written");
-    inside.shell(&format!("\"$UNDER_TEST\" status {}; exit $?", world.root)).exits(0).says("1 of 1 features pass");
+    inside
+        .shell(&format!("\"$UNDER_TEST\" status {}; exit $?", world.root))
+        .exits(0)
+        .says("1 of 1 features pass");
 }
 
 #[test]
@@ -175,10 +191,17 @@ fn a_pipe_in_the_place_of_the_list_is_an_error_at_once() {
     nix::unistd::mkfifo(&list, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let begun = Instant::now();
     for command in ["run", "status"] {
-        world.longhaul.call(&[command, &world.root]).exits(2).says("is a named pipe and not a file");
+        world
+            .longhaul
+            .call(&[command, &world.root])
+            .exits(2)
+            .says("is a named pipe and not a file");
     }
     world.call("feature list").exits(2).says("is a named pipe and not a file");
-    assert!(begun.elapsed() < Duration::from_mins(2), "nothing waits for somebody to write into it");
+    assert!(
+        begun.elapsed() < Duration::from_mins(2),
+        "nothing waits for somebody to write into it"
+    );
 }
 
 #[test]
@@ -200,11 +223,16 @@ fn an_owner_does_not_hang_on_a_pipe() {
 
 #[test]
 fn an_agent_that_may_not_write_is_told_of() {
-    let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, "[limits]\nfailed_gates = 2\n");
+    let world =
+        World::with_settings(&[plain("parser", &[], 1)], 0.0, "[limits]\nfailed_gates = 2\n");
     world.project.write("agent.sh", "#!/bin/sh\nexit 0\n");
     world.project.commit("An agent without leave");
     world.run().exits(1);
     // While it runs, this stands beside the feature for as long as the second session takes.
     let run = format!("{}/parser/1", world.project_id());
-    world.longhaul.call(&["history", &run]).exits(0).says("no file changed so far: may the agent write?");
+    world
+        .longhaul
+        .call(&["history", &run])
+        .exits(0)
+        .says("no file changed so far: may the agent write?");
 }

@@ -41,10 +41,14 @@ impl World {
     fn set(&self, variable: &str, expected: &str) {
         let place = self.project.place();
         let journal = place.join("journal");
-        let env = format!("env = {{ LONGHAUL_TEST_JOURNAL = '{}', {variable} }}", journal.display());
+        let env =
+            format!("env = {{ LONGHAUL_TEST_JOURNAL = '{}', {variable} }}", journal.display());
         self.project.write(
             "longhaul.toml",
-            &format!("[agent]\ncommand = [\"./keyed.sh\"]\nwrite = ['{}']\n{env}\n", place.display()),
+            &format!(
+                "[agent]\ncommand = [\"./keyed.sh\"]\nwrite = ['{}']\n{env}\n",
+                place.display()
+            ),
         );
         fs::write(place.join("expected"), expected).unwrap();
         self.project.commit("Set the agent up");
@@ -54,8 +58,8 @@ impl World {
         self.project.place().join(name).to_string_lossy().into_owned()
     }
 
-    /// Exports and backs up the log, and looks for a text in these and in all that Longhaul keeps. What is in the work
-    /// trees is the project's own.
+    /// Exports and backs up the log, and looks for a text in these and in all that Longhaul keeps.
+    /// What is in the work trees is the project's own.
     fn holders(&self, needle: &str) -> Vec<PathBuf> {
         let (export, backup) = (self.text("all.jsonl"), self.text("all.zst"));
         self.longhaul.call(&["export", "--all", "--force", "-O", &export]).exits(0);
@@ -101,7 +105,10 @@ fn an_agent_has_the_value_and_the_log_does_not() {
     assert_eq!(world.holders(SECRET), Vec::<PathBuf>::new());
     let names = world.holders("API_KEY");
     for file in ["all.jsonl", "all.zst"] {
-        assert!(names.contains(&world.project.place().join(file)), "the search finds what is there: {names:?}");
+        assert!(
+            names.contains(&world.project.place().join(file)),
+            "the search finds what is there: {names:?}"
+        );
     }
 }
 
@@ -131,7 +138,8 @@ fn a_value_comes_from_a_file_or_from_the_environment() {
 
     world.project.write_list(&[plain("parser", &[], 1), plain("table", &[], 1)]);
     world.set("API_KEY = { env = 'OURS' }", OTHER_SECRET);
-    let mut waiting = world.longhaul.begin(&["run", &world.root], &world.project.place().join("said"));
+    let mut waiting =
+        world.longhaul.begin(&["run", &world.root], &world.project.place().join("said"));
     until("the agent is said to lack its key", || {
         let why = world.longhaul.call(&["why", "table", "--dir", &world.root]);
         why.out.contains("`API_KEY` is to be that of `OURS`")
@@ -159,7 +167,9 @@ fn settings_that_cannot_be_read_are_reported_without_the_line() {
     ] {
         world.project.write("longhaul.toml", "[agent]\ncommand = [\"./keyed.sh\"]\n");
         until("the settings are read", || !shown(&world).contains("longhaul.toml:"));
-        world.project.write("longhaul.toml", &format!("[agent]\ncommand = [\"./keyed.sh\"]\n{line}\n"));
+        world
+            .project
+            .write("longhaul.toml", &format!("[agent]\ncommand = [\"./keyed.sh\"]\n{line}\n"));
         until("the problem is shown", || shown(&world).contains("longhaul.toml: line 3:"));
         assert!(!shown(&world).contains(SECRET), "{}", shown(&world));
         assert_eq!(world.holders(SECRET), Vec::<PathBuf>::new(), "{line}");
@@ -185,9 +195,13 @@ fn a_batch_names_sources_and_no_values() {
     world.project.commit("Leave the key to the batch");
     let file = world.text("batch.toml");
     let write = |env: &str| {
-        fs::write(&file, format!("batch = \"nightly\"\n[[project]]\ndir = \"p\"\n{env}\n")).unwrap();
+        fs::write(&file, format!("batch = \"nightly\"\n[[project]]\ndir = \"p\"\n{env}\n"))
+            .unwrap();
     };
-    for literal in [format!("env = {{ API_KEY = '{SECRET}' }}"), format!("settings.agent.env.API_KEY = '{SECRET}'")] {
+    for literal in [
+        format!("env = {{ API_KEY = '{SECRET}' }}"),
+        format!("settings.agent.env.API_KEY = '{SECRET}'"),
+    ] {
         write(&literal);
         let said = world.longhaul.call(&["batch", &file]);
         said.exits(2).says("`API_KEY` would be recorded").says("{ file = \"PATH\" }");

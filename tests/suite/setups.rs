@@ -12,9 +12,10 @@ use crate::world::World;
 fn with_dependencies(plans: &[Plan], settings: &str) -> World {
     let world = World::with_settings(plans, 0.0, settings);
     world.project.write(".gitignore", "deps\n");
-    world
-        .project
-        .write("init.sh", "#!/bin/sh\nmkdir -p deps\nwhile read -r name; do touch \"deps/$name\"; done <needs\n");
+    world.project.write(
+        "init.sh",
+        "#!/bin/sh\nmkdir -p deps\nwhile read -r name; do touch \"deps/$name\"; done <needs\n",
+    );
     world.project.write("needs", "basic\n");
     let list = world.project.read("feature_list.json");
     let needing = |check: &str| format!("xargs -I@ test -e deps/@ <needs && {check}");
@@ -32,7 +33,9 @@ fn tree_of(world: &World, feature: &str) -> PathBuf {
 fn the_merged_result_is_set_up_before_its_gates() {
     let world = with_dependencies(&[plain("parser", &[], 1), plain("table", &[], 1)], "");
     // The agent makes its work need more, and sees to that where it works.
-    world.project.write("plan/table", "grep -q more needs || { echo more >>needs; touch deps/more; }\n");
+    world
+        .project
+        .write("plan/table", "grep -q more needs || { echo more >>needs; touch deps/more; }\n");
     world.project.commit("A feature that needs more");
     world.run().exits(0);
     let mut landed = world.project.landed("main");
@@ -45,16 +48,21 @@ fn the_merged_result_is_set_up_before_its_gates() {
 
 #[test]
 fn what_is_missing_where_it_is_merged_is_told_to_the_agent() {
-    let world = with_dependencies(&[Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Plain }], "");
+    let world =
+        with_dependencies(&[Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Plain }], "");
     // It is there where the agent works, and nowhere else.
     let plan = "if [ \"$LONGHAUL_REASON\" = gates_failed ]; then cp \"$LONGHAUL_PROMPT_FILE\" ../../../../prompt; \
                 sed -i /lost/d needs; else echo lost >>needs; touch deps/lost; fi\n";
     world.project.write(
         "plan/parser",
-        &plan.replace("../../../../prompt", &world.project.place().join("prompt").to_string_lossy()),
+        &plan
+            .replace("../../../../prompt", &world.project.place().join("prompt").to_string_lossy()),
     );
     let init = world.project.read("init.sh");
-    world.project.write("init.sh", &init.replace("touch", "test $name != lost || { echo no $name; exit 1; }; touch"));
+    world.project.write(
+        "init.sh",
+        &init.replace("touch", "test $name != lost || { echo no $name; exit 1; }; touch"),
+    );
     world.project.commit("A feature that needs what nobody can get");
     world.run().exits(0);
     let prompt = fs::read_to_string(world.project.place().join("prompt")).unwrap();
@@ -90,7 +98,11 @@ fn a_work_tree_that_is_made_again_is_set_up() {
     let again = format!("{}/parser/2", world.project_id());
     world.longhaul.call(&["fork", &again, "--from", "session:2"]).exits(0);
     world.run().exits(0);
-    assert_eq!(world.project.marks().len(), 2, "its gates found what they need, and no agent was asked again");
+    assert_eq!(
+        world.project.marks().len(),
+        2,
+        "its gates found what they need, and no agent was asked again"
+    );
 }
 
 #[test]
@@ -99,12 +111,16 @@ fn what_a_rejected_candidate_installed_is_not_there_for_the_next() {
         &[plain("parser", &[], 1), plain("table", &[], 1)],
         "[project]\nparallel = 1\n[limits]\nfailed_gates = 1\n",
     );
-    // The first needs more and says so, but is rejected where it is merged; the second needs that too, and does not say so.
+    // The first needs more and says so, but is rejected where it is merged; the second needs that
+    // too, and does not say so.
     world.project.write("plan/parser", "echo extra >>needs; touch deps/extra\n");
     world.project.write("plan/table", "touch deps/extra\n");
     let list = world.project.read("feature_list.json");
     let list = list.replace("grep -q finished parser.txt", "test $(basename $PWD) != .integrate");
-    world.project.write("feature_list.json", &list.replace("grep -q finished table.txt", "test -e deps/extra"));
+    world.project.write(
+        "feature_list.json",
+        &list.replace("grep -q finished table.txt", "test -e deps/extra"),
+    );
     world.project.commit("Features that need more");
     world.run().exits(1);
     assert!(world.project.landed("main").is_empty(), "{:?}", world.project.landed("main"));
@@ -115,10 +131,13 @@ fn a_set_up_that_was_cut_is_not_built_upon() {
     let world = with_dependencies(&[plain("parser", &[], 1)], "");
     // As set-ups are often written: what is there is taken for whole.
     let place = world.project.place();
-    let wait = format!("touch '{0}/begun'; while [ -e '{0}/hold' ]; do sleep 0.05; done", place.display());
+    let wait =
+        format!("touch '{0}/begun'; while [ -e '{0}/hold' ]; do sleep 0.05; done", place.display());
     world.project.write(
         "init.sh",
-        &format!("#!/bin/sh\nset -e\ntest ! -d deps || exit 0\nmkdir deps\n{wait}\ntouch deps/basic\n"),
+        &format!(
+            "#!/bin/sh\nset -e\ntest ! -d deps || exit 0\nmkdir deps\n{wait}\ntouch deps/basic\n"
+        ),
     );
     world.project.commit("A set-up that takes its time");
     fs::write(place.join("hold"), "").unwrap();

@@ -1,4 +1,5 @@
-//! Telling runs something: the steering verbs, on a log that another process runs and on one at rest.
+//! Telling runs something: the steering verbs, on a log that another process runs and on one at
+//! rest.
 
 use std::path::Path;
 
@@ -31,7 +32,8 @@ impl World {
     }
 
     fn prompt(&self, session: u32) -> String {
-        std::fs::read_to_string(self.project.place().join(format!("prompt-{session}"))).unwrap_or_default()
+        std::fs::read_to_string(self.project.place().join(format!("prompt-{session}")))
+            .unwrap_or_default()
     }
 
     /// Runs a verb; features are those of the project.
@@ -61,19 +63,30 @@ fn told(said: &Said) -> (Vec<String>, Vec<String>) {
     let answer = said.json();
     assert_eq!(answer["schema"], "longhaul.told/1");
     let runs = answer["runs"].as_array().cloned().unwrap_or_default();
-    let (told, not): (Vec<Value>, Vec<Value>) =
-        runs.into_iter().partition(|run| run["result"].as_str().is_some_and(|result| result.contains("told")));
-    let names = |runs: Vec<Value>| runs.iter().map(|run| run["run"].as_str().unwrap_or_default().to_owned()).collect();
+    let (told, not): (Vec<Value>, Vec<Value>) = runs
+        .into_iter()
+        .partition(|run| run["result"].as_str().is_some_and(|result| result.contains("told")));
+    let names = |runs: Vec<Value>| {
+        runs.iter().map(|run| run["run"].as_str().unwrap_or_default().to_owned()).collect()
+    };
     (names(told), names(not))
 }
 
 #[test]
 fn a_feature_waits_for_approval_and_goes_back_when_it_is_denied() {
-    let world = World::new(&[plain("parser", &[], 1), plain("table", &[], 1)], 0.0, "[merge]\napproval = true\n");
+    let world = World::new(
+        &[plain("parser", &[], 1), plain("table", &[], 1)],
+        0.0,
+        "[merge]\napproval = true\n",
+    );
     world.keep_prompts("parser");
     world.run().exits(3);
     let line = world.line("parser");
-    assert_eq!((&line["step"], &line["needs_person"]), (&"waiting for approval".into(), &true.into()), "{line:#}");
+    assert_eq!(
+        (&line["step"], &line["needs_person"]),
+        (&"waiting for approval".into(), &true.into()),
+        "{line:#}"
+    );
     assert!(world.project.landed("main").is_empty());
     world.tell(&["why", "parser"]).exits(0).says("a person has to agree before it is merged");
     world.tell(&["deny", "parser"]).exits(2).says("--why");
@@ -87,13 +100,19 @@ fn a_feature_waits_for_approval_and_goes_back_when_it_is_denied() {
     // Something else is being done, so that the process that runs it stays.
     world.project.hold("shell");
     let check = "grep -q finished shell.txt";
-    world.longhaul.call(&["feature", "add", "shell", "A shell", "--check", check, "--dir", &world.root]).exits(0);
+    world
+        .longhaul
+        .call(&["feature", "add", "shell", "A shell", "--check", check, "--dir", &world.root])
+        .exits(0);
     world.project.commit("Ask for a shell");
     let mut run = world.begin("second");
     world.project.until_at_work("shell");
     let deny = ["deny", "table", "--why", "wider columns, please", "--by", "ann", "-o", "json"];
     let said = world.tell(&deny);
-    assert_eq!((&said.json()["by"], &said.json()["why"]), (&"ann".into(), &"wider columns, please".into()));
+    assert_eq!(
+        (&said.json()["by"], &said.json()["why"]),
+        (&"ann".into(), &"wider columns, please".into())
+    );
     until("it was gone over", || {
         let line = world.line("table");
         (&line["step"], &line["sessions"]) == (&"waiting for approval".into(), &2.into())
@@ -108,12 +127,17 @@ fn a_feature_waits_for_approval_and_goes_back_when_it_is_denied() {
 
 #[test]
 fn one_feature_may_ask_for_approval_by_itself_and_denials_have_an_end() {
-    let world = World::new(&[plain("parser", &[], 1), plain("table", &[], 1)], 0.0, "[limits]\nfailed_gates = 2\n");
+    let world = World::new(
+        &[plain("parser", &[], 1), plain("table", &[], 1)],
+        0.0,
+        "[limits]\nfailed_gates = 2\n",
+    );
     world.keep_prompts("parser");
     let list = world.project.read("feature_list.json");
-    world
-        .project
-        .write("feature_list.json", &list.replacen("\"id\": \"parser\"", "\"approval\": true, \"id\": \"parser\"", 1));
+    world.project.write(
+        "feature_list.json",
+        &list.replacen("\"id\": \"parser\"", "\"approval\": true, \"id\": \"parser\"", 1),
+    );
     world.project.commit("Ask for approval");
     world.run().exits(3);
     assert_eq!(world.project.landed("main"), ["table"]);
@@ -129,7 +153,10 @@ fn one_feature_may_ask_for_approval_by_itself_and_denials_have_an_end() {
     world.longhaul.call(&["deny", &run, "--why", "still tabs"]).exits(0);
     world.run().exits(1);
     let line = world.line("parser");
-    assert!(line["reason"].as_str().is_some_and(|reason| reason.contains("still tabs")), "{line:#}");
+    assert!(
+        line["reason"].as_str().is_some_and(|reason| reason.contains("still tabs")),
+        "{line:#}"
+    );
 }
 
 #[test]
@@ -140,9 +167,13 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
     world.project.hold("parser");
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
-    world.tell(&["steer", "parser", "write it with tabs", "--why", "house style"]).exits(0).says("told");
+    world
+        .tell(&["steer", "parser", "write it with tabs", "--why", "house style"])
+        .exits(0)
+        .says("told");
     world.longhaul.call(&["signal", "nobody/at-all/1", "note"]).exits(2);
-    let note = ["signal", "parser", "note", "\"and keep it short\"", "--by", "ann", "--why", "it is long"];
+    let note =
+        ["signal", "parser", "note", "\"and keep it short\"", "--by", "ann", "--why", "it is long"];
     world.tell(&note).exits(0).says("signalled");
     let described = world.tell(&["describe", "parser", "-o", "json"]).json();
     assert_eq!(
@@ -150,7 +181,10 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
         (&"ann".into(), &"it is long".into())
     );
     world.tell(&["signal", "parser", "note", "and keep it short"]).exits(2).says("no JSON");
-    world.tell(&["signal", "parser", "longhaul.terminate"]).exits(2).says("takes `note`, `approval`");
+    world
+        .tell(&["signal", "parser", "longhaul.terminate"])
+        .exits(2)
+        .says("takes `note`, `approval`");
     world.project.let_go("parser");
     run.exits(0);
     assert!(!world.prompt(1).contains("with tabs"));
@@ -175,7 +209,8 @@ fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() 
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     let id = world.line("parser")["run"].as_str().unwrap_or_default().to_owned();
-    let said = world.longhaul.call(&["terminate", &id, "--why", "it runs in circles", "-o", "json"]);
+    let said =
+        world.longhaul.call(&["terminate", &id, "--why", "it runs in circles", "-o", "json"]);
     assert_eq!(told(said.exits(0)), (vec![id.clone()], vec![]));
     until("its agent is gone", || world.longhaul.left_over().is_empty());
     run.exits(1);
@@ -224,7 +259,8 @@ fn many_are_told_at_once_by_a_filter_or_by_ids_in_a_pipe() {
     assert_eq!(told(said.exits(0)), (vec![run("parser")], vec![]));
 
     let ids = world.project.place().join("ids");
-    std::fs::write(&ids, format!("{}\tthe shell\n{}\nnobody/1\n", run("shell"), run("table"))).unwrap();
+    std::fs::write(&ids, format!("{}\tthe shell\n{}\nnobody/1\n", run("shell"), run("table")))
+        .unwrap();
     let approve = ["approve", "-", "--yes", "-o", "json"];
     let said = world.longhaul.feed(&approve, &ids);
     assert_eq!(told(said.exits(5)), (vec![run("shell"), run("table")], vec!["nobody/1".into()]));
@@ -250,8 +286,15 @@ fn a_project_that_was_terminated_is_begun_again_without_losing_what_passed() {
             run.exits(3);
             let status = world.longhaul.call(&["status", &world.root]);
             status.exits(0).says("cancelled").says("stopped by ann: it is wrong");
-            let id = world.longhaul.status(Path::new(&world.root))["project"].as_str().unwrap_or_default().to_owned();
-            world.longhaul.call(&["why", &id]).exits(0).says("It was terminated by ann: it is wrong.");
+            let id = world.longhaul.status(Path::new(&world.root))["project"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            world
+                .longhaul
+                .call(&["why", &id])
+                .exits(0)
+                .says("It was terminated by ann: it is wrong.");
         }
         until("its agent is gone", || world.longhaul.left_over().is_empty());
         world.project.let_go("table");

@@ -1,5 +1,5 @@
-//! Agents that tamper: attacks on the acceptance of a feature, with the sandbox and without. `docs/guarantees.md` says of
-//! each whether it is prevented, detected or remains.
+//! Agents that tamper: attacks on the acceptance of a feature, with the sandbox and without.
+//! `docs/guarantees.md` says of each whether it is prevented, detected or remains.
 
 mod attacks;
 mod outside;
@@ -69,12 +69,15 @@ impl Tampered {
             fs::create_dir_all(project.root().join(folder)).unwrap();
         }
         let loot = project.place().join("loot");
-        for program in ["evil", "hooks/post-checkout", "hooks/reference-transaction", "hooks/post-merge"] {
+        for program in
+            ["evil", "hooks/post-checkout", "hooks/reference-transaction", "hooks/post-merge"]
+        {
             fs::write(loot.join(program), EVIL).unwrap();
             fs::set_permissions(loot.join(program), fs::Permissions::from_mode(0o755)).unwrap();
         }
         let program = env!("CARGO_BIN_EXE_longhaul-under-test");
-        let head = format!("#!/bin/sh\nPLACE='{}'\nLONGHAUL='{program}'\n", project.place().display());
+        let head =
+            format!("#!/bin/sh\nPLACE='{}'\nLONGHAUL='{program}'\n", project.place().display());
         project.write("agent.sh", &(head + AGENT));
         project.write("acceptance/accept.sh", ACCEPT);
         project.write("tests/test_it.py", "def test_it(): pass\n");
@@ -104,7 +107,8 @@ impl Tampered {
             })
         };
         let (first, last) = (HONEST[..1].iter(), HONEST[1..].iter());
-        let names = first.copied().chain(attacks.iter().map(|(name, _)| *name)).chain(last.copied());
+        let names =
+            first.copied().chain(attacks.iter().map(|(name, _)| *name)).chain(last.copied());
         let list = json!({ "features": names.map(feature).collect::<Vec<_>>() });
         project.write("feature_list.json", &(serde_json::to_string_pretty(&list).unwrap() + "\n"));
         project.commit("Features to be accepted");
@@ -130,20 +134,31 @@ impl Tampered {
         found.unwrap_or_else(|| panic!("{name} is in the list"))
     }
 
-    /// Every commit on the target since the beginning is that of a feature which passes; what judges them is as it was.
+    /// Every commit on the target since the beginning is that of a feature which passes; what
+    /// judges them is as it was.
     #[track_caller]
     fn is_sound(&self, passing: &[&str]) {
-        let passed: Vec<Value> = self.features().into_iter().filter(|feature| feature["passes"] == true).collect();
-        let passed: Vec<&str> = passed.iter().filter_map(|feature| feature["id"].as_str()).collect();
+        let passed: Vec<Value> =
+            self.features().into_iter().filter(|feature| feature["passes"] == true).collect();
+        let passed: Vec<&str> =
+            passed.iter().filter_map(|feature| feature["id"].as_str()).collect();
         assert_eq!(passed, passing);
         let project = &self.world.project;
         let range = format!("{}..main", self.base);
         let count = project.git(&["rev-list", "--count", "--first-parent", &range]);
-        assert_eq!(count, passing.len().to_string(), "{}", project.git(&["log", "--oneline", &range]));
+        assert_eq!(
+            count,
+            passing.len().to_string(),
+            "{}",
+            project.git(&["log", "--oneline", &range])
+        );
         let mut landed = project.landed("main");
         landed.sort();
         assert_eq!(landed, passing);
-        assert_eq!(project.git(&["--no-replace-objects", "show", "main:acceptance/accept.sh"]) + "\n", ACCEPT);
+        assert_eq!(
+            project.git(&["--no-replace-objects", "show", "main:acceptance/accept.sh"]) + "\n",
+            ACCEPT
+        );
         assert_eq!(project.read("acceptance/accept.sh"), ACCEPT);
         for feature in project.list("main")["features"].as_array().unwrap() {
             let name = feature["id"].as_str().unwrap();
@@ -164,7 +179,8 @@ impl Tampered {
             let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
             line.split(|byte| *byte == 0).any(|word| word == file.as_os_str().as_encoded_bytes())
         };
-        fs::read_dir("/proc").is_ok_and(|mut processes| processes.any(|process| process.is_ok_and(is_it)))
+        fs::read_dir("/proc")
+            .is_ok_and(|mut processes| processes.any(|process| process.is_ok_and(is_it)))
     }
 }
 
@@ -178,10 +194,18 @@ fn none_passes(attacks: &[Attack], sandbox: Sandbox) {
         assert_eq!(feature["status"], "blocked", "{sandbox:?} {feature:#}");
         let findings = feature["findings"].to_string();
         assert!(findings.contains(attack.noticed), "{sandbox:?} {}: {findings}", attack.name);
-        assert_eq!(findings == "[]", attack.noticed.is_empty(), "{sandbox:?} {}: {findings}", attack.name);
+        assert_eq!(
+            findings == "[]",
+            attack.noticed.is_empty(),
+            "{sandbox:?} {}: {findings}",
+            attack.name
+        );
     }
     let changed = tampered.world.project.git(&["diff", "--name-only", "HEAD"]);
-    assert!(changed.is_empty() || changed == "feature_list.json", "Longhaul writes to the list only: {changed}");
+    assert!(
+        changed.is_empty() || changed == "feature_list.json",
+        "Longhaul writes to the list only: {changed}"
+    );
 }
 
 #[test]
@@ -205,18 +229,29 @@ fn what_is_not_its_own() {
         tampered.world.run().exits(1);
         tampered.is_sound(&HONEST);
         for attack in OTHERS {
-            assert_eq!(tampered.feature(attack.name)["status"], "blocked", "{sandbox:?} {}", attack.name);
+            assert_eq!(
+                tampered.feature(attack.name)["status"],
+                "blocked",
+                "{sandbox:?} {}",
+                attack.name
+            );
         }
         assert_ne!(tampered.loot("daemon"), "", "it ran");
         assert!(!tampered.is_running("d"), "{sandbox:?}");
         if sandbox == Sandbox::Off {
             let why = tampered.world.call("why approval").exits(0).out.clone();
             for verb in ["approve", "pause", "cancel"] {
-                assert!(why.contains(&format!("asked for `longhaul {verb}` and was refused")), "{why}");
+                assert!(
+                    why.contains(&format!("asked for `longhaul {verb}` and was refused")),
+                    "{why}"
+                );
             }
             let status = tampered.world.json("status .")["findings"].to_string();
             assert!(status.contains("`longhaul/next` was moved from nowhere to"), "{status}");
-            assert_eq!(tampered.world.project.git(&["for-each-ref", "refs/heads/longhaul/next"]), "");
+            assert_eq!(
+                tampered.world.project.git(&["for-each-ref", "refs/heads/longhaul/next"]),
+                ""
+            );
         }
     }
 }

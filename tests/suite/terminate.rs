@@ -1,11 +1,12 @@
-//! A run is ended now: nothing of it goes on, its workflow is not asked, and its history still replays.
+//! A run is ended now: nothing of it goes on, its workflow is not asked, and its history still
+//! replays.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_engine::{
-    Child, ContextExt, Engine, Failure, Filter, Handlers, MessageBody, Options, Outcome, Payload, Received,
-    RequestedBy, RunReader, Stop, SystemClock, Workflows, verify,
+    Child, ContextExt, Engine, Failure, Filter, Handlers, MessageBody, Options, Outcome, Payload,
+    Received, RequestedBy, RunReader, Stop, SystemClock, Workflows, verify,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::script::{
@@ -13,7 +14,8 @@ use longhaul_tests::script::{
 };
 use tokio::sync::Notify;
 
-/// `tidy` calls a deed and tidies up when it is cancelled; `parent` starts one and says how it ended.
+/// `tidy` calls a deed and tidies up when it is cancelled; `parent` starts one and says how it
+/// ended.
 fn workflows() -> Workflows {
     let tidy = script(|context, _| {
         Box::pin(async move {
@@ -26,7 +28,12 @@ fn workflows() -> Workflows {
     let parent = script(|context, _| {
         Box::pin(async move {
             context
-                .start(Child { run: id("child"), workflow: "tidy", input: Payload::null(), labels: [].into() })
+                .start(Child {
+                    run: id("child"),
+                    workflow: "tidy",
+                    input: Payload::null(),
+                    labels: [].into(),
+                })
                 .await?;
             match context.receive(&Filter::any(), None).await? {
                 Some(Received::ChildEnded { outcome, .. }) => done(format!("{outcome:?}")),
@@ -85,7 +92,8 @@ async fn a_run_whose_code_has_diverged_can_be_ended() {
     let second = engine(&memory, Workflows::new().with("tidy", other), &counts).await;
     until("it is stuck", async || second.stuck().contains_key(&id("r"))).await;
     second.deliver(&id("r"), terminate()).await.unwrap();
-    until("it is over", async || shape(&memory, "r").await.ends_with(&["RunTerminated".into()])).await;
+    until("it is over", async || shape(&memory, "r").await.ends_with(&["RunTerminated".into()]))
+        .await;
     until("nobody calls it stuck", async || second.stuck().is_empty()).await;
     second.stop().await;
 }
@@ -95,7 +103,9 @@ fn strict() -> Workflows {
     let strict = script(|context, _| {
         Box::pin(async move {
             loop {
-                if let Some(Received::Signal { payload, .. }) = context.receive(&Filter::any(), None).await? {
+                if let Some(Received::Signal { payload, .. }) =
+                    context.receive(&Filter::any(), None).await?
+                {
                     payload.read::<u32>()?;
                 }
             }
@@ -106,8 +116,10 @@ fn strict() -> Workflows {
 
 #[tokio::test]
 async fn orders_do_not_queue_behind_a_message_that_stops_the_workflow() {
-    for (order, end) in [(terminate(), "RunTerminated"), (MessageBody::Cancel(RequestedBy::default()), "RunCancelled")]
-    {
+    for (order, end) in [
+        (terminate(), "RunTerminated"),
+        (MessageBody::Cancel(RequestedBy::default()), "RunCancelled"),
+    ] {
         let memory = MemoryStore::new();
         let engine = engine(&memory, strict(), &Counts::default()).await;
         engine.start(new_run("r", "strict", "")).await.unwrap();
@@ -116,7 +128,8 @@ async fn orders_do_not_queue_behind_a_message_that_stops_the_workflow() {
             until("it is stuck", async || engine.stuck().contains_key(&id("r"))).await;
         }
         engine.deliver(&id("r"), order).await.unwrap();
-        until(end, async || shape(&memory, "r").await.last().map(String::as_str) == Some(end)).await;
+        until(end, async || shape(&memory, "r").await.last().map(String::as_str) == Some(end))
+            .await;
         engine.stop().await;
     }
 }
@@ -131,7 +144,8 @@ async fn a_run_that_is_started_again_hears_nothing_of_what_ended_it() {
     engine.deliver(&id("r"), terminate()).await.unwrap();
     assert_eq!(engine.outcome(&id("r")).await, Ok(Outcome::Cancelled));
     engine.restart(new_run("r", "strict", "")).await.unwrap();
-    until("it waits", async || shape(&memory, "r").await.ends_with(&["MessageAwaited".into()])).await;
+    until("it waits", async || shape(&memory, "r").await.ends_with(&["MessageAwaited".into()]))
+        .await;
     assert!(engine.stuck().is_empty());
     engine.stop().await;
 }
@@ -155,7 +169,8 @@ async fn a_request_that_comes_while_a_run_gets_stuck_is_followed() {
     asked.notified().await;
     engine.deliver(&id("r"), terminate()).await.unwrap();
     told.notify_one();
-    until("it is over", async || shape(&memory, "r").await == ["RunStarted", "RunTerminated"]).await;
+    until("it is over", async || shape(&memory, "r").await == ["RunStarted", "RunTerminated"])
+        .await;
     engine.stop().await;
 }
 
@@ -167,9 +182,11 @@ async fn a_paused_run_and_a_parked_one_are_ended() {
     until("it works", async || counts.of("work") == 1).await;
     first.stop().await;
     let second = engine(&memory, workflows(), &counts).await;
-    until("it is parked", async || shape(&memory, "r").await.ends_with(&["RunParked".into()])).await;
+    until("it is parked", async || shape(&memory, "r").await.ends_with(&["RunParked".into()]))
+        .await;
     second.deliver(&id("r"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
-    until("it is paused", async || shape(&memory, "r").await.ends_with(&["RunPaused".into()])).await;
+    until("it is paused", async || shape(&memory, "r").await.ends_with(&["RunPaused".into()]))
+        .await;
     second.deliver(&id("r"), terminate()).await.unwrap();
     assert_eq!(second.outcome(&id("r")).await, Ok(Outcome::Cancelled));
     assert!(shape(&memory, "r").await.ends_with(&["RunPaused".into(), "RunTerminated".into()]));
@@ -186,7 +203,10 @@ async fn who_is_cancelled_does_not_wait_for_a_place() {
     }
     let cancel = MessageBody::Cancel(RequestedBy::default());
     engine.deliver(&id("second"), cancel).await.unwrap();
-    assert_eq!(engine.outcome(&id("second")).await.unwrap(), Outcome::Completed(Payload::of("end")));
+    assert_eq!(
+        engine.outcome(&id("second")).await.unwrap(),
+        Outcome::Completed(Payload::of("end"))
+    );
     assert_eq!((counts.of("work"), counts.of("tidy up")), (1, 1));
     engine.stop().await;
 }

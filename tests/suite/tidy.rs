@@ -1,4 +1,5 @@
-//! The house rules that a compiler does not check: which part may know which, and that files stay easy to read.
+//! The house rules that a compiler does not check: which part may know which, and that files stay
+//! easy to read.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// The most lines that a file of code may have.
 const LINES_MAX: usize = 600;
-/// The most lines that nearly all files have, and the share of files that may have more, in percent.
+/// The most lines that nearly all files have, and the share of files that may have more, in
+/// percent.
 const LINES_USUAL: usize = 250;
 const LONGER_MAX_PERCENT: usize = 15;
 
@@ -23,7 +25,8 @@ const ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// What workflow code may use besides the engine: nothing that could touch the world.
-const PURE_HELPERS: [&str; 7] = ["async-trait", "chrono", "petgraph", "schemars", "serde", "serde_json", "thiserror"];
+const PURE_HELPERS: [&str; 7] =
+    ["async-trait", "chrono", "petgraph", "schemars", "serde", "serde_json", "thiserror"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
@@ -38,10 +41,19 @@ fn dependencies(part: &str) -> BTreeSet<String> {
 
 /// All files of Rust code that belong to the project.
 fn code() -> Vec<(PathBuf, String)> {
-    let mut open: Vec<PathBuf> =
-        ["engine", "storage", "workflows", "backlog", "activities", "server", "bench", "cli", "tests"]
-            .map(|part| root().join(part))
-            .into();
+    let mut open: Vec<PathBuf> = [
+        "engine",
+        "storage",
+        "workflows",
+        "backlog",
+        "activities",
+        "server",
+        "bench",
+        "cli",
+        "tests",
+    ]
+    .map(|part| root().join(part))
+    .into();
     let mut found = Vec::new();
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(dir).unwrap() {
@@ -68,7 +80,8 @@ fn parts_know_only_what_they_may() {
     for (part, allowed) in ARROWS {
         let known = dependencies(part);
         let parts = known.iter().filter_map(|name| name.strip_prefix("longhaul-"));
-        let forbidden: Vec<String> = parts.filter(|name| !allowed.contains(name)).map(str::to_owned).collect();
+        let forbidden: Vec<String> =
+            parts.filter(|name| !allowed.contains(name)).map(str::to_owned).collect();
         refuse(&format!("{part} may not depend on"), &forbidden);
     }
 }
@@ -76,7 +89,9 @@ fn parts_know_only_what_they_may() {
 #[test]
 fn workflows_cannot_touch_the_world() {
     let known = dependencies("workflows");
-    let others = known.iter().filter(|name| *name != "longhaul-engine" && !PURE_HELPERS.contains(&name.as_str()));
+    let others = known
+        .iter()
+        .filter(|name| *name != "longhaul-engine" && !PURE_HELPERS.contains(&name.as_str()));
     refuse("workflows may not depend on", &others.cloned().collect::<Vec<_>>());
 }
 
@@ -88,9 +103,12 @@ fn only_the_hands_start_processes() {
         let may = path.starts_with("activities")
             || path.starts_with("tests")
             || path.components().any(|part| part.as_os_str() == "tests");
-        // The demo makes its own repository before there is anything to be an activity of; the bench measures a child.
-        let may =
-            may || path.starts_with("cli/src/demo") || path.starts_with("cli/src/demo.rs") || path.starts_with("bench");
+        // The demo makes its own repository before there is anything to be an activity of; the
+        // bench measures a child.
+        let may = may
+            || path.starts_with("cli/src/demo")
+            || path.starts_with("cli/src/demo.rs")
+            || path.starts_with("bench");
         if !may && starts.iter().any(|start| text.contains(start)) {
             offenders.push(path.display().to_string());
         }
@@ -103,7 +121,8 @@ fn files_are_small() {
     let code = code();
     let lines = |text: &String| text.lines().count();
     let long = code.iter().filter(|(_, text)| lines(text) > LINES_MAX);
-    let long: Vec<String> = long.map(|(path, text)| format!("{} has {} lines", path.display(), lines(text))).collect();
+    let long: Vec<String> =
+        long.map(|(path, text)| format!("{} has {} lines", path.display(), lines(text))).collect();
     refuse("split these along their meaning", &long);
     let longer = code.iter().filter(|(_, text)| lines(text) > LINES_USUAL).count();
     assert!(
@@ -126,6 +145,9 @@ fn every_module_says_what_it_is_for() {
 fn exit_codes_are_in_the_readme() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     for code in 0..=5 {
-        assert!(readme.contains(&format!("\n| {code} |")), "exit code {code} is in the table of the README");
+        assert!(
+            readme.contains(&format!("\n| {code} |")),
+            "exit code {code} is in the table of the README"
+        );
     }
 }

@@ -44,13 +44,14 @@ impl World {
         self.longhaul.begin(&["run", &self.root], &self.project.place().join("said"))
     }
 
-    /// A command, its words parted by blanks; `.` stands for the project, `<project>` for its id, `<place>` for the folder
-    /// of the test.
+    /// A command, its words parted by blanks; `.` stands for the project, `<project>` for its id,
+    /// `<place>` for the folder of the test.
     pub(super) fn call(&self, command: &str) -> Said {
         self.call_with(&self.longhaul, command)
     }
 
-    /// Features are looked for in the project; JSON is what its schema promises; nothing is coloured.
+    /// Features are looked for in the project; JSON is what its schema promises; nothing is
+    /// coloured.
     pub(super) fn call_with(&self, longhaul: &Longhaul, command: &str) -> Said {
         let (id, place) = (id_of(&self.project), self.project.place());
         let word = |word: &str| match word {
@@ -62,9 +63,14 @@ impl World {
             words.extend(["--dir".into(), self.root.clone()]);
         }
         let said = longhaul.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(!said.out.contains('\x1b') && !said.talk.contains('\x1b'), "longhaul {command}: colours in a pipe");
+        assert!(
+            !said.out.contains('\x1b') && !said.talk.contains('\x1b'),
+            "longhaul {command}: colours in a pipe"
+        );
         // The lines of a history are those of a history file.
-        if command.contains("-o json") && !(command.starts_with("history") && command.contains("-o jsonl")) {
+        if command.contains("-o json")
+            && !(command.starts_with("history") && command.contains("-o jsonl"))
+        {
             check_shapes(longhaul, command, &said);
         }
         said
@@ -89,10 +95,12 @@ impl World {
     fn without_differences(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (number, other) in self.others.iter().enumerate() {
-            text = text.replace(&*other.place().to_string_lossy(), &format!("<place {}>", number + 2));
+            text =
+                text.replace(&*other.place().to_string_lossy(), &format!("<place {}>", number + 2));
             text = text.replace(&id_of(other), &format!("<project {}>", number + 2));
         }
-        let plain = Plain::of(&id_of(&self.project), &self.project.place().to_string_lossy()).text(&text);
+        let plain =
+            Plain::of(&id_of(&self.project), &self.project.place().to_string_lossy()).text(&text);
         plain.replace("longhaul-under-test", "longhaul")
     }
 
@@ -102,8 +110,8 @@ impl World {
         compare(&format!("look/{name}"), &format!("$ longhaul {command}\n{}", self.plain(command)));
     }
 
-    /// What commands give one after another, what they say besides, and how they end, is what was recorded. `narrow`
-    /// before a command: on a narrow terminal.
+    /// What commands give one after another, what they say besides, and how they end, is what was
+    /// recorded. `narrow` before a command: on a narrow terminal.
     #[track_caller]
     pub(super) fn transcript(&self, name: &str, commands: &[&str]) {
         compare(name, &commands.iter().map(|command| self.part(command)).collect::<String>());
@@ -130,8 +138,10 @@ impl World {
     /// A command on a narrow terminal, whose data fits there.
     #[track_caller]
     pub(super) fn narrow(&self, command: &str) -> Said {
-        let said = self.call_with(&self.longhaul.clone().with("COLUMNS", &NARROW.to_string()), command);
-        let long: Vec<&str> = said.out.lines().filter(|line| line.chars().count() > NARROW).collect();
+        let said =
+            self.call_with(&self.longhaul.clone().with("COLUMNS", &NARROW.to_string()), command);
+        let long: Vec<&str> =
+            said.out.lines().filter(|line| line.chars().count() > NARROW).collect();
         assert!(long.is_empty(), "{command}: {long:#?}\n{}", said.out);
         said
     }
@@ -189,13 +199,18 @@ fn check_shapes(longhaul: &Longhaul, command: &str, said: &Said) {
     static SCHEMAS: LazyLock<Mutex<HashMap<String, Value>>> = LazyLock::new(Mutex::default);
     let whole = serde_json::from_str(&said.out).map(|document| vec![document]);
     let each = || said.out.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>();
-    for document in
-        whole.or_else(|_| each()).unwrap_or_else(|error| panic!("longhaul {command}: {error}\n{}", said.out))
+    for document in whole
+        .or_else(|_| each())
+        .unwrap_or_else(|error| panic!("longhaul {command}: {error}\n{}", said.out))
     {
-        let id = document["schema"].as_str().unwrap_or_else(|| panic!("longhaul {command}: what is {document}?"));
+        let id = document["schema"]
+            .as_str()
+            .unwrap_or_else(|| panic!("longhaul {command}: what is {document}?"));
         let name = id.trim_start_matches("longhaul.").split('/').next().unwrap_or_default();
         let mut schemas = SCHEMAS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let schema = schemas.entry(name.to_owned()).or_insert_with(|| longhaul.call(&["schema", name]).exits(0).json());
+        let schema = schemas
+            .entry(name.to_owned())
+            .or_insert_with(|| longhaul.call(&["schema", name]).exits(0).json());
         let problems = shape::problems(schema, &document);
         assert!(problems.is_empty(), "longhaul {command}: {problems:#?}");
     }

@@ -1,4 +1,5 @@
-//! What the commands say of directories, repositories and lists that are not as they should be, and what they leave alone.
+//! What the commands say of directories, repositories and lists that are not as they should be, and
+//! what they leave alone.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +17,8 @@ fn the_agent_of_init_is_one_text_and_what_follows_is_the_directory() {
     let world = world();
     let place = world.project.place();
     let at = |name: &str| place.join(name).to_string_lossy().into_owned();
-    let made = world.longhaul.call(&["init", "--agent", "my-agent --print 'two words'", "--", &at("one")]);
+    let made =
+        world.longhaul.call(&["init", "--agent", "my-agent --print 'two words'", "--", &at("one")]);
     made.exits(0).says("next: add features");
     assert!(!made.talk.contains("name your agent"), "{}", made.talk);
     let settings = fs::read_to_string(place.join("one/longhaul.toml")).unwrap();
@@ -42,7 +44,11 @@ fn init_looks_before_it_writes() {
     let inside = world.project.root().join("plan");
     let dir = |path: &Path| path.to_string_lossy().into_owned();
     world.longhaul.call(&["init", &dir(&bare)]).exits(2).says("bare repository");
-    world.longhaul.call(&["init", &dir(&world.project.root().join(".git"))]).exits(2).says(".git directory");
+    world
+        .longhaul
+        .call(&["init", &dir(&world.project.root().join(".git"))])
+        .exits(2)
+        .says(".git directory");
     world.longhaul.call(&["init", &dir(&inside)]).exits(2).says("a project is a whole repository");
     for dir in [bare, inside, world.project.root().join(".git")] {
         assert!(!dir.join("longhaul.toml").exists(), "{}", dir.display());
@@ -86,16 +92,23 @@ fn a_list_that_is_broken_is_said_to_be() {
     list.exits(0).says("feature_list.json").says("parser");
     for command in ["status . -o json", "feature list -o json"] {
         let problem = world.call(command).exits(0).json()["problem"].clone();
-        assert!(problem.as_str().is_some_and(|problem| problem.contains("feature_list.json")), "{command}: {problem}");
+        assert!(
+            problem.as_str().is_some_and(|problem| problem.contains("feature_list.json")),
+            "{command}: {problem}"
+        );
     }
-    world.project.write("feature_list.json", &whole.replace("\"depends_on\": []", "\"depends_on\": [\"table\"]"));
+    world.project.write(
+        "feature_list.json",
+        &whole.replace("\"depends_on\": []", "\"depends_on\": [\"table\"]"),
+    );
     world.call("status .").exits(0).says("problem: ").says("circle");
 }
 
 #[test]
 fn before_the_first_run_features_stand_as_it_will_find_them() {
     let world = world();
-    let mut list: serde_json::Value = serde_json::from_str(&world.project.read("feature_list.json")).unwrap();
+    let mut list: serde_json::Value =
+        serde_json::from_str(&world.project.read("feature_list.json")).unwrap();
     let entries = list["features"].as_array_mut().unwrap();
     entries[0]["status"] = "blocked".into();
     entries[0]["approval"] = true.into();
@@ -106,7 +119,10 @@ fn before_the_first_run_features_stand_as_it_will_find_them() {
     world.project.commit("Ask for more");
     let states = || {
         let lines = world.json("feature list")["features"].as_array().cloned().unwrap_or_default();
-        lines.iter().map(|line| line["status"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        lines
+            .iter()
+            .map(|line| line["status"].as_str().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(states(), ["blocked", "pending", "blocked"]);
     world.call("feature list").exits(0).says("the list says so").says("no acceptance check");

@@ -1,15 +1,19 @@
-//! What happens to a batch: many projects, some after others, under one id that can be submitted again.
+//! What happens to a batch: many projects, some after others, under one id that can be submitted
+//! again.
 //!
-//! A batch is a durable run of its own and not only a list of labels: which project may begin is a decision, and belongs
-//! into a history that can be replayed. What only the owner of the log can do - beginning a project, seeing that it has
-//! come to rest - it does when the published state says so, and tells the batch by a signal.
+//! A batch is a durable run of its own and not only a list of labels: which project may begin is a
+//! decision, and belongs into a history that can be replayed. What only the owner of the log can do
+//! - beginning a project, seeing that it has come to rest - it does when the published state says
+//! so, and tells the batch by a signal.
 
 mod overrides;
 mod plan;
 mod state;
 
 use async_trait::async_trait;
-use longhaul_engine::{Context, ContextExt, Ending, Filter, InvalidRunId, Payload, Received, RunId, Stop, Workflow};
+use longhaul_engine::{
+    Context, ContextExt, Ending, Filter, InvalidRunId, Payload, Received, RunId, Stop, Workflow,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
@@ -37,7 +41,8 @@ impl BatchWorkflow {
     }
 }
 
-/// The signal `submit`: somebody wants this plan done. What is in it already goes on, what is new is added.
+/// The signal `submit`: somebody wants this plan done. What is in it already goes on, what is new
+/// is added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submit {
     /// Published as `submitted` when it was taken in.
@@ -77,7 +82,9 @@ impl Workflow for BatchWorkflow {
             if context.commands() as usize > SEGMENT + 4 * memory.len() {
                 return Ok(Ending::ContinueAsNew(Payload::of(&memory.into_input())));
             }
-            let Some(Received::Signal { name, payload, from }) = context.receive(&Filter::any(), None).await? else {
+            let Some(Received::Signal { name, payload, from }) =
+                context.receive(&Filter::any(), None).await?
+            else {
                 continue;
             };
             let skipped = match (name.as_str(), &from) {

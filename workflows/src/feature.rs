@@ -1,7 +1,8 @@
 //! What happens to a feature, from its first work tree to the target branch.
 //!
-//! Nothing here touches the world: every `call` is an activity whose result is in the log before the next line runs. After
-//! a crash this function runs again from the top, is answered from the log, and goes on where the log ends.
+//! Nothing here touches the world: every `call` is an activity whose result is in the log before
+//! the next line runs. After a crash this function runs again from the top, is answered from the
+//! log, and goes on where the log ends.
 
 mod admission;
 mod approval;
@@ -18,7 +19,9 @@ mod work;
 use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
-use crate::contracts::{Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup, SessionReason};
+use crate::contracts::{
+    Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup, SessionReason,
+};
 use crate::finding::Finding;
 
 pub use admission::{BrokenBase, SessionEnded, SessionPermit, SessionRequest, SessionResult};
@@ -88,7 +91,9 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
                 Try::Passed(commit) => commit,
                 Try::Again => continue,
                 Try::GivenUp(reason) => return Ok(work.given_up(reason)),
-                Try::Landed { commit, waits_on_next } => return Ok(work.passed(commit, waits_on_next)),
+                Try::Landed { commit, waits_on_next } => {
+                    return Ok(work.passed(commit, waits_on_next));
+                }
             },
         };
         if !approval::given(context, work, &commit).await? {
@@ -131,11 +136,13 @@ async fn integrate(
                 return Ok(None);
             }
         };
-        if let Some(failed) = failed_when_merged(context, work, turn, &worktree, &candidate).await? {
+        if let Some(failed) = failed_when_merged(context, work, turn, &worktree, &candidate).await?
+        {
             work.take_failed_gate(&failed, Some(&tip));
             return Ok(None);
         }
-        // The target moved while the gates ran (a person committed to it): what was checked is not what would land.
+        // The target moved while the gates ran (a person committed to it): what was checked is not
+        // what would land.
         if let Some(landed) = turn::land(context, work, &tip, &candidate).await? {
             work.note_outside(&landed.outside);
             return Ok(Some((candidate, landed.waits_on_next)));
@@ -143,7 +150,8 @@ async fn integrate(
     }
 }
 
-/// What failed on the merged result: its set-up, without which gates would say little of it, or one of its gates.
+/// What failed on the merged result: its set-up, without which gates would say little of it, or one
+/// of its gates.
 async fn failed_when_merged(
     context: &mut dyn Context,
     work: &mut Work,
@@ -160,7 +168,8 @@ async fn failed_when_merged(
     Ok(checks.failed().cloned())
 }
 
-/// Told beside a session after those before it changed no file: mostly the agent has no leave to write.
+/// Told beside a session after those before it changed no file: mostly the agent has no leave to
+/// write.
 const NOTHING_CHANGED: &str = "no file changed so far: may the agent write?";
 
 impl Work {
@@ -177,8 +186,10 @@ impl Work {
             SessionReason::Start => None,
             reason => Some(reason.as_str().replace('_', " ")),
         };
-        let tampering = (!self.feedback.tampered.is_empty()).then(|| "tampering put back".to_owned());
-        let idle = (self.progress.sessions > 1 && self.has_changed_nothing()).then(|| NOTHING_CHANGED.to_owned());
+        let tampering =
+            (!self.feedback.tampered.is_empty()).then(|| "tampering put back".to_owned());
+        let idle = (self.progress.sessions > 1 && self.has_changed_nothing())
+            .then(|| NOTHING_CHANGED.to_owned());
         let why: Vec<String> = reason.into_iter().chain(tampering).chain(idle).collect();
         let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
         self.step(context, &format!("session {}{why}", self.progress.sessions)).await

@@ -1,5 +1,6 @@
-//! What an operator should know of a feature or a project although it stops nothing: tampering that was put back, weak
-//! evidence, changes that Longhaul did not make. Each is recorded where it is noticed, and shown by `status` and `why`.
+//! What an operator should know of a feature or a project although it stops nothing: tampering that
+//! was put back, weak evidence, changes that Longhaul did not make. Each is recorded where it is
+//! noticed, and shown by `status` and `why`.
 
 use std::fmt;
 use std::mem::discriminant;
@@ -25,7 +26,8 @@ pub enum Finding {
         /// What was done to it.
         what: String,
     },
-    /// Protected files where gates run differed from the commit just before a check: a program that ran there changed them.
+    /// Protected files where gates run differed from the commit just before a check: a program that
+    /// ran there changed them.
     PutBack {
         /// The check.
         check: String,
@@ -138,10 +140,16 @@ impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tampered { session: Some(session), file, what } => {
-                write!(formatter, "session {session} tampered with {file} ({what}); it was put back")
+                write!(
+                    formatter,
+                    "session {session} tampered with {file} ({what}); it was put back"
+                )
             }
             Self::Tampered { session: None, file, what } => {
-                write!(formatter, "an earlier run left {file} tampered with ({what}); it was put back")
+                write!(
+                    formatter,
+                    "an earlier run left {file} tampered with ({what}); it was put back"
+                )
             }
             Self::PutBack { check, files } => write!(
                 formatter,
@@ -155,11 +163,14 @@ impl fmt::Display for Finding {
                     files.join(", ")
                 )
             }
-            Self::PassedOnBase { all: true, .. } => {
-                formatter.write_str("all its checks passed before any work: that they pass is no evidence")
-            }
+            Self::PassedOnBase { all: true, .. } => formatter
+                .write_str("all its checks passed before any work: that they pass is no evidence"),
             Self::PassedOnBase { checks, all: false } => {
-                write!(formatter, "passed before any work, so no evidence of it: {}", quoted(checks))
+                write!(
+                    formatter,
+                    "passed before any work, so no evidence of it: {}",
+                    quoted(checks)
+                )
             }
             Self::Steering { verb, call } => {
                 write!(formatter, "a program of {call} asked for `longhaul {verb}` and was refused")
@@ -167,10 +178,17 @@ impl fmt::Display for Finding {
             Self::Outside { change } => change.fmt(formatter),
             Self::ListEdited { feature, fields, during } => {
                 let (fields, during) = (fields.join(", "), named(during));
-                write!(formatter, "the list was edited while {during} worked on: {fields} of {feature}")
+                write!(
+                    formatter,
+                    "the list was edited while {during} worked on: {fields} of {feature}"
+                )
             }
             Self::SettingsEdited { setting, during } => {
-                write!(formatter, "{setting} in longhaul.toml changed while {} worked on", named(during))
+                write!(
+                    formatter,
+                    "{setting} in longhaul.toml changed while {} worked on",
+                    named(during)
+                )
             }
         }
     }
@@ -192,7 +210,10 @@ mod tests {
     #[test]
     fn a_finding_is_kept_once_and_no_more_than_a_person_can_read() {
         let mut findings = Findings::default();
-        let finding = |number: usize| Finding::Steering { verb: "pause".into(), call: format!("p/f/1@{number}") };
+        let finding = |number: usize| Finding::Steering {
+            verb: "pause".into(),
+            call: format!("p/f/1@{number}"),
+        };
         assert!(findings.add(finding(0)) && !findings.add(finding(0)));
         let other = Finding::MergedOver { files: Vec::new() };
         findings.add(other.clone());

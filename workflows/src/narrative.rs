@@ -1,15 +1,18 @@
-//! Histories in words for people: each event as one or more entries. A new activity is described here, and nowhere else.
+//! Histories in words for people: each event as one or more entries. A new activity is described
+//! here, and nowhere else.
 
 mod activity;
 mod text;
 
 use longhaul_engine::event::{Cause, Message};
-use longhaul_engine::{Event, EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, RequestedBy};
+use longhaul_engine::{
+    Event, EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, RequestedBy,
+};
 use serde::Serialize;
 
 use crate::feature::{
-    Approval, FORKED_FROM, FeatureOutcome, FeatureProgress, Note, Ready, SessionEnded, SessionPermit, SessionRequest,
-    SessionResult, Turn,
+    Approval, FORKED_FROM, FeatureOutcome, FeatureProgress, Note, Ready, SessionEnded,
+    SessionPermit, SessionRequest, SessionResult, Turn,
 };
 use crate::project::signal::{HALT, RELOAD, SYNC};
 use crate::projection::RunView;
@@ -19,8 +22,8 @@ pub use text::{clock, counted, short};
 /// The most characters that a payload of unknown shape is shown with.
 const PREVIEW: usize = 80;
 
-/// The kind of an entry, as `history.json` and `claude-progress.txt` name it. The names do not change: scripts read them.
-/// A [`Kind::Detail`] is shown in the history of its run alone.
+/// The kind of an entry, as `history.json` and `claude-progress.txt` name it. The names do not
+/// change: scripts read them. A [`Kind::Detail`] is shown in the history of its run alone.
 #[expect(missing_docs, reason = "the names say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -134,8 +137,12 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
             entry(kind, format!("{} begins{}", activity::asked(name, input), nth(*attempt)))
         }
         EventKind::ActivityFailed { name, input, attempt, failure, retry_at, .. } => {
-            let kind = if activity::is_session(name) { Kind::SessionFailed } else { Kind::AttemptFailed };
-            let again = retry_at.map_or_else(|| "not tried again".into(), |at| format!("tried again at {}", clock(at)));
+            let kind =
+                if activity::is_session(name) { Kind::SessionFailed } else { Kind::AttemptFailed };
+            let again = retry_at.map_or_else(
+                || "not tried again".into(),
+                |at| format!("tried again at {}", clock(at)),
+            );
             let what = activity::asked(name, input);
             entry(kind, format!("{what} failed{}: {}; {again}", nth(*attempt), failed(failure)))
         }
@@ -144,16 +151,22 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
         EventKind::RunParked { effect, .. } => entry(Kind::Parked, format!("parked: {effect}")),
         EventKind::RunReconciled { landed, request, .. } => {
             let what = if *landed { "the effect happened" } else { "the effect did not happen" };
-            let why = if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };
+            let why =
+                if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };
             entry(Kind::Reconciled, format!("reconciled{}: {what}{why}", by_name(request)))
         }
         EventKind::RunCompleted { output } => completed(output),
-        EventKind::RunFailed { failure } => entry(Kind::FeatureBlocked, format!("over: failed: {}", failure.message)),
+        EventKind::RunFailed { failure } => {
+            entry(Kind::FeatureBlocked, format!("over: failed: {}", failure.message))
+        }
         EventKind::RunCancelled => {
-            let request = before.ended_by().map(|entry| by(&entry.action.request())).unwrap_or_default();
+            let request =
+                before.ended_by().map(|entry| by(&entry.action.request())).unwrap_or_default();
             entry(Kind::FeatureCancelled, format!("over: cancelled{request}"))
         }
-        EventKind::RunTerminated(request) => entry(Kind::FeatureCancelled, format!("over: terminated{}", by(request))),
+        EventKind::RunTerminated(request) => {
+            entry(Kind::FeatureCancelled, format!("over: terminated{}", by(request)))
+        }
         other => entry(Kind::Detail, detail(other)),
     }
 }
@@ -164,17 +177,25 @@ fn detail(kind: &EventKind) -> String {
         EventKind::ActivityProgressed { slot, details } => {
             format!("call {slot} progressed: {}", details.preview(PREVIEW))
         }
-        EventKind::ChildStarted { run, workflow, .. } => format!("started the run {run} of {workflow}"),
+        EventKind::ChildStarted { run, workflow, .. } => {
+            format!("started the run {run} of {workflow}")
+        }
         EventKind::MessageAwaited { deadline: None, .. } => "waits for a message".into(),
-        EventKind::MessageAwaited { deadline: Some(at), .. } => format!("waits for a message until {}", clock(*at)),
+        EventKind::MessageAwaited { deadline: Some(at), .. } => {
+            format!("waits for a message until {}", clock(*at))
+        }
         EventKind::MessageReceived { message: None, .. } => "no message".into(),
         EventKind::MessageReceived { message: Some(message), .. } => received(message),
-        EventKind::SignalSent { to, name, payload, .. } => format!("sent to {to}: {}", signal(name, payload)),
+        EventKind::SignalSent { to, name, payload, .. } => {
+            format!("sent to {to}: {}", signal(name, payload))
+        }
         EventKind::TimerStarted { fire_at, .. } => format!("waits until {}", clock(*fire_at)),
         EventKind::TimerFired { .. } => "the timer fired".into(),
         EventKind::TimeRead { .. } => "read the clock".into(),
         EventKind::UuidDrawn { uuid, .. } => format!("drew the id {uuid}"),
-        EventKind::VersionMarked { change, version, .. } => format!("follows version {version} of {change}"),
+        EventKind::VersionMarked { change, version, .. } => {
+            format!("follows version {version} of {change}")
+        }
         EventKind::StatusPublished { key, value, .. } => match value.read::<FeatureProgress>() {
             Ok(progress) if key == FeatureProgress::KEY => format!("step: {}", progress.step),
             _ => format!("published {key}: {}", value.preview(PREVIEW)),
@@ -189,11 +210,16 @@ fn started(kind: &EventKind) -> Entry {
         return Entry::new(Kind::Detail, kind.name());
     };
     let parent = parent.as_ref().map(|parent| format!(" by {parent}")).unwrap_or_default();
-    let origin = labels.get(FORKED_FROM).map(|origin| format!(", forked from {origin}")).unwrap_or_default();
+    let origin =
+        labels.get(FORKED_FROM).map(|origin| format!(", forked from {origin}")).unwrap_or_default();
     match cause {
-        Cause::Started => Entry::new(Kind::FeatureStarted, format!("started: {workflow}{parent}{origin}")),
+        Cause::Started => {
+            Entry::new(Kind::FeatureStarted, format!("started: {workflow}{parent}{origin}"))
+        }
         Cause::ContinuedAsNew => Entry::new(Kind::Detail, format!("continued as new: {workflow}")),
-        Cause::Restarted => Entry::new(Kind::FeatureStarted, format!("started again: {workflow}{origin}")),
+        Cause::Restarted => {
+            Entry::new(Kind::FeatureStarted, format!("started again: {workflow}{origin}"))
+        }
     }
 }
 
@@ -203,7 +229,10 @@ fn completed(output: &Payload) -> Entry {
         Ok(FeatureOutcome::Passed { commit, progress, files, .. }) => {
             let sessions = counted(progress.sessions as usize, "session");
             let details = format!("{sessions}, {} changed", counted(files.len(), "file"));
-            Entry::new(Kind::FeatureCompleted, text).details(&[&details]).on(&commit).completes("feature")
+            Entry::new(Kind::FeatureCompleted, text)
+                .details(&[&details])
+                .on(&commit)
+                .completes("feature")
         }
         Ok(FeatureOutcome::Blocked { output, .. }) => {
             Entry::new(Kind::FeatureBlocked, text).details(&[&text::last_lines(&output)])
@@ -215,7 +244,9 @@ fn completed(output: &Payload) -> Entry {
 /// What a run came to.
 fn outcome(output: &Payload) -> String {
     match output.read::<FeatureOutcome>() {
-        Ok(FeatureOutcome::Passed { commit, waits_on_next: None, .. }) => format!("passed, as {}", short(&commit)),
+        Ok(FeatureOutcome::Passed { commit, waits_on_next: None, .. }) => {
+            format!("passed, as {}", short(&commit))
+        }
         Ok(FeatureOutcome::Passed { commit, waits_on_next: Some(reason), .. }) => {
             format!("passed, as {}; waits on longhaul/next: {reason}", short(&commit))
         }
@@ -228,7 +259,8 @@ fn received(message: &Message) -> String {
     match &message.body {
         MessageBody::Signal { name, payload, from, request } => {
             let from = from.as_ref().map(|run| format!(" from {run}")).unwrap_or_default();
-            let signed = request.as_ref().map(|request| format!(",{}", by(request))).unwrap_or_default();
+            let signed =
+                request.as_ref().map(|request| format!(",{}", by(request))).unwrap_or_default();
             format!("received{from}: {}{signed}", signal(name, payload))
         }
         MessageBody::ChildEnded { run, outcome: ended } => match ended {
@@ -256,14 +288,21 @@ fn known_signal(name: &str, payload: &Payload) -> Option<String> {
             0 => "it may merge now".into(),
             count => format!("it may merge now, {}", counted(count, "more check")),
         },
-        Turn::GIVEN_BACK => format!("{} gives its turn to merge back", payload.read::<String>().ok()?),
+        Turn::GIVEN_BACK => {
+            format!("{} gives its turn to merge back", payload.read::<String>().ok()?)
+        }
         SessionRequest::SIGNAL => {
-            format!("asks for a session ({})", payload.read::<SessionRequest>().ok()?.reason.as_str())
+            format!(
+                "asks for a session ({})",
+                payload.read::<SessionRequest>().ok()?.reason.as_str()
+            )
         }
         SessionPermit::SIGNAL => match payload.read::<SessionPermit>().ok()? {
             SessionPermit::Granted { forgiven: 0, .. } => "a session may begin".into(),
             SessionPermit::Granted { forgiven, .. } => {
-                format!("a session may begin; {forgiven} that failed in an outage of the agent do not count")
+                format!(
+                    "a session may begin; {forgiven} that failed in an outage of the agent do not count"
+                )
             }
             SessionPermit::Rebase => "start from the target as it is now".into(),
             SessionPermit::Refused { reason } => format!("no session: {reason}"),
@@ -271,7 +310,9 @@ fn known_signal(name: &str, payload: &Payload) -> Option<String> {
         SessionEnded::SIGNAL => match payload.read::<SessionEnded>().ok()?.result {
             SessionResult::Worked { .. } => "the session is over".into(),
             SessionResult::Unused => "the session is not needed".into(),
-            SessionResult::Failed { ending, .. } => format!("the session failed and changed nothing: {ending}"),
+            SessionResult::Failed { ending, .. } => {
+                format!("the session failed and changed nothing: {ending}")
+            }
         },
         SYNC | RELOAD => "read the list again".into(),
         HALT => format!("halt{}", by(&payload.read::<RequestedBy>().ok()?)),
@@ -293,7 +334,9 @@ fn known_signal(name: &str, payload: &Payload) -> Option<String> {
 fn failed(failure: &Failure) -> String {
     match failure.kind {
         FailureKind::Machine => format!("the machine cannot do it now: {}", failure.message),
-        FailureKind::RateLimited { until } => format!("limited until {}: {}", clock(until), failure.message),
+        FailureKind::RateLimited { until } => {
+            format!("limited until {}: {}", clock(until), failure.message)
+        }
         _ => failure.message.clone(),
     }
 }

@@ -1,5 +1,5 @@
-//! What happens to a project: one everlasting run owns its backlog, starts the features that can be worked on, takes their
-//! outcomes in, and lets them merge one at a time.
+//! What happens to a project: one everlasting run owns its backlog, starts the features that can be
+//! worked on, takes their outcomes in, and lets them merge one at a time.
 
 mod admission;
 mod back;
@@ -19,7 +19,9 @@ mod sync;
 mod view;
 
 use async_trait::async_trait;
-use longhaul_engine::{Child, Context, ContextExt, Ending, Filter, Payload, Received, RunId, Stop, Workflow};
+use longhaul_engine::{
+    Child, Context, ContextExt, Ending, Filter, Payload, Received, RunId, Stop, Workflow,
+};
 
 use crate::backlog::FeatureId;
 use crate::feature::{Brief, Edited, FeatureWorkflow, Ready, Turn};
@@ -39,9 +41,11 @@ pub struct ProjectWorkflow;
 
 /// The signals that a project understands.
 pub mod signal {
-    /// Read the list and the settings again, and go on if halted. Content: an id, published as `synced` when done.
+    /// Read the list and the settings again, and go on if halted. Content: an id, published as
+    /// `synced` when done.
     pub const SYNC: &str = "sync";
-    /// Read the list and the settings again, and stay halted if halted: nobody asked to go on. Content as of `sync`.
+    /// Read the list and the settings again, and stay halted if halted: nobody asked to go on.
+    /// Content as of `sync`.
     pub const RELOAD: &str = "reload";
     /// Start no further feature; content: [`Request`](longhaul_engine::RequestedBy).
     pub const HALT: &str = "halt";
@@ -56,13 +60,13 @@ pub mod signal {
     pub const BLOCK: &str = "block";
     /// Try a blocked feature again; content: its id, or [`Unblock`](super::Unblock).
     pub const UNBLOCK: &str = "unblock";
-    /// Runs of features do not go on by themselves: paused, parked, stuck. Content: [`Held`](super::Held), all of them.
-    /// Nothing but the order of merges depends on it.
+    /// Runs of features do not go on by themselves: paused, parked, stuck. Content:
+    /// [`Held`](super::Held), all of them. Nothing but the order of merges depends on it.
     pub const HELD: &str = "held";
 }
 
-/// After how many commands a project goes on as new, besides one for each feature: replay stays short, and the cost of
-/// carrying the memory over stays small beside what was done since.
+/// After how many commands a project goes on as new, besides one for each feature: replay stays
+/// short, and the cost of carrying the memory over stays small beside what was done since.
 const SEGMENT: usize = 2000;
 
 /// Why a feature is blocked whose run a person ended.
@@ -97,7 +101,9 @@ impl Memory {
         for outgoing in std::mem::take(&mut self.outbox) {
             match outgoing {
                 Outgoing::Cancel(run, request) => context.cancel(run, &request).await?,
-                Outgoing::Edited(run, edited) => context.signal(run, Edited::SIGNAL, &edited).await?,
+                Outgoing::Edited(run, edited) => {
+                    context.signal(run, Edited::SIGNAL, &edited).await?
+                }
             }
         }
         self.roll_back(context).await?;
@@ -124,7 +130,9 @@ impl Memory {
         }
         match received {
             Received::ChildEnded { run, outcome } => self.take_outcome(&run, outcome),
-            Received::Signal { name, payload, from: Some(run) } => self.take_from_run(run, name, &payload),
+            Received::Signal { name, payload, from: Some(run) } => {
+                self.take_from_run(run, name, &payload)
+            }
             Received::Signal { name, payload, from: None } => match Order::read(&name, &payload) {
                 Some(Ok(order)) => return self.follow_order(context, order).await,
                 Some(Err(error)) => self.skip(name, None, format!("it cannot be read: {error}")),
@@ -137,7 +145,11 @@ impl Memory {
     /// Only the run that works on a feature speaks for it.
     fn take_from_run(&mut self, run: RunId, name: String, payload: &Payload) {
         let Some(feature) = self.feature_of(&run) else {
-            return self.skip(name, Some(run), "the run does not work on a feature of this project now".into());
+            return self.skip(
+                name,
+                Some(run),
+                "the run does not work on a feature of this project now".into(),
+            );
         };
         match name.as_str() {
             Ready::SIGNAL => match payload.read::<Ready>() {
@@ -178,7 +190,9 @@ impl Memory {
     }
 
     fn brief(&self, feature: &FeatureId) -> Result<Brief, Stop> {
-        let unknown = || longhaul_engine::Failure::terminal(format!("feature {feature} is not in the backlog"));
+        let unknown = || {
+            longhaul_engine::Failure::terminal(format!("feature {feature} is not in the backlog"))
+        };
         Ok(Brief {
             project: self.project.clone(),
             target: self.target.clone(),

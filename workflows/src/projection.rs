@@ -9,7 +9,8 @@ mod state;
 pub use audit::{Action, AuditEntry, MailboxEntry};
 pub use project::ProjectView;
 pub use run::{
-    ActivityCounts, Candidate, CheckRun, FailureClass, LastFailure, RunView, Segment, SegmentCause, Tested, Waits,
+    ActivityCounts, Candidate, CheckRun, FailureClass, LastFailure, RunView, Segment, SegmentCause,
+    Tested, Waits,
 };
 pub use session::{Session, SessionState, Step};
 pub use state::State;

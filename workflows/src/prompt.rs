@@ -1,4 +1,5 @@
-//! What an agent is told: where it is, what to do, how it will be judged, and what went wrong before.
+//! What an agent is told: where it is, what to do, how it will be judged, and what went wrong
+//! before.
 
 use std::fmt::Write as _;
 
@@ -41,11 +42,16 @@ fn task(text: &mut String, feature: &Feature, gates: &[Check]) {
         }
         text.push('\n');
     }
-    let _ =
-        writeln!(text, "These commands decide whether it is done. They are run after you say so, not by you alone:\n");
+    let _ = writeln!(
+        text,
+        "These commands decide whether it is done. They are run after you say so, not by you alone:\n"
+    );
     for check in gates {
-        let how =
-            if check.hidden { "held out; you learn only whether it passes".into() } else { format!("`{}`", check.run) };
+        let how = if check.hidden {
+            "held out; you learn only whether it passes".into()
+        } else {
+            format!("`{}`", check.run)
+        };
         let _ = writeln!(text, "- {}: {how}", check.name);
     }
     text.push('\n');
@@ -85,11 +91,17 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
         let _ = writeln!(text, "Notes of the session before you:\n\n{}\n", feedback.notes);
     }
     for tampering in &feedback.tampered {
-        let _ =
-            writeln!(text, "- Put back, because an agent may not change it: {} ({})", tampering.file, tampering.what);
+        let _ = writeln!(
+            text,
+            "- Put back, because an agent may not change it: {} ({})",
+            tampering.file, tampering.what
+        );
     }
     for reference in &feedback.rescued {
-        let _ = writeln!(text, "- Uncommitted work of a session that died is kept: `git show {reference}`");
+        let _ = writeln!(
+            text,
+            "- Uncommitted work of a session that died is kept: `git show {reference}`"
+        );
     }
     for guidance in &feedback.guidance {
         let _ = writeln!(text, "- From a person: {guidance}");
@@ -119,7 +131,9 @@ fn rules(text: &mut String) {
 /// What went wrong, in a line, for a person.
 pub fn summary(problem: &Problem) -> String {
     match problem {
-        Problem::CheckFailed { evidence, .. } if evidence.held_out.is_some() => check_summary(evidence),
+        Problem::CheckFailed { evidence, .. } if evidence.held_out.is_some() => {
+            check_summary(evidence)
+        }
         Problem::CheckFailed { evidence, .. } => {
             let command = evidence.command.lines().next().unwrap_or_default();
             format!("{} Command: {command}", check_summary(evidence))
@@ -129,7 +143,9 @@ pub fn summary(problem: &Problem) -> String {
             words if words.is_empty() => format!("It ended so: {reason}."),
             words => format!("It ended so: {reason}. Its last words: {words}"),
         },
-        Problem::Denied { by, why } => format!("The checks passed, but {by} does not want it merged: {}", why.trim()),
+        Problem::Denied { by, why } => {
+            format!("The checks passed, but {by} does not want it merged: {}", why.trim())
+        }
     }
 }
 
@@ -151,7 +167,10 @@ pub fn told(problem: &Problem) -> String {
             format!("It ended so: {reason}.{}", output(" ", output_tail))
         }
         Problem::Denied { by, why } => {
-            format!("The checks passed, but {by} looked at it and does not want it merged as it is:\n\n{}", why.trim())
+            format!(
+                "The checks passed, but {by} looked at it and does not want it merged as it is:\n\n{}",
+                why.trim()
+            )
         }
     }
 }
@@ -176,14 +195,16 @@ fn check_summary(evidence: &Evidence) -> String {
 
 /// The last line of an output; of a line of JSON, as agents print it, the message in it.
 pub(crate) fn last_words(output: &str) -> String {
-    let line = output.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line =
+        output.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let document: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
     let message = MESSAGES.iter().find_map(|place| document.pointer(place)?.as_str());
     message.unwrap_or(line).lines().next().unwrap_or_default().chars().take(LAST_WORDS).collect()
 }
 
 /// Where agents put the message of an error: claude; codex; opencode.
-const MESSAGES: [&str; 5] = ["/result", "/error/message", "/message", "/error/data/message", "/error"];
+const MESSAGES: [&str; 5] =
+    ["/result", "/error/message", "/message", "/error/data/message", "/error"];
 
 /// The most characters of the last line that are kept.
 const LAST_WORDS: usize = 200;

@@ -35,7 +35,8 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProjectSettings {
-    /// The branch that finished work goes to; by default the one that is checked out when the project first runs.
+    /// The branch that finished work goes to; by default the one that is checked out when the
+    /// project first runs.
     pub target: Option<String>,
     /// The feature list, relative to the root of the repository.
     pub list: String,
@@ -47,9 +48,11 @@ pub struct ProjectSettings {
     pub parallel: u32,
     /// Globs of further files that an agent may not change.
     pub protected: Vec<String>,
-    /// Names of environment variables that the set-up script and the checks are given besides the usual ones.
+    /// Names of environment variables that the set-up script and the checks are given besides the
+    /// usual ones.
     pub pass_env: Vec<String>,
-    /// The directory with the files of held-out checks, outside of the repository: relative to its root, or absolute.
+    /// The directory with the files of held-out checks, outside of the repository: relative to its
+    /// root, or absolute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden_checks: Option<String>,
     /// What of the network the set-up script and the checks reach.
@@ -80,8 +83,8 @@ impl Settings {
         Confinement { network: self.project.network, held_out, ..self.agent.confinement() }
     }
 
-    /// Globs of the files that an agent may never change: the list, the settings, the acceptance scripts, and what the
-    /// settings add.
+    /// Globs of the files that an agent may never change: the list, the settings, the acceptance
+    /// scripts, and what the settings add.
     pub fn protected(&self) -> Vec<String> {
         let fixed = [self.project.list.as_str(), "longhaul.toml", "acceptance/**"];
         fixed.into_iter().map(str::to_owned).chain(self.project.protected.iter().cloned()).collect()
@@ -92,11 +95,13 @@ impl Settings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentSettings {
-    /// The program and its arguments. A program with a slash in it is relative to the root of the user's checkout.
+    /// The program and its arguments. A program with a slash in it is relative to the root of the
+    /// user's checkout.
     pub command: Vec<String>,
     /// How long a session may take.
     pub timeout: Seconds,
-    /// How long a session may be without a sign of life: output, a changed file in its tree, or computing.
+    /// How long a session may be without a sign of life: output, a changed file in its tree, or
+    /// computing.
     pub silence_timeout: Seconds,
     /// Variables that it is given, without their values: the log holds names and sources only.
     #[serde(deserialize_with = "env::map")]
@@ -109,8 +114,8 @@ pub struct AgentSettings {
     /// What of the network it reaches.
     #[serde(skip_serializing_if = "is_default")]
     pub network: NetworkAccess,
-    /// Paths that the programs of the project may write besides their own, `~/` for the home directory. By default: the
-    /// state of known agents and package caches.
+    /// Paths that the programs of the project may write besides their own, `~/` for the home
+    /// directory. By default: the state of known agents and package caches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Vec<String>>,
 }
@@ -118,7 +123,12 @@ pub struct AgentSettings {
 impl AgentSettings {
     /// What a session may reach.
     pub fn confinement(&self) -> Confinement {
-        Confinement { sandbox: self.sandbox, network: self.network, write: self.write.clone(), held_out: None }
+        Confinement {
+            sandbox: self.sandbox,
+            network: self.network,
+            write: self.write.clone(),
+            held_out: None,
+        }
     }
 }
 
@@ -247,7 +257,9 @@ mod tests {
 
     #[test]
     fn lengths_of_time_are_numbers_or_texts_with_a_unit() {
-        for (text, seconds) in [("90s", Some(90)), ("15m", Some(900)), ("2h", Some(7200)), ("x", None), ("5y", None)] {
+        for (text, seconds) in
+            [("90s", Some(90)), ("15m", Some(900)), ("2h", Some(7200)), ("x", None), ("5y", None)]
+        {
             assert_eq!(Seconds::parse(text), seconds, "{text}");
         }
     }

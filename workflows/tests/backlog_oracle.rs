@@ -1,4 +1,5 @@
-//! The scheduler against a naive oracle that looks at everything before each step, over random backlogs and histories.
+//! The scheduler against a naive oracle that looks at everything before each step, over random
+//! backlogs and histories.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -26,12 +27,16 @@ impl Oracle {
     }
 
     fn waiting_for(&self, feature: &Feature) -> Vec<FeatureId> {
-        let unmet = |row: &&Row| feature.depends_on.contains(&row.feature.id) && row.state != FeatureState::Passed;
+        let unmet = |row: &&Row| {
+            feature.depends_on.contains(&row.feature.id) && row.state != FeatureState::Passed
+        };
         self.rows.iter().filter(unmet).map(|row| row.feature.id.clone()).collect()
     }
 
     fn workable(&self) -> Vec<FeatureId> {
-        let ready = |row: &&Row| row.state == FeatureState::Pending && self.waiting_for(&row.feature).is_empty();
+        let ready = |row: &&Row| {
+            row.state == FeatureState::Pending && self.waiting_for(&row.feature).is_empty()
+        };
         let mut rows: Vec<&Row> = self.rows.iter().filter(ready).collect();
         // A stable sort leaves the file's order among equals.
         rows.sort_by_key(|row| (i32::from(!row.resumed), -row.feature.priority));
@@ -52,13 +57,17 @@ impl Oracle {
             next += 1;
         }
         let blocked = |row: &&Row| {
-            row.feature.id != *id && below.contains(&row.feature.id) && matches!(row.state, FeatureState::Blocked(_))
+            row.feature.id != *id
+                && below.contains(&row.feature.id)
+                && matches!(row.state, FeatureState::Blocked(_))
         };
         self.rows.iter().filter(blocked).map(|row| row.feature.id.clone()).collect()
     }
 
     fn counts(&self) -> Counts {
-        let count = |wanted: fn(&FeatureState) -> bool| self.rows.iter().filter(|row| wanted(&row.state)).count();
+        let count = |wanted: fn(&FeatureState) -> bool| {
+            self.rows.iter().filter(|row| wanted(&row.state)).count()
+        };
         Counts {
             pending: count(|state| *state == FeatureState::Pending),
             workable: self.workable().len(),
@@ -72,7 +81,8 @@ impl Oracle {
         let old = std::mem::take(&mut self.rows);
         for feature in features {
             let known = old.iter().find(|row| row.feature.id == feature.id);
-            let (state, resumed) = known.map_or((FeatureState::Pending, false), |row| (row.state.clone(), row.resumed));
+            let (state, resumed) = known
+                .map_or((FeatureState::Pending, false), |row| (row.state.clone(), row.resumed));
             self.rows.push(Row { feature: feature.clone(), state, resumed });
         }
     }
@@ -95,17 +105,24 @@ fn id(number: usize) -> FeatureId {
     FeatureId::new(format!("f{number}")).unwrap()
 }
 
-/// Random features: each depends on some of smaller rank; the file's order is shuffled, and some numbers are left out.
+/// Random features: each depends on some of smaller rank; the file's order is shuffled, and some
+/// numbers are left out.
 fn features() -> impl Strategy<Value = Vec<Feature>> {
-    let parts = (-2..3_i64, proptest::collection::vec(any::<Index>(), 0..4), proptest::bool::weighted(0.8));
+    let parts =
+        (-2..3_i64, proptest::collection::vec(any::<Index>(), 0..4), proptest::bool::weighted(0.8));
     proptest::collection::vec(parts, 1..24).prop_flat_map(|parts| {
         let mut features: Vec<Feature> = Vec::new();
         for (number, (priority, dependencies, is_there)) in parts.into_iter().enumerate() {
             if is_there {
-                let earlier =
-                    |index: Index| (!features.is_empty()).then(|| features[index.index(features.len())].id.clone());
+                let earlier = |index: Index| {
+                    (!features.is_empty()).then(|| features[index.index(features.len())].id.clone())
+                };
                 let depends_on = dependencies.into_iter().filter_map(earlier).collect();
-                features.push(Feature { priority, depends_on, ..Feature::new(id(number), format!("F {number}")) });
+                features.push(Feature {
+                    priority,
+                    depends_on,
+                    ..Feature::new(id(number), format!("F {number}"))
+                });
             }
         }
         Just(features).prop_shuffle()
@@ -127,7 +144,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn take(backlog: &mut Backlog, oracle: &mut Oracle, step: &Step) {
     let choose = |oracle: &Oracle, index: &Index| {
-        (!oracle.rows.is_empty()).then(|| oracle.rows[index.index(oracle.rows.len())].feature.id.clone())
+        (!oracle.rows.is_empty())
+            .then(|| oracle.rows[index.index(oracle.rows.len())].feature.id.clone())
     };
     match step {
         Step::Next => {
@@ -175,10 +193,17 @@ fn take(backlog: &mut Backlog, oracle: &mut Oracle, step: &Step) {
         }
         Step::CloseACircle(index) => {
             if let Some(id) = choose(oracle, index) {
-                let mut features: Vec<Feature> = oracle.rows.iter().map(|row| row.feature.clone()).collect();
+                let mut features: Vec<Feature> =
+                    oracle.rows.iter().map(|row| row.feature.clone()).collect();
                 let target = features.iter().position(|feature| feature.id == id).unwrap();
-                let below = features[target].depends_on.first().cloned().unwrap_or_else(|| id.clone());
-                features.iter_mut().find(|feature| feature.id == below).unwrap().depends_on.push(id);
+                let below =
+                    features[target].depends_on.first().cloned().unwrap_or_else(|| id.clone());
+                features
+                    .iter_mut()
+                    .find(|feature| feature.id == below)
+                    .unwrap()
+                    .depends_on
+                    .push(id);
                 backlog.update(features).unwrap_err();
             }
         }
@@ -189,7 +214,10 @@ fn compare(backlog: &Backlog, oracle: &Oracle) {
     let workable: Vec<FeatureId> = backlog.workable().cloned().collect();
     assert_eq!(workable, oracle.workable());
     assert_eq!(backlog.counts(), oracle.counts());
-    assert_eq!(backlog.is_settled(), oracle.counts().in_progress == 0 && oracle.workable().is_empty());
+    assert_eq!(
+        backlog.is_settled(),
+        oracle.counts().in_progress == 0 && oracle.workable().is_empty()
+    );
     let rows: Vec<_> = oracle.rows.iter().map(|row| (&row.feature, &row.state)).collect();
     assert_eq!(backlog.iter().collect::<Vec<_>>(), rows);
     for row in &oracle.rows {

@@ -9,7 +9,8 @@ use crate::files::placed::{self, LONGEST, Links};
 /// How many files there may be.
 const MOST: usize = 10_000;
 
-/// The directory that the settings name, without links. It must be there, and not in the repository.
+/// The directory that the settings name, without links. It must be there, and not in the
+/// repository.
 pub(super) fn folder(root: &Path, named: &str) -> Result<PathBuf, Failure> {
     let advice = "correct `hidden_checks` under [project] in longhaul.toml";
     let folder = root.join(named);
@@ -30,7 +31,10 @@ pub(super) fn digest(folder: &Path) -> Result<String, Failure> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     let failed = |path: &Path, error: &dyn std::fmt::Display| {
-        Failure::retryable(format!("the held-out checks in {} cannot be read: {error}", path.display()))
+        Failure::retryable(format!(
+            "the held-out checks in {} cannot be read: {error}",
+            path.display()
+        ))
     };
     while let Some(next) = folders.pop() {
         for entry in std::fs::read_dir(&next).map_err(|error| failed(&next, &error))? {
@@ -49,7 +53,8 @@ pub(super) fn digest(folder: &Path) -> Result<String, Failure> {
     files.sort();
     let mut hasher = blake3::Hasher::new();
     for file in files {
-        let content = placed::read(&file, Links::Within(folder), LONGEST).map_err(|error| failed(folder, &error))?;
+        let content = placed::read(&file, Links::Within(folder), LONGEST)
+            .map_err(|error| failed(folder, &error))?;
         let name = file.strip_prefix(folder).unwrap_or(&file).as_os_str().as_encoded_bytes();
         for part in [name, &content.unwrap_or_default()] {
             hasher.update(&(part.len() as u64).to_le_bytes());

@@ -1,4 +1,5 @@
-//! Checks and set-up scripts: run by us, in a work tree at a known commit, with evidence of what happened.
+//! Checks and set-up scripts: run by us, in a work tree at a known commit, with evidence of what
+//! happened.
 
 mod held_out;
 mod setup;
@@ -9,7 +10,9 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::backlog::Check;
-use longhaul_workflows::contracts::{CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks};
+use longhaul_workflows::contracts::{
+    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks,
+};
 
 use crate::git::{GitHandlers, Wanted};
 use crate::machine;
@@ -70,7 +73,8 @@ impl ChecksHandler {
             env = env.with(HELD_OUT_VARIABLE, folder);
             held_out = Some(HeldOut { digest, message: check.message.clone() });
         }
-        let sandbox = self.setup.sandbox(&input.project, folder, &env, &input.confinement, check.hidden)?;
+        let sandbox =
+            self.setup.sandbox(&input.project, folder, &env, &input.confinement, check.hidden)?;
         let spec = Spec {
             name: check.name.clone(),
             program: "sh".into(),
@@ -91,7 +95,11 @@ impl ChecksHandler {
     }
 
     /// The directory of held-out checks, and the digest of what is in it now.
-    async fn held_out(&self, input: &ChecksInput, check: &Check) -> Result<(PathBuf, String), Failure> {
+    async fn held_out(
+        &self,
+        input: &ChecksInput,
+        check: &Check,
+    ) -> Result<(PathBuf, String), Failure> {
         let Some(named) = input.confinement.held_out.clone() else {
             return Err(Failure::terminal(format!(
                 "the check `{}` is hidden: name the directory with its files as `hidden_checks` under [project] in \
@@ -105,21 +113,30 @@ impl ChecksHandler {
             let digest = held_out::digest(&folder)?;
             Ok((folder, digest))
         });
-        read.await
-            .unwrap_or_else(|error| Err(Failure::retryable(format!("the held-out checks were not read: {error}"))))
+        read.await.unwrap_or_else(|error| {
+            Err(Failure::retryable(format!("the held-out checks were not read: {error}")))
+        })
     }
 }
 
 #[async_trait]
 impl Handler<RunChecks> for ChecksHandler {
-    async fn perform(&self, input: ChecksInput, attempt: &Attempt) -> Result<ChecksReport, Failure> {
+    async fn perform(
+        &self,
+        input: ChecksInput,
+        attempt: &Attempt,
+    ) -> Result<ChecksReport, Failure> {
         self.run_all(&input, attempt, Mode::Gates).await
     }
 }
 
 #[async_trait]
 impl Handler<CheckBase> for ChecksHandler {
-    async fn perform(&self, mut input: ChecksInput, attempt: &Attempt) -> Result<ChecksReport, Failure> {
+    async fn perform(
+        &self,
+        mut input: ChecksInput,
+        attempt: &Attempt,
+    ) -> Result<ChecksReport, Failure> {
         for check in &mut input.checks {
             let limit = check.timeout_seconds.unwrap_or(u64::MAX).min(LIMIT_ON_BASE);
             check.timeout_seconds = Some(limit);
@@ -129,13 +146,19 @@ impl Handler<CheckBase> for ChecksHandler {
 }
 
 impl ChecksHandler {
-    async fn run_all(&self, input: &ChecksInput, attempt: &Attempt, mode: Mode) -> Result<ChecksReport, Failure> {
+    async fn run_all(
+        &self,
+        input: &ChecksInput,
+        attempt: &Attempt,
+        mode: Mode,
+    ) -> Result<ChecksReport, Failure> {
         let mut report = ChecksReport { evidence: Vec::new() };
         if input.checks.is_empty() {
             return Ok(report);
         }
         let begun = Instant::now();
-        // An idempotent call runs again after a crash: the processes of the lost one must not disturb it.
+        // An idempotent call runs again after a crash: the processes of the lost one must not
+        // disturb it.
         self.setup.runner.end_call(&attempt.key()).await?;
         let wanted = Wanted {
             project: &input.project,
@@ -159,7 +182,11 @@ impl ChecksHandler {
             let mut put_back = guard.restore().await?;
             put_back.truncate(NAMED);
             if !put_back.is_empty() {
-                tracing::warn!(check = check.name, files = put_back.join(", "), "put protected files back");
+                tracing::warn!(
+                    check = check.name,
+                    files = put_back.join(", "),
+                    "put protected files back"
+                );
             }
             let evidence = self.check(input, check, tree.path(), attempt).await?;
             report.evidence.push(Evidence { put_back, ..evidence });

@@ -47,8 +47,12 @@ impl Handler<RunSetup> for ChecksHandler {
         };
         let tree = self.setup.git.work_tree(&wanted).await?;
         let timeout = Duration::from_secs(input.timeout_seconds);
-        let script =
-            Script { path: &input.script, timeout, pass_env: &input.pass_env, confinement: &input.confinement };
+        let script = Script {
+            path: &input.script,
+            timeout,
+            pass_env: &input.pass_env,
+            confinement: &input.confinement,
+        };
         let evidence = self.setup.run(&script, &wanted, &tree).await?;
         // If it failed, the agent is told: it is not run again before the session.
         tree.end_setup(Some(&tree.at()?))?;
@@ -57,8 +61,8 @@ impl Handler<RunSetup> for ChecksHandler {
 }
 
 impl SetUp {
-    /// A work tree that is there, set up: one that had to be made, for a fork or after a move, has none of the files that
-    /// git does not keep.
+    /// A work tree that is there, set up: one that had to be made, for a fork or after a move, has
+    /// none of the files that git does not keep.
     pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>) -> Result<WorkTree, Failure> {
         let tree = self.git.work_tree(wanted).await?;
         if tree.is_set_up(None)? {
@@ -76,8 +80,8 @@ impl SetUp {
         Ok(tree)
     }
 
-    /// Sets a tree of the gates up for a commit, which may need other packages than the one before. The evidence, if it
-    /// failed: checks would say little then.
+    /// Sets a tree of the gates up for a commit, which may need other packages than the one before.
+    /// The evidence, if it failed: checks would say little then.
     pub(super) async fn for_gates(
         &self,
         tree: &WorkTree,
@@ -91,7 +95,12 @@ impl SetUp {
     }
 
     /// Runs the script that the project's settings name now.
-    async fn set_up(&self, tree: &WorkTree, wanted: &Wanted<'_>, commit: &str) -> Result<Option<Evidence>, Failure> {
+    async fn set_up(
+        &self,
+        tree: &WorkTree,
+        wanted: &Wanted<'_>,
+        commit: &str,
+    ) -> Result<Option<Evidence>, Failure> {
         let root = self.git.root_of(wanted.project);
         // Not while the checkout is moved.
         let settings = {
@@ -107,7 +116,12 @@ impl SetUp {
             }
         };
         let timeout = project.setup_timeout.duration();
-        let script = Script { path: &project.setup, timeout, pass_env: &project.pass_env, confinement: &confinement };
+        let script = Script {
+            path: &project.setup,
+            timeout,
+            pass_env: &project.pass_env,
+            confinement: &confinement,
+        };
         let evidence = self.run(&script, wanted, tree).await?;
         let succeeded = evidence.as_ref().is_none_or(Evidence::passed);
         tree.end_setup(succeeded.then_some(commit))?;
@@ -137,7 +151,8 @@ impl SetUp {
     ) -> Result<Option<Evidence>, Failure> {
         let Some(file) = find(tree.path(), script.path)? else { return Ok(None) };
         let (command, args) = call(&file, script.path);
-        let env = Environment::chosen(script.pass_env).with("LONGHAUL_FEATURE_ID", wanted.feature.as_str());
+        let env = Environment::chosen(script.pass_env)
+            .with("LONGHAUL_FEATURE_ID", wanted.feature.as_str());
         let sandbox = self.sandbox(wanted.project, tree.path(), &env, script.confinement, false)?;
         let spec = Spec {
             name: "setup".into(),
@@ -161,8 +176,13 @@ impl SetUp {
 /// The script, if there is one. Refuses a path that leads out of the work tree, through a link too.
 fn find(worktree: &Path, script: &str) -> Result<Option<PathBuf>, Failure> {
     let outside = || {
-        let message = format!("the set-up script `{script}` is not inside the work tree {}", worktree.display());
-        Failure::terminal(format!("{message}: give `[project] setup` in longhaul.toml a path relative to the root"))
+        let message = format!(
+            "the set-up script `{script}` is not inside the work tree {}",
+            worktree.display()
+        );
+        Failure::terminal(format!(
+            "{message}: give `[project] setup` in longhaul.toml a path relative to the root"
+        ))
     };
     let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if !Path::new(script).components().all(stays) {
@@ -175,10 +195,12 @@ fn find(worktree: &Path, script: &str) -> Result<Option<PathBuf>, Failure> {
     if real.starts_with(top) { Ok(real.is_file().then_some(path)) } else { Err(outside()) }
 }
 
-/// The command for people, and what `sh` is given. The shell starts an executable script too: if that cannot be done,
-/// it is an exit code of 126 or 127 and part of the evidence, for the script is the project's own.
+/// The command for people, and what `sh` is given. The shell starts an executable script too: if
+/// that cannot be done, it is an exit code of 126 or 127 and part of the evidence, for the script
+/// is the project's own.
 fn call(path: &Path, script: &str) -> (String, Vec<OsString>) {
-    let executable = path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
+    let executable =
+        path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
     if executable {
         (format!("./{script}"), vec!["-c".into(), "exec \"$0\"".into(), path.into()])
     } else {

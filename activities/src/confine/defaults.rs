@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::process::{Environment, Sandbox};
 
-/// State of agents, and caches of package managers, relative to the home directory. Not the programs that they install:
-/// what is run later, outside of the sandbox, stays as it is.
+/// State of agents, and caches of package managers, relative to the home directory. Not the
+/// programs that they install: what is run later, outside of the sandbox, stays as it is.
 const WRITTEN: [&str; 25] = [
     ".claude",
     ".claude.json",

@@ -1,4 +1,5 @@
-//! Where git keeps what it knows about a directory: read without git, which would follow what a tree says.
+//! Where git keeps what it knows about a directory: read without git, which would follow what a
+//! tree says.
 
 use std::path::{Path, PathBuf};
 
@@ -26,10 +27,11 @@ impl GitDirs {
             tree.join(text.trim_end().strip_prefix("gitdir: ")?)
         };
         let own = own.canonicalize().ok()?;
-        let common = match placed::read_text(&own.join("commondir"), Links::Refused, LONGEST).ok()? {
-            Some(text) => own.join(text.trim_end()).canonicalize().ok()?,
-            None => own.clone(),
-        };
+        let common =
+            match placed::read_text(&own.join("commondir"), Links::Refused, LONGEST).ok()? {
+                Some(text) => own.join(text.trim_end()).canonicalize().ok()?,
+                None => own.clone(),
+            };
         Some(Self { own, common })
     }
 }

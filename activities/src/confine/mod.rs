@@ -40,13 +40,14 @@ pub(crate) struct Places<'a> {
     pub(crate) sees_held_out: bool,
 }
 
-/// The level that is used where `[agent] sandbox` says this; `None`: no sandbox. Fails where one is required and there is
-/// none.
+/// The level that is used where `[agent] sandbox` says this; `None`: no sandbox. Fails where one is
+/// required and there is none.
 pub fn level(mode: SandboxMode) -> Result<Option<Level>, Failure> {
     level_of(mode, available())
 }
 
-/// The name of that level, for people; with what stricter levels lack where it is not the strictest.
+/// The name of that level, for people; with what stricter levels lack where it is not the
+/// strictest.
 pub fn in_force(mode: SandboxMode) -> Result<String, Failure> {
     let level = level(mode)?;
     let name = level.map_or(NONE, Level::name);
@@ -92,7 +93,9 @@ pub(crate) fn sandbox(
     };
     match (&confinement.write, &home) {
         (Some(write), home) => {
-            sandbox.writable.extend(write.iter().map(|path| named(path, places.root, home.as_deref())));
+            sandbox
+                .writable
+                .extend(write.iter().map(|path| named(path, places.root, home.as_deref())));
         }
         (None, Some(home)) => defaults::add(home, env, &mut sandbox),
         (None, None) => {}
@@ -103,18 +106,20 @@ pub(crate) fn sandbox(
         list.push(places.root.join(held_out));
     }
     if level == Level::Bubblewrap {
-        sandbox
-            .readable
-            .extend(program.and_then(Path::parent).filter(|folder| is_replaced(folder)).map(Path::to_owned));
+        sandbox.readable.extend(
+            program.and_then(Path::parent).filter(|folder| is_replaced(folder)).map(Path::to_owned),
+        );
         let known = [&sandbox.writable[..], &sandbox.readable, &sandbox.hidden].concat();
         let is_new = |path: &PathBuf| !known.iter().any(|place| path.starts_with(place));
         sandbox.readable.extend(named_by(env).filter(is_new));
     }
     match sandbox.not_enforced() {
-        Some(lack) if confinement.sandbox == SandboxMode::Required => Err(Failure::terminal(format!(
-            "`network = \"{}\"` in longhaul.toml cannot be kept: {lack}. Install bubblewrap",
-            confinement.network.as_str()
-        ))),
+        Some(lack) if confinement.sandbox == SandboxMode::Required => {
+            Err(Failure::terminal(format!(
+                "`network = \"{}\"` in longhaul.toml cannot be kept: {lack}. Install bubblewrap",
+                confinement.network.as_str()
+            )))
+        }
         _ => Ok(Some(sandbox)),
     }
 }
@@ -144,7 +149,8 @@ fn named_by(env: &Environment) -> impl Iterator<Item = PathBuf> {
     values.flat_map(std::env::split_paths).filter(|path| is_replaced(path))
 }
 
-/// The repository in a tree borrows the objects of the project; the rest of the project's git directory is out of reach.
+/// The repository in a tree borrows the objects of the project; the rest of the project's git
+/// directory is out of reach.
 fn add_git(places: &Places<'_>, sandbox: &mut Sandbox) {
     if let Some(project) = GitDirs::of(places.root) {
         sandbox.readable.push(project.common.join("objects"));
@@ -176,14 +182,19 @@ mod tests {
             (SandboxMode::Required, false, true, Some(Level::Landlock)),
             (SandboxMode::Off, true, true, None),
         ] {
-            assert_eq!(level_of(mode, &machine(bubblewrap, landlock)).unwrap(), expected, "{mode:?}");
+            assert_eq!(
+                level_of(mode, &machine(bubblewrap, landlock)).unwrap(),
+                expected,
+                "{mode:?}"
+            );
         }
     }
 
     #[test]
     fn a_required_sandbox_that_is_not_there_is_refused() {
         let failure = level_of(SandboxMode::Required, &machine(false, false)).unwrap_err();
-        let wanted = "this machine offers none: bubblewrap is not installed; the kernel has no Landlock";
+        let wanted =
+            "this machine offers none: bubblewrap is not installed; the kernel has no Landlock";
         assert!(failure.message.contains(wanted), "{failure}");
     }
 }

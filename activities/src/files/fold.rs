@@ -1,5 +1,5 @@
-//! What the log says of a project, as the files need it: kept from one refresh to the next, so that only new events are
-//! read.
+//! What the log says of a project, as the files need it: kept from one refresh to the next, so that
+//! only new events are read.
 
 use std::collections::BTreeMap;
 
@@ -57,10 +57,12 @@ impl Fold {
         }
     }
 
-    /// Takes new events in, each run's in their order, and gives what they tell in the order of time.
+    /// Takes new events in, each run's in their order, and gives what they tell in the order of
+    /// time.
     pub(super) fn apply(&mut self, news: &[(RunId, Vec<Event>)]) -> Vec<TimelineEntry> {
         let mut told = Vec::new();
-        let (of_project, of_features): (Vec<_>, Vec<_>) = news.iter().partition(|(run, _)| *run == self.project.id);
+        let (of_project, of_features): (Vec<_>, Vec<_>) =
+            news.iter().partition(|(run, _)| *run == self.project.id);
         for (run, events) in of_features {
             self.apply_feature(run, events, &mut told);
         }
@@ -69,7 +71,8 @@ impl Fold {
         for event in of_project.into_iter().flat_map(|(_, events)| events) {
             self.project.apply(event, |view| {
                 let run = view.run.as_ref().and_then(|run| runs.get(run));
-                run.zip(view.reason.as_ref()).is_some_and(|(run, reason)| run.blocked.contains(reason))
+                run.zip(view.reason.as_ref())
+                    .is_some_and(|(run, reason)| run.blocked.contains(reason))
             });
             self.last_at = self.last_at.max(Some(event.at));
         }
@@ -97,10 +100,13 @@ impl Fold {
         }
         for (place, session) in run.view.sessions.iter().enumerate().skip(sessions) {
             if !session.record.is_copied {
-                self.numbers.insert((session.started_at, id.clone(), session.record.position), place);
+                self.numbers
+                    .insert((session.started_at, id.clone(), session.record.position), place);
             }
         }
-        for (known, found) in [(&mut self.tested, &run.view.tested), (&mut self.landed, &run.view.landed)] {
+        for (known, found) in
+            [(&mut self.tested, &run.view.tested), (&mut self.landed, &run.view.landed)]
+        {
             if let Some(found) = found
                 && known.get(&run.feature).is_none_or(|before| before.at <= found.at)
             {
@@ -116,11 +122,13 @@ impl Fold {
             self.log.insert(key.clone(), format!("[{}] Completed: {of}{step}", iso(key.at)));
         }
         let text = one_line(&entry.in_full(), HISTORY_TEXT);
-        self.history.insert(key.clone(), HistoryItem { feature: feature.clone(), kind: entry.kind, text });
+        self.history
+            .insert(key.clone(), HistoryItem { feature: feature.clone(), kind: entry.kind, text });
     }
 
-    /// The states of the features, as they belong into the list. Of one that passes it tells the time that its commit has:
-    /// gates that were only asked again leave the list as it is committed.
+    /// The states of the features, as they belong into the list. Of one that passes it tells the
+    /// time that its commit has: gates that were only asked again leave the list as it is
+    /// committed.
     pub(super) fn states(&self) -> BTreeMap<FeatureId, EntryState> {
         let state = |id: &FeatureId| {
             let view = self.project.view.feature(id);
@@ -129,13 +137,21 @@ impl Fold {
             EntryState {
                 status: view.map_or(FeatureStatus::Pending, |view| view.status),
                 passes,
-                last_tested: landed.or_else(|| self.tested.get(id)).map(|tested| tested.text.clone()),
+                last_tested: landed
+                    .or_else(|| self.tested.get(id))
+                    .map(|tested| tested.text.clone()),
             }
         };
-        self.project.view.backlog.iter().map(|feature| (feature.id.clone(), state(&feature.id))).collect()
+        self.project
+            .view
+            .backlog
+            .iter()
+            .map(|feature| (feature.id.clone(), state(&feature.id)))
+            .collect()
     }
 
-    /// When the list says that it was changed last: as committed, unless something is under way or needs a person.
+    /// When the list says that it was changed last: as committed, unless something is under way or
+    /// needs a person.
     pub(super) fn list_changed_at(&self) -> Option<String> {
         let is_settled = |view: &FeatureView| view.passes || view.status == FeatureStatus::Pending;
         let landed = self.landed.values().max_by_key(|landed| landed.at);
@@ -149,11 +165,13 @@ impl Fold {
         self.runs.get(run).filter(|run| !run.view.is_over)
     }
 
-    /// How many sessions a feature has had. The project counts those of a run when it has heard the outcome.
+    /// How many sessions a feature has had. The project counts those of a run when it has heard the
+    /// outcome.
     pub(super) fn sessions_of(&self, id: &FeatureId) -> u32 {
         let Some(view) = self.project.view.feature(id) else { return 0 };
         let run = view.run.as_ref().filter(|_| view.status == FeatureStatus::InProgress);
-        let under_way = run.and_then(|run| self.runs.get(run)).map_or(0, |run| run.view.progress.sessions);
+        let under_way =
+            run.and_then(|run| self.runs.get(run)).map_or(0, |run| run.view.progress.sessions);
         view.sessions + under_way
     }
 

@@ -52,8 +52,14 @@ impl ListFile {
         }
     }
 
-    /// Writes the states into the list, if it is there, can be read, and says something else. `now` as RFC 3339 text.
-    pub(super) fn bring_up_to_date(&mut self, place: &Place, name: &str, now: &str) -> Result<(), FilesError> {
+    /// Writes the states into the list, if it is there, can be read, and says something else. `now`
+    /// as RFC 3339 text.
+    pub(super) fn bring_up_to_date(
+        &mut self,
+        place: &Place,
+        name: &str,
+        now: &str,
+    ) -> Result<(), FilesError> {
         let Some(path) = inside(&place.root, name)? else { return Ok(()) };
         let _turn = list_turn(&place.root, LIST_PATIENCE);
         let found = match fs::metadata(&path) {
@@ -67,7 +73,9 @@ impl ListFile {
             return Ok(());
         }
         let Some(bytes) = read(&path)? else { return Ok(()) };
-        let Some(mut list) = std::str::from_utf8(&bytes).ok().and_then(|text| FeatureList::parse(text).ok()) else {
+        let Some(mut list) =
+            std::str::from_utf8(&bytes).ok().and_then(|text| FeatureList::parse(text).ok())
+        else {
             // Somebody is in the middle of an edit.
             return Ok(());
         };
@@ -80,7 +88,9 @@ impl ListFile {
         }
         // Somebody may have edited it meanwhile: the next look takes that up.
         let is_as_read = || read(&path).is_ok_and(|now| now.is_some_and(|now| now == bytes));
-        if let Some(written) = replace_if(&path, list.to_text().as_bytes(), Durable::Yes, is_as_read)? {
+        if let Some(written) =
+            replace_if(&path, list.to_text().as_bytes(), Durable::Yes, is_as_read)?
+        {
             self.right = Some(Stamp::of(&path, &written));
         }
         Ok(())
@@ -90,8 +100,9 @@ impl ListFile {
     fn wrong_entries(&self, features: &[Feature]) -> BTreeMap<FeatureId, EntryState> {
         let wrong = features.iter().filter_map(|feature| {
             let state = self.states.get(&feature.id)?;
-            // Without a test of ours, the file may tell of an earlier one; not together with a false claim.
-            // Of a feature that the log says passes, without a time, the history was pruned: what was written stays.
+            // Without a test of ours, the file may tell of an earlier one; not together with a
+            // false claim. Of a feature that the log says passes, without a time, the
+            // history was pruned: what was written stays.
             let own = || feature.last_tested.clone().filter(|_| !feature.passes || state.passes);
             let last_tested = state.last_tested.clone().or_else(own);
             let right = (feature.status, feature.passes) == (state.status, state.passes);
@@ -115,5 +126,9 @@ fn inside(root: &Path, name: &str) -> Result<Option<PathBuf>, FilesError> {
         Err(error) => Err(FilesError::file("find", path)(error)),
     };
     let (Some(real_root), Some(real_path)) = (real(root)?, real(&path)?) else { return Ok(None) };
-    if real_path.starts_with(&real_root) { Ok(Some(real_path)) } else { Err(FilesError::Outside(path)) }
+    if real_path.starts_with(&real_root) {
+        Ok(Some(real_path))
+    } else {
+        Err(FilesError::Outside(path))
+    }
 }

@@ -1,4 +1,5 @@
-//! The files for people: projections of the log, written into the project and never read back as truth.
+//! The files for people: projections of the log, written into the project and never read back as
+//! truth.
 //!
 //! | file | what it shows |
 //! |---|---|
@@ -14,12 +15,14 @@
 //!
 //! # Actions
 //!
-//! An `Action` of `claude-progress.txt` is one of these, and so is a `kind` of `history.json`: `session_started`,
-//! `session_ended` (the agent says that it is done), `handoff` (its context is full), `session_failed`, `checkpoint` (the
-//! work of a session is committed), `tampering`, `gates_passed`, `gates_failed`, `merge_conflict`, `setup_failed`,
-//! `baseline_failed`, `feature_completed`, `feature_blocked`, `feature_cancelled`, `paused`, `resumed`, `parked` (nobody
-//! knows what became of an effect), `reconciled`. Only in `history.json`: `feature_started`, `worktree_opened`,
-//! `setup_passed`, `baseline_passed`, `merged`, `landed`, `worktree_closed`, `attempt_failed`, `list_problem`.
+//! An `Action` of `claude-progress.txt` is one of these, and so is a `kind` of `history.json`:
+//! `session_started`, `session_ended` (the agent says that it is done), `handoff` (its context is
+//! full), `session_failed`, `checkpoint` (the work of a session is committed), `tampering`,
+//! `gates_passed`, `gates_failed`, `merge_conflict`, `setup_failed`, `baseline_failed`,
+//! `feature_completed`, `feature_blocked`, `feature_cancelled`, `paused`, `resumed`, `parked`
+//! (nobody knows what became of an effect), `reconciled`. Only in `history.json`:
+//! `feature_started`, `worktree_opened`, `setup_passed`, `baseline_passed`, `merged`, `landed`,
+//! `worktree_closed`, `attempt_failed`, `list_problem`.
 
 mod error;
 mod fold;
@@ -74,8 +77,8 @@ impl Projector {
 
     /// Reads what is new in the log and writes the files that it changes.
     ///
-    /// A file or a run that cannot be read or written does not keep the others from being up to date; the first error is
-    /// returned, and what is missing is tried again the next time.
+    /// A file or a run that cannot be read or written does not keep the others from being up to
+    /// date; the first error is returned, and what is missing is tried again the next time.
     pub async fn refresh(&mut self) -> Result<(), FilesError> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let mut state = Arc::clone(&self.state).lock_owned().await;
@@ -96,7 +99,11 @@ impl Projector {
         first.into_result()
     }
 
-    async fn news(&self, cursors: &Cursors, first: &mut FirstError) -> Result<NewEvents, FilesError> {
+    async fn news(
+        &self,
+        cursors: &Cursors,
+        first: &mut FirstError,
+    ) -> Result<NewEvents, FilesError> {
         let mut news = NewEvents::default();
         // The project first: what it answers to is then in what is read of the others after it.
         match self.store.read(&self.project, cursors.next(&self.project)).await {
@@ -108,7 +115,9 @@ impl Projector {
                 continue;
             }
             match self.store.read(&run, cursors.next(&run)).await {
-                Ok(events) => news.add(run, events, summary.status.is_terminal().then_some(summary)),
+                Ok(events) => {
+                    news.add(run, events, summary.status.is_terminal().then_some(summary))
+                }
                 Err(error) => _ = first.take(Err(error.into())),
             }
         }

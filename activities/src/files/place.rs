@@ -1,4 +1,5 @@
-//! The place of the files: written whole or not at all, only when they differ, and never through a symbolic link.
+//! The place of the files: written whole or not at all, only when they differ, and never through a
+//! symbolic link.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io::{self, Write as _};
@@ -45,8 +46,9 @@ pub(super) enum Durable {
     No,
 }
 
-/// Puts new bytes in the place of a file, if it is still the one to be replaced; that is asked last, for bringing bytes to
-/// disk may take long. `None`: it is not. A symbolic link there is replaced, not followed.
+/// Puts new bytes in the place of a file, if it is still the one to be replaced; that is asked
+/// last, for bringing bytes to disk may take long. `None`: it is not. A symbolic link there is
+/// replaced, not followed.
 pub(super) fn replace_if(
     path: &Path,
     bytes: &[u8],
@@ -89,7 +91,9 @@ fn make_folder(path: &Path) -> Result<(), FilesError> {
         Some(found) if found.is_symlink() => Err(FilesError::Link(path.to_owned())),
         Some(_) => Err(FilesError::NotA { expected: "folder", path: path.to_owned() }),
         None => match fs::create_dir(path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(FilesError::file("make", path)(error)),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(FilesError::file("make", path)(error))
+            }
             _ => Ok(()),
         },
     }
@@ -97,8 +101,8 @@ fn make_folder(path: &Path) -> Result<(), FilesError> {
 
 /// Whether a file, and not a link to one, holds exactly these bytes.
 fn holds(path: &Path, bytes: &[u8]) -> bool {
-    let same_length =
-        fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64);
+    let same_length = fs::symlink_metadata(path)
+        .is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64);
     same_length && fs::read(path).is_ok_and(|found| found == bytes)
 }
 

@@ -1,5 +1,5 @@
-//! Reading files that people and agents place: whatever stands at a path, a read neither waits nor takes much memory, and
-//! no link leads it elsewhere.
+//! Reading files that people and agents place: whatever stands at a path, a read neither waits nor
+//! takes much memory, and no link leads it elsewhere.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -80,7 +80,11 @@ pub fn read(path: &Path, links: Links<'_>, limit: u64) -> Result<Option<Vec<u8>>
     let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     // It may grow meanwhile.
     file.take(limit + 1).read_to_end(&mut content).map_err(|error| io_error(path, error))?;
-    if content.len() as u64 > limit { Err(too_long(content.len() as u64)) } else { Ok(Some(content)) }
+    if content.len() as u64 > limit {
+        Err(too_long(content.len() as u64))
+    } else {
+        Ok(Some(content))
+    }
 }
 
 /// As [`read`], as text.
@@ -94,7 +98,8 @@ pub fn read_end(path: &Path, links: Links<'_>, limit: u64) -> Result<Option<Vec<
     let Some((mut file, length)) = open(path, links)? else { return Ok(None) };
     let mut content = Vec::new();
     let read = file.seek(SeekFrom::Start(length.saturating_sub(limit)));
-    read.and_then(|_| file.take(limit).read_to_end(&mut content)).map_err(|error| io_error(path, error))?;
+    read.and_then(|_| file.take(limit).read_to_end(&mut content))
+        .map_err(|error| io_error(path, error))?;
     Ok(Some(content))
 }
 
@@ -112,7 +117,8 @@ pub fn open(path: &Path, links: Links<'_>) -> Result<Option<(File, u64)>, Unread
         flags |= nix::fcntl::OFlag::O_NOFOLLOW;
     }
     // A look first: opening a device can do something, and a socket cannot be opened.
-    let looked = if matches!(links, Links::Followed) { real.metadata() } else { real.symlink_metadata() };
+    let looked =
+        if matches!(links, Links::Followed) { real.metadata() } else { real.symlink_metadata() };
     match looked {
         Ok(found) => must_be_file(path, found.file_type())?,
         Err(error) if is_absent(&error) => return Ok(None),
@@ -197,7 +203,10 @@ mod tests {
         check("pipe", "./pipe is a named pipe and not a file: put a file in its place");
         check("socket", "./socket is a socket and not a file: put a file in its place");
         check("out", "./out is a link that leads out of .: put a file in its place");
-        check("sparse", "./sparse is 1099511627776 bytes long; at most 4 are read: make it shorter");
+        check(
+            "sparse",
+            "./sparse is 1099511627776 bytes long; at most 4 are read: make it shorter",
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `claude-progress.txt`: entries appended for people and agents, each once, whatever else is in the file.
+//! `claude-progress.txt`: entries appended for people and agents, each once, whatever else is in
+//! the file.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -26,9 +27,12 @@ const LONGEST_LINE: usize = 4 * 1024;
 /// How long an entry can be that a crash has cut off, in bytes.
 const LONGEST_ENTRY: u64 = 1024 * 1024;
 
-/// The file in a directory, of a long one the end, from the beginning of a line on; `None`: there is none.
+/// The file in a directory, of a long one the end, from the beginning of a line on; `None`: there
+/// is none.
 pub(crate) fn end(root: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
-    let Some(mut end) = placed::read_end(&root.join(NAME), Links::Within(root), FOR_AGENTS)? else { return Ok(None) };
+    let Some(mut end) = placed::read_end(&root.join(NAME), Links::Within(root), FOR_AGENTS)? else {
+        return Ok(None);
+    };
     if end.len() as u64 == FOR_AGENTS {
         let line = end.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         end.drain(..line);
@@ -40,7 +44,8 @@ pub(crate) fn end(root: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
 #[derive(Debug, Default)]
 pub(super) struct ProgressFile {
     pending: Vec<Entry>,
-    /// How much of the file is known. Behind that, entries are looked for, so that none is appended again.
+    /// How much of the file is known. Behind that, entries are looked for, so that none is
+    /// appended again.
     known: u64,
 }
 
@@ -74,7 +79,9 @@ impl ProgressFile {
         let path = place.root.join(NAME);
         match look(&path)? {
             Some(found) if found.is_symlink() => return Err(FilesError::Link(path)),
-            Some(found) if !found.is_file() => return Err(FilesError::NotA { expected: "file", path }),
+            Some(found) if !found.is_file() => {
+                return Err(FilesError::NotA { expected: "file", path });
+            }
             _ => {}
         }
         self.append_to(&path).map_err(FilesError::file("append to", &path))
@@ -95,7 +102,8 @@ impl ProgressFile {
         if length != self.known {
             let from = if length < self.known { 0 } else { self.known };
             let wanted: HashSet<&Header> = self.pending.iter().map(|entry| &entry.header).collect();
-            let mut held = Held::find(&mut file, from.max(length.saturating_sub(LOOKED_THROUGH)), &wanted)?;
+            let mut held =
+                Held::find(&mut file, from.max(length.saturating_sub(LOOKED_THROUGH)), &wanted)?;
             self.pending.retain(|entry| !held.take(entry));
         }
         if self.pending.is_empty() {
@@ -130,7 +138,9 @@ impl Entry {
             feature: entry.feature.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
         };
         let Header { time, session, action, feature } = &header;
-        let mut text = format!("{RULER}\n[{time}] Session: {session}\nAction: {action}\nFeature: {feature}\n\n");
+        let mut text = format!(
+            "{RULER}\n[{time}] Session: {session}\nAction: {action}\nFeature: {feature}\n\n"
+        );
         text.push_str(&free_text(&entry.entry.in_full()));
         text.push('\n');
         if let Some(commit) = &entry.entry.commit {
@@ -145,7 +155,9 @@ impl Entry {
 /// Text that cannot be taken for the beginning of another entry.
 fn free_text(text: &str) -> String {
     let text = clean(text);
-    let safe = |line: &str| if line.trim_end() == RULER { format!(" {line}") } else { line.trim_end().to_owned() };
+    let safe = |line: &str| {
+        if line.trim_end() == RULER { format!(" {line}") } else { line.trim_end().to_owned() }
+    };
     text.trim().lines().map(safe).collect::<Vec<_>>().join("\n")
 }
 
@@ -158,7 +170,8 @@ struct Held {
 }
 
 impl Held {
-    /// Looks for entries with these headers. Needs little memory, however long the file is and whatever is in it.
+    /// Looks for entries with these headers. Needs little memory, however long the file is and
+    /// whatever is in it.
     fn find(file: &mut File, from: u64, wanted: &HashSet<&Header>) -> io::Result<Self> {
         let mut counts = HashMap::new();
         let (mut last, mut at) = (None, from);
@@ -198,9 +211,12 @@ impl Held {
         Ok(Self { counts, last: bytes })
     }
 
-    /// Whether the file holds an entry; each is counted once. One that a crash has cut off does not count.
+    /// Whether the file holds an entry; each is counted once. One that a crash has cut off does not
+    /// count.
     fn take(&mut self, entry: &Entry) -> bool {
-        let Some(count) = self.counts.get_mut(&entry.header).filter(|count| **count > 0) else { return false };
+        let Some(count) = self.counts.get_mut(&entry.header).filter(|count| **count > 0) else {
+            return false;
+        };
         *count -= 1;
         let (last, whole) = (self.last.trim_ascii_end(), entry.text.as_bytes().trim_ascii_end());
         let is_cut = last.len() < whole.len() && whole.starts_with(last);
@@ -208,7 +224,8 @@ impl Held {
     }
 }
 
-/// Reads a line into a buffer, of a long one the beginning. Returns its whole length; zero at the end.
+/// Reads a line into a buffer, of a long one the beginning. Returns its whole length; zero at the
+/// end.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     line.clear();
     let mut length = 0;
@@ -251,6 +268,7 @@ impl Header {
 /// The first line, as far as it is text and without its end, and what follows on it.
 fn cut_line(bytes: &[u8]) -> (&str, &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n');
-    let (line, rest) = end.map_or((bytes, &bytes[bytes.len()..]), |end| (&bytes[..end], &bytes[end + 1..]));
+    let (line, rest) =
+        end.map_or((bytes, &bytes[bytes.len()..]), |end| (&bytes[..end], &bytes[end + 1..]));
     (std::str::from_utf8(line).unwrap_or_default().trim_end(), rest)
 }

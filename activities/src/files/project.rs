@@ -1,4 +1,5 @@
-//! The run of the project, as the files show it: what it has published, and what happened to the project as a whole.
+//! The run of the project, as the files show it: what it has published, and what happened to the
+//! project as a whole.
 
 use longhaul_engine::{Event, EventKind, Payload, RunId};
 use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
@@ -24,21 +25,40 @@ impl ProjectRun {
         Self { id, view: ProjectView::default(), entries: Vec::new(), counted: Vec::new() }
     }
 
-    /// Takes the next event in. `told_by_run` says whether the run of a feature has told already why it is blocked.
+    /// Takes the next event in. `told_by_run` says whether the run of a feature has told already
+    /// why it is blocked.
     pub(super) fn apply(&mut self, event: &Event, told_by_run: impl Fn(&FeatureView) -> bool) {
         match &event.kind {
-            EventKind::StatusPublished { key, value, .. } => self.take_value(event, key, value, told_by_run),
+            EventKind::StatusPublished { key, value, .. } => {
+                self.take_value(event, key, value, told_by_run)
+            }
             EventKind::RunPaused(request) => {
-                self.tell(event, None, Kind::Paused, format!("the project is paused{}", by(request)));
+                self.tell(
+                    event,
+                    None,
+                    Kind::Paused,
+                    format!("the project is paused{}", by(request)),
+                );
             }
             EventKind::RunResumed(request) => {
-                self.tell(event, None, Kind::Resumed, format!("the project is resumed{}", by(request)));
+                self.tell(
+                    event,
+                    None,
+                    Kind::Resumed,
+                    format!("the project is resumed{}", by(request)),
+                );
             }
             _ => {}
         }
     }
 
-    fn take_value(&mut self, event: &Event, key: &str, value: &Payload, told_by_run: impl Fn(&FeatureView) -> bool) {
+    fn take_value(
+        &mut self,
+        event: &Event,
+        key: &str,
+        value: &Payload,
+        told_by_run: impl Fn(&FeatureView) -> bool,
+    ) {
         let feature = key.strip_prefix(FeatureView::PREFIX).and_then(|id| FeatureId::new(id).ok());
         let before = feature.as_ref().and_then(|id| self.view.feature(id)).cloned();
         let summary = if key == ProjectSummary::KEY { self.view.summary.clone() } else { None };
@@ -48,7 +68,8 @@ impl ProjectRun {
         }
         let blocked = |view: &FeatureView| view.status == FeatureStatus::Blocked;
         if let Some(id) = feature
-            && let Some(now) = self.view.feature(&id).filter(|now| blocked(now) && !told_by_run(now))
+            && let Some(now) =
+                self.view.feature(&id).filter(|now| blocked(now) && !told_by_run(now))
             && !before.is_some_and(|before| blocked(&before) && before.reason == now.reason)
         {
             let reason = now.reason.clone().unwrap_or_default();
@@ -64,9 +85,16 @@ impl ProjectRun {
         }
         match (before.and_then(|before| before.halted.as_ref()), &now.halted) {
             (None, Some(request)) => {
-                self.tell(event, None, Kind::Paused, format!("the project is halted{}", by(request)));
+                self.tell(
+                    event,
+                    None,
+                    Kind::Paused,
+                    format!("the project is halted{}", by(request)),
+                );
             }
-            (Some(_), None) => self.tell(event, None, Kind::Resumed, "the project is resumed".to_owned()),
+            (Some(_), None) => {
+                self.tell(event, None, Kind::Resumed, "the project is resumed".to_owned())
+            }
             _ => {}
         }
         if let Some(problem) = &now.problem

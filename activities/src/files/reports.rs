@@ -1,4 +1,5 @@
-//! The files that show where a project stands and what happened to it: their text, made from the fold.
+//! The files that show where a project stands and what happened to it: their text, made from the
+//! fold.
 
 use std::fmt::Write as _;
 
@@ -14,7 +15,13 @@ use super::text::{iso, one_line, precise};
 /// `state.json`: for programs. `None` before the project has said anything.
 pub(super) fn state(fold: &Fold) -> Option<String> {
     let view = fold.project.view.summary.as_ref()?;
-    let features = fold.project.view.backlog.iter().map(|feature| FeatureEntry::of(fold, &feature.id)).collect();
+    let features = fold
+        .project
+        .view
+        .backlog
+        .iter()
+        .map(|feature| FeatureEntry::of(fold, &feature.id))
+        .collect();
     Some(json(&State {
         schema: "longhaul.state/1",
         project: &fold.project.id,
@@ -40,13 +47,22 @@ pub(super) fn progress(fold: &Fold) -> Option<String> {
         counts.passed, counts.features, counts.in_progress, counts.pending, counts.blocked
     );
     text.push_str(&phase(view));
-    text.push_str("\n| Feature | Name | Status | Sessions | Now | Reason |\n|---|---|---|---|---|---|\n");
+    text.push_str(
+        "\n| Feature | Name | Status | Sessions | Now | Reason |\n|---|---|---|---|---|---|\n",
+    );
     for Feature { id, name, .. } in &fold.project.view.backlog {
         let known = fold.project.view.feature(id);
         let status = known.map_or(FeatureStatus::Pending, |known| known.status);
         let now = fold.running(id).map_or("", |run| run.view.progress.step.as_str());
         let reason = known.and_then(|known| known.reason.as_deref()).unwrap_or_default();
-        let cells = [&id.to_string(), name, &status.to_string(), &fold.sessions_of(id).to_string(), now, reason];
+        let cells = [
+            &id.to_string(),
+            name,
+            &status.to_string(),
+            &fold.sessions_of(id).to_string(),
+            now,
+            reason,
+        ];
         let cells = cells.map(|cell| one_line(cell, 120).replace('|', "\\|"));
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
@@ -58,13 +74,22 @@ fn phase(view: &ProjectSummary) -> String {
     let mut text = match (view.phase, &view.halted) {
         (Phase::Halted, _) | (_, Some(_)) => {
             let request = view.halted.clone().unwrap_or_default();
-            let by = if request.by.is_empty() { String::new() } else { format!(" by {}", one_line(&request.by, 120)) };
-            let why =
-                if request.why.is_empty() { ".".to_owned() } else { format!(": {}", one_line(&request.why, 300)) };
+            let by = if request.by.is_empty() {
+                String::new()
+            } else {
+                format!(" by {}", one_line(&request.by, 120))
+            };
+            let why = if request.why.is_empty() {
+                ".".to_owned()
+            } else {
+                format!(": {}", one_line(&request.why, 300))
+            };
             format!("The project is halted{by}{why}\n")
         }
         (Phase::Working, None) => "The project is being worked on.\n".to_owned(),
-        (Phase::Idle, None) if view.features == view.passed => "There is nothing left to do.\n".to_owned(),
+        (Phase::Idle, None) if view.features == view.passed => {
+            "There is nothing left to do.\n".to_owned()
+        }
         (Phase::Idle, None) => "Nothing more can be done without a person.\n".to_owned(),
     };
     if let Some(problem) = &view.problem {

@@ -61,7 +61,10 @@ impl FeatureRun {
             }
             _ => {}
         }
-        let session = self.view.session().map_or_else(|| self.label.clone(), |session| self.session_id(session));
+        let session = self
+            .view
+            .session()
+            .map_or_else(|| self.label.clone(), |session| self.session_id(session));
         let entries = entries.into_iter().filter(|entry| entry.kind != Kind::Detail).zip(0..);
         self.entries.extend(entries.map(|(entry, nth)| TimelineEntry {
             key: Key { at: event.at, run: self.id.clone(), position: event.position, nth },

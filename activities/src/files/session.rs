@@ -68,7 +68,9 @@ impl<'a> Record<'a> {
                 SessionState::Working => "active",
                 SessionState::Interrupted => "interrupted",
                 SessionState::Failed => "error",
-                SessionState::ClaimsDone | SessionState::ContextFull | SessionState::Landed => "completed",
+                SessionState::ClaimsDone | SessionState::ContextFull | SessionState::Landed => {
+                    "completed"
+                }
             },
         }
     }

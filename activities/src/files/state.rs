@@ -20,7 +20,8 @@ pub(super) struct Cursors(HashMap<RunId, Cursor>);
 #[derive(Debug, Default)]
 struct Cursor {
     next: Position,
-    /// The summary of a run that was over before it was read to the end: while it stays so, there is nothing to read.
+    /// The summary of a run that was over before it was read to the end: while it stays so, there
+    /// is nothing to read.
     over: Option<Summary>,
 }
 
@@ -44,7 +45,8 @@ pub(super) struct NewEvents {
 }
 
 impl NewEvents {
-    /// Adds the new events of a run; with its summary if that said before they were read that it is over.
+    /// Adds the new events of a run; with its summary if that said before they were read that it is
+    /// over.
     pub(super) fn add(&mut self, run: RunId, events: Vec<Event>, over: Option<Summary>) {
         self.over.extend(over.map(|over| (run.clone(), over)));
         if !events.is_empty() {
@@ -82,7 +84,9 @@ impl State {
         self.apply(news);
         let mut first = FirstError::default();
         first.take(self.progress_file.append(&self.place));
-        if let Some(view) = self.fold.project.view.summary.as_ref().filter(|view| !view.list_file.is_empty()) {
+        if let Some(view) =
+            self.fold.project.view.summary.as_ref().filter(|view| !view.list_file.is_empty())
+        {
             let now = self.fold.list_changed_at().unwrap_or_default();
             first.take(self.list.bring_up_to_date(&self.place, &view.list_file, &now));
         }

@@ -1,4 +1,5 @@
-//! Text for people: times, shortened lines, and output of programs without what a terminal would obey.
+//! Text for people: times, shortened lines, and output of programs without what a terminal would
+//! obey.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 

@@ -1,5 +1,5 @@
-//! Locks: one projector or one move of a checkout at a time writes the files of a directory, and one process at a time
-//! changes its feature list.
+//! Locks: one projector or one move of a checkout at a time writes the files of a directory, and
+//! one process at a time changes its feature list.
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
@@ -33,17 +33,21 @@ pub struct ListTurn(#[expect(dead_code, reason = "it is held, not used")] Option
 pub(crate) const LIST_PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Waits for the lock of the feature list at `root`, and goes on without it after the timeout. To be held from before the
-/// list is read until it is written, and for nothing else.
+/// Waits for the lock of the feature list at `root`, and goes on without it after the timeout. To
+/// be held from before the list is read until it is written, and for nothing else.
 pub fn list_turn(root: &Path, patience: Duration) -> ListTurn {
     // It needs no file of its own, and users who lock a project lock its directory.
     let git = root.join(".git");
-    let Ok(file) = File::open(if git.exists() { &git } else { root }) else { return ListTurn(None) };
+    let Ok(file) = File::open(if git.exists() { &git } else { root }) else {
+        return ListTurn(None);
+    };
     let begun = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return ListTurn(Some(file)),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < patience => std::thread::sleep(LOOK_AGAIN),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < patience => {
+                std::thread::sleep(LOOK_AGAIN)
+            }
             Err(error) => {
                 tracing::warn!(root = %root.display(), %error, "the feature list is changed without waiting for others");
                 return ListTurn(None);

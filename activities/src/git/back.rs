@@ -1,11 +1,14 @@
-//! Taking a feature back: its branch and work tree at an earlier commit, with what was there kept under refs.
+//! Taking a feature back: its branch and work tree at an earlier commit, with what was there kept
+//! under refs.
 
 use longhaul_engine::{Failure, RunId};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 
 use super::GitHandlers;
-use super::names::{branch, feature_ref, head_ref, run_of_path, taken_back_ref, taking_back_ref, taking_back_refs};
+use super::names::{
+    branch, feature_ref, head_ref, run_of_path, taken_back_ref, taking_back_ref, taking_back_refs,
+};
 use super::open::Kept;
 use super::private::Stand;
 use super::refs::Repository;
@@ -26,8 +29,9 @@ pub struct TakeBack {
 }
 
 impl GitHandlers {
-    /// Puts the branch and the work tree of a feature at a commit. Doing it again changes nothing; nothing is lost. It is
-    /// only begun until [`GitHandlers::settle_back`] says whether the run is there.
+    /// Puts the branch and the work tree of a feature at a commit. Doing it again changes nothing;
+    /// nothing is lost. It is only begun until [`GitHandlers::settle_back`] says whether the
+    /// run is there.
     ///
     /// # Errors
     /// Terminal if the commit is gone.
@@ -39,7 +43,8 @@ impl GitHandlers {
     pub async fn taken_back_for(&self, project: &ProjectRef) -> Result<Vec<RunId>, Failure> {
         let prefix = taking_back_refs(&project.id);
         let repository = self.repository(project).await?;
-        let listed = repository.git().args(["for-each-ref", "--format=%(refname)", &prefix]).text().await?;
+        let listed =
+            repository.git().args(["for-each-ref", "--format=%(refname)", &prefix]).text().await?;
         let path = |name: &str| {
             let path = name.strip_prefix(&prefix)?.strip_suffix("/to")?;
             run_of_path(&format!("{}/{path}", project.id))
@@ -47,11 +52,22 @@ impl GitHandlers {
         Ok(listed.lines().filter_map(path).collect())
     }
 
-    /// Ends the taking back of a feature: that is done if its new run is there; else the feature is put back to where it was.
-    pub async fn settle_back(&self, project: &ProjectRef, next: &RunId, is_there: bool) -> Result<(), Failure> {
+    /// Ends the taking back of a feature: that is done if its new run is there; else the feature is
+    /// put back to where it was.
+    pub async fn settle_back(
+        &self,
+        project: &ProjectRef,
+        next: &RunId,
+        is_there: bool,
+    ) -> Result<(), Failure> {
         let repository = self.repository(project).await?;
-        let feature = next.as_str().strip_prefix(&format!("{}/", project.id)).and_then(|rest| rest.rsplit_once('/'));
-        if !is_there && let Some(feature) = feature.and_then(|(feature, _)| FeatureId::new(feature).ok()) {
+        let feature = next
+            .as_str()
+            .strip_prefix(&format!("{}/", project.id))
+            .and_then(|rest| rest.rsplit_once('/'));
+        if !is_there
+            && let Some(feature) = feature.and_then(|(feature, _)| FeatureId::new(feature).ok())
+        {
             repository.undo_taking_back(&feature, next).await?;
         }
         repository.end_taking_back(next).await
@@ -71,11 +87,14 @@ impl Repository {
         };
         if self.commit_of(commit).await?.is_none() {
             let root = self.root.display();
-            return Err(Failure::terminal(format!("commit {commit} is not in {root} any more; choose another step")));
+            return Err(Failure::terminal(format!(
+                "commit {commit} is not in {root} any more; choose another step"
+            )));
         }
         let tree = self.tree(input.feature.as_str());
         let commits = feature_ref(&input.last);
-        self.keep_found(&tree, Kept { branch: &branch, rescue: &reference, commits: &commits }).await?;
+        self.keep_found(&tree, Kept { branch: &branch, rescue: &reference, commits: &commits })
+            .await?;
         let tip = self.branch_commit(&branch).await?;
         self.begin_taking_back(&input.next, tip.as_deref(), commit).await?;
         let _held = self.exclusive().await;
@@ -90,8 +109,14 @@ impl Repository {
         self.ready(&tree, Stand::alone(&branch), commit).await
     }
 
-    /// Says where the branch is and where it goes, before it does. An attempt that was made before knows better where it was.
-    async fn begin_taking_back(&self, next: &RunId, tip: Option<&str>, commit: &str) -> Result<(), Failure> {
+    /// Says where the branch is and where it goes, before it does. An attempt that was made before
+    /// knows better where it was.
+    async fn begin_taking_back(
+        &self,
+        next: &RunId,
+        tip: Option<&str>,
+        commit: &str,
+    ) -> Result<(), Failure> {
         let _held = self.exclusive().await;
         let [from, to] = taking_back_ref(next);
         let (was, goes) = (self.commit_of(&from).await?, self.commit_of(&to).await?);
@@ -125,7 +150,11 @@ impl Repository {
             return Ok(());
         }
         let (rescue, is_there) = (taken_back_ref(next), tree.path.is_dir());
-        self.keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &feature_ref(next) }).await?;
+        self.keep_found(
+            &tree,
+            Kept { branch: &branch, rescue: &rescue, commits: &feature_ref(next) },
+        )
+        .await?;
         let tip = self.branch_commit(&branch).await?;
         let _held = self.exclusive().await;
         let Some(was) = was else {

@@ -1,4 +1,5 @@
-//! Moving a branch that the user may have checked out: forward only, and never over anything of the user's.
+//! Moving a branch that the user may have checked out: forward only, and never over anything of the
+//! user's.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,7 +32,8 @@ pub(super) struct Step<'a> {
     pub(super) branch: &'a str,
     pub(super) from: &'a str,
     pub(super) to: &'a str,
-    /// Files that Longhaul itself writes to in the checkout: changes in them are kept, and in nobody's way.
+    /// Files that Longhaul itself writes to in the checkout: changes in them are kept, and in
+    /// nobody's way.
     pub(super) own_files: &'a [&'a str],
     /// Whether a person wants it to go back instead.
     pub(super) back: bool,
@@ -66,17 +68,19 @@ impl Repository {
         Ok(found)
     }
 
-    /// The ref that is checked out in a repository with one checkout; `None` if there are more, or only git can tell.
+    /// The ref that is checked out in a repository with one checkout; `None` if there are more, or
+    /// only git can tell.
     fn branch_of_only_checkout(&self) -> Option<String> {
-        let has_linked =
-            std::fs::read_dir(self.common.join("worktrees")).is_ok_and(|mut linked| linked.next().is_some());
+        let has_linked = std::fs::read_dir(self.common.join("worktrees"))
+            .is_ok_and(|mut linked| linked.next().is_some());
         if has_linked || self.root.join(".git") != self.common {
             return None;
         }
         checked_out(&self.common)
     }
 
-    /// Moves a branch forward, with its checkout if it has one. To be called with the repository held.
+    /// Moves a branch forward, with its checkout if it has one. To be called with the repository
+    /// held.
     pub(super) async fn advance(&self, step: Step<'_>) -> Result<Moved, Failure> {
         if !step.back && !self.is_ancestor(step.from, step.to).await? {
             return Err(super::land::stale(format!(
@@ -97,7 +101,11 @@ impl Repository {
             several => Ok(Moved::Blocked(format!(
                 "`{}` is checked out in several places: {}; leave it checked out in one of them",
                 step.branch,
-                several.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+                several
+                    .iter()
+                    .map(|path| path.display().to_string())
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ))),
         }
     }
@@ -118,12 +126,20 @@ impl Repository {
         let mark = self.mark_work(checkout, step)?;
         let outcome = self.move_checkout(checkout, step, &changes).await?;
         // A power cut before this leaves empty files; the mark says whose they are.
-        self.disk.sync(&[checkout, &self.common]).await.map_err(|error| files::failed("sync", checkout, &error))?;
+        self.disk
+            .sync(&[checkout, &self.common])
+            .await
+            .map_err(|error| files::failed("sync", checkout, &error))?;
         files::remove(&mark)?;
         Ok(outcome)
     }
 
-    async fn move_checkout(&self, checkout: &Path, step: Step<'_>, changes: &Changes) -> Result<Moved, Failure> {
+    async fn move_checkout(
+        &self,
+        checkout: &Path,
+        step: Step<'_>,
+        changes: &Changes,
+    ) -> Result<Moved, Failure> {
         let mut saves = Vec::new();
         for file in &changes.own {
             saves.push(self.put_aside(checkout, file).await?);
@@ -136,10 +152,16 @@ impl Repository {
     }
 
     /// Why a checkout cannot follow, if it has something of the user's in it.
-    pub(super) async fn in_the_way(&self, checkout: &Path, step: Step<'_>) -> Result<Option<String>, Failure> {
+    pub(super) async fn in_the_way(
+        &self,
+        checkout: &Path,
+        step: Step<'_>,
+    ) -> Result<Option<String>, Failure> {
         let shown = checkout.display();
         if let Some(operation) = operation_in(&git_dir(checkout).await?) {
-            return Ok(Some(format!("{shown} is in the middle of a {operation}; finish or abort it")));
+            return Ok(Some(format!(
+                "{shown} is in the middle of a {operation}; finish or abort it"
+            )));
         }
         let changes = self.changes_in(checkout, step).await;
         // Git shows a damaged index as changes, or fails.
@@ -147,16 +169,25 @@ impl Repository {
             && let Some(index) = damaged_index(checkout).await?
         {
             let index = index.display();
-            return Ok(Some(format!("the index {index} is damaged; see `longhaul doctor {shown}`")));
+            return Ok(Some(format!(
+                "the index {index} is damaged; see `longhaul doctor {shown}`"
+            )));
         }
         let foreign = changes?.foreign;
         let named = named(&foreign);
-        Ok((!foreign.is_empty()).then(|| format!("{shown} has uncommitted changes in {named}; commit or stash them")))
+        Ok((!foreign.is_empty())
+            .then(|| format!("{shown} has uncommitted changes in {named}; commit or stash them")))
     }
 
     async fn changes_in(&self, checkout: &Path, step: Step<'_>) -> Result<Changes, Failure> {
-        let args =
-            ["status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"];
+        let args = [
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--untracked-files=no",
+            "--no-renames",
+            "--ignore-submodules=dirty",
+        ];
         let status = Git::at(checkout).args(args).run().await?;
         let mut changes = Changes::default();
         for line in files::nul_separated(&status.stdout).filter(|line| line.len() > 3) {
@@ -184,7 +215,11 @@ impl Repository {
             };
             if step.back {
                 // A file that was only written again with the same bytes would count as changed.
-                Git::at(checkout).args(["update-index", "-q", "--refresh"]).uninterrupted().finish().await?;
+                Git::at(checkout)
+                    .args(["update-index", "-q", "--refresh"])
+                    .uninterrupted()
+                    .finish()
+                    .await?;
             }
             let merged = Git::at(checkout).args(args).uninterrupted().finish().await?;
             if merged.code() == Some(0) {
@@ -211,16 +246,27 @@ impl Repository {
 
 /// Leaves a checkout as it is, on no branch.
 pub(super) async fn detach(checkout: &Path) -> Result<(), Failure> {
-    Git::at(checkout).args(["checkout", "--quiet", "--detach"]).uninterrupted().run().await.map(drop)
+    Git::at(checkout)
+        .args(["checkout", "--quiet", "--detach"])
+        .uninterrupted()
+        .run()
+        .await
+        .map(drop)
 }
 
 /// Why git did not move a checkout. It indents the names of files that are in its way.
 fn refusal(checkout: &Path, said: &str) -> String {
     let dir = checkout.display();
-    let files: Vec<Vec<u8>> =
-        said.lines().filter_map(|line| line.strip_prefix('\t')).map(|name| name.as_bytes().to_vec()).collect();
+    let files: Vec<Vec<u8>> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix('\t'))
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
     if said.contains("untracked") && !files.is_empty() {
-        return format!("{dir} has untracked files in the way: {}; move or remove them", named(&files));
+        return format!(
+            "{dir} has untracked files in the way: {}; move or remove them",
+            named(&files)
+        );
     }
     format!("git could not move {dir} ({})", said.split_whitespace().collect::<Vec<_>>().join(" "))
 }
@@ -229,7 +275,9 @@ fn refusal(checkout: &Path, said: &str) -> String {
 async fn is_one_change(checkout: &Path, state: &[u8], file: &str) -> Result<bool, Failure> {
     match state {
         b" M" | b"M " => Ok(true),
-        b"MM" => Git::at(checkout).args(["diff", "--no-ext-diff", "--quiet", "--", file]).answer().await,
+        b"MM" => {
+            Git::at(checkout).args(["diff", "--no-ext-diff", "--quiet", "--", file]).answer().await
+        }
         _ => Ok(false),
     }
 }

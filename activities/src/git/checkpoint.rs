@@ -1,4 +1,5 @@
-//! Checkpoints that a person asks for: a work tree as it is now, kept under a ref, and nothing in it disturbed.
+//! Checkpoints that a person asks for: a work tree as it is now, kept under a ref, and nothing in
+//! it disturbed.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Failure, Position, RequestedBy, RunId};
@@ -50,7 +51,11 @@ impl GitHandlers {
     }
 
     /// The checkpoints that were kept of a run, the first first.
-    pub async fn kept_checkpoints(&self, project: &ProjectRef, run: &RunId) -> Result<Vec<Kept>, Failure> {
+    pub async fn kept_checkpoints(
+        &self,
+        project: &ProjectRef,
+        run: &RunId,
+    ) -> Result<Vec<Kept>, Failure> {
         self.repository(project).await?.kept_checkpoints(run).await
     }
 }
@@ -70,10 +75,17 @@ impl Repository {
             },
         };
         let state = Snapshot::take(self, &tree.path, &tree.index(), &head).await?.tree().await?;
-        let commit =
-            self.commit(&NewCommit { tree: &state, parents: &[&head], message: &message(keep), at: None }).await?;
+        let commit = self
+            .commit(&NewCommit {
+                tree: &state,
+                parents: &[&head],
+                message: &message(keep),
+                at: None,
+            })
+            .await?;
         let _held = self.exclusive().await;
-        let number = self.kept_checkpoints(&keep.run).await?.last().map_or(1, |last| last.number + 1);
+        let number =
+            self.kept_checkpoints(&keep.run).await?.last().map_or(1, |last| last.number + 1);
         self.move_ref(&format!("{}/{number}", checkpoints_ref(&keep.run)), None, &commit).await?;
         Ok(self.kept_checkpoints(&keep.run).await?.pop())
     }

@@ -1,4 +1,5 @@
-//! `CheckOutTip`: the commit of the target, and the tree where the gates of a claimed feature run on it.
+//! `CheckOutTip`: the commit of the target, and the tree where the gates of a claimed feature run
+//! on it.
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};

@@ -9,14 +9,24 @@ use super::open::Kept;
 use super::refs::Repository;
 
 impl Repository {
-    pub(super) async fn close_worktree(&self, input: &CloseInput, attempt: &Attempt) -> Result<(), Failure> {
+    pub(super) async fn close_worktree(
+        &self,
+        input: &CloseInput,
+        attempt: &Attempt,
+    ) -> Result<(), Failure> {
         let rescue = rescue_ref(&attempt.run, attempt.slot);
         self.close(&input.feature, &rescue, &feature_ref(&attempt.run)).await?;
         self.tidy().await
     }
 
-    /// Removes the trees and the branch of a feature. Its commits are kept under one ref, what is uncommitted under another.
-    pub(super) async fn close(&self, feature: &FeatureId, rescue: &str, commits: &str) -> Result<(), Failure> {
+    /// Removes the trees and the branch of a feature. Its commits are kept under one ref, what is
+    /// uncommitted under another.
+    pub(super) async fn close(
+        &self,
+        feature: &FeatureId,
+        rescue: &str,
+        commits: &str,
+    ) -> Result<(), Failure> {
         let branch = branch(feature);
         let tree = self.tree(feature.as_str());
         self.keep_found(&tree, Kept { branch: &branch, rescue, commits }).await?;
@@ -38,7 +48,8 @@ impl Repository {
         }
     }
 
-    /// Points the ref at a commit. Commits that it kept and that are not part of this one get a ref beside it.
+    /// Points the ref at a commit. Commits that it kept and that are not part of this one get a ref
+    /// beside it.
     pub(super) async fn keep_commits(&self, reference: &str, commit: &str) -> Result<(), Failure> {
         let earlier = self.commit_of(reference).await?;
         if earlier.as_deref() == Some(commit) {

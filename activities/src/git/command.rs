@@ -1,4 +1,5 @@
-//! One way to run git: always the same settings and environment, and failures that say what, where and why.
+//! One way to run git: always the same settings and environment, and failures that say what, where
+//! and why.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,8 @@ const ERROR_LIMIT: u64 = 1024 * 1024;
 /// How many lines of standard error a failure shows.
 const ERROR_LINES: usize = 6;
 
-/// Settings of every command. Hooks and helpers of the repository must not run: an agent may have set them.
+/// Settings of every command. Hooks and helpers of the repository must not run: an agent may have
+/// set them.
 const SETTINGS: [&str; 13] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -39,7 +41,8 @@ const SETTINGS: [&str; 13] = [
     "core.packedRefsTimeout=5000",
 ];
 
-/// The variables of our own environment that git is given; filters of a user's configuration see no others.
+/// The variables of our own environment that git is given; filters of a user's configuration see no
+/// others.
 const PASSED_ON: [&str; 25] = [
     "PATH",
     "HOME",
@@ -68,15 +71,17 @@ const PASSED_ON: [&str; 25] = [
     "GIT_EXEC_PATH",
 ];
 
-/// The path of git. With a path, a process is spawned without copying the page tables of this one, which a name to look up
-/// in a changed environment would need.
+/// The path of git. With a path, a process is spawned without copying the page tables of this one,
+/// which a name to look up in a changed environment would need.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut found = std::env::split_paths(&path).map(|dir| dir.join("git"));
         found
-            .find(|file| file.is_absolute() && file.is_file() && access(file, AccessFlags::X_OK).is_ok())
+            .find(|file| {
+                file.is_absolute() && file.is_file() && access(file, AccessFlags::X_OK).is_ok()
+            })
             .unwrap_or_else(|| "git".into())
     })
 }
@@ -109,7 +114,14 @@ impl Git {
     /// A command to be run in a directory.
     pub(crate) fn at(dir: impl AsRef<Path>) -> Self {
         let dir = dir.as_ref().to_owned();
-        Self { dir, settings: Vec::new(), args: Vec::new(), env: Vec::new(), input: None, must_end: false }
+        Self {
+            dir,
+            settings: Vec::new(),
+            args: Vec::new(),
+            env: Vec::new(),
+            input: None,
+            must_end: false,
+        }
     }
 
     pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -138,8 +150,8 @@ impl Git {
         self
     }
 
-    /// Lets the command come to its end when nobody waits for it any more. For short ones that take locks of the whole
-    /// repository: a killed git would leave them to the user.
+    /// Lets the command come to its end when nobody waits for it any more. For short ones that take
+    /// locks of the whole repository: a killed git would leave them to the user.
     pub(super) fn uninterrupted(mut self) -> Self {
         self.must_end = true;
         self
@@ -155,7 +167,9 @@ impl Git {
             machine::failure(&error, Doing::Files, &self.dir, message, Failure::retryable)
         })?;
         if stdout.len() as u64 > OUTPUT_LIMIT {
-            return Err(Failure::terminal(format!("{shown}: more than {OUTPUT_LIMIT} bytes of output")));
+            return Err(Failure::terminal(format!(
+                "{shown}: more than {OUTPUT_LIMIT} bytes of output"
+            )));
         }
         let stderr = String::from_utf8_lossy(&stderr).into_owned();
         Ok(Finished { status, stdout, stderr, shown, dir: self.dir, named })
@@ -200,20 +214,32 @@ impl Git {
             command.arg("-c").arg(setting);
         }
         command.args(&self.args);
-        command.env_clear().envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1");
+        command
+            .env_clear()
+            .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        command
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_LITERAL_PATHSPECS", "1");
         // A replace ref would show other content under the name of a commit whose gates passed.
         command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null");
         command.env("LC_ALL", "C").envs(self.env.iter().map(|(name, value)| (name, value)));
         let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(!self.must_end);
+        command
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(!self.must_end);
         command
     }
 
     /// The absolute paths among its arguments and variables.
     fn named(&self) -> Vec<PathBuf> {
         let given = self.args.iter().chain(self.env.iter().map(|(_, value)| value));
-        given.map(PathBuf::from).filter(|path| path.is_absolute() && path != Path::new("/dev/null")).collect()
+        given
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute() && path != Path::new("/dev/null"))
+            .collect()
     }
 
     fn shown(&self) -> String {
@@ -250,10 +276,12 @@ impl Finished {
         }
     }
 
-    /// Why the machine could not do it, if that is why git failed. On a full disk git does not always say so.
+    /// Why the machine could not do it, if that is why git failed. On a full disk git does not
+    /// always say so.
     pub(super) fn machine_cause(&self) -> Option<String> {
         let mut places = vec![self.dir.clone()];
-        places.extend(Place::of(&self.dir).into_iter().flat_map(|place| [place.admin, place.common]));
+        places
+            .extend(Place::of(&self.dir).into_iter().flat_map(|place| [place.admin, place.common]));
         places.extend(self.named.iter().cloned());
         let silent = || places.iter().find_map(|place| machine::full(place));
         let temporary = std::env::temp_dir();
@@ -266,9 +294,11 @@ impl Finished {
 
 /// Whether git failed because another git process was at work, so that trying again helps.
 pub(super) fn is_contention(stderr: &str) -> bool {
-    let locked = stderr.contains(".lock': File exists") || stderr.contains("could not lock config file");
+    let locked =
+        stderr.contains(".lock': File exists") || stderr.contains("could not lock config file");
     let moved = stderr.contains("cannot lock ref") && !stderr.contains("cannot create");
-    // Somebody replaced the file between git's removing it and writing it: Longhaul's own files are written at any time.
+    // Somebody replaced the file between git's removing it and writing it: Longhaul's own files are
+    // written at any time.
     let raced = stderr.contains("unable to create file") && stderr.contains(": File exists");
     locked || moved || raced
 }
@@ -295,7 +325,10 @@ fn cannot_start(error: &std::io::Error, dir: &Path) -> Failure {
     )
 }
 
-async fn exchange(child: &mut Child, input: Option<Vec<u8>>) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
+async fn exchange(
+    child: &mut Child,
+    input: Option<Vec<u8>>,
+) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write = async {
         if let (Some(mut pipe), Some(bytes)) = (stdin, input) {
@@ -332,8 +365,14 @@ mod tests {
     fn only_contention_is_worth_another_try() {
         for (stderr, expected) in [
             ("fatal: Unable to create '/r/.git/index.lock': File exists.", true),
-            ("fatal: update_ref failed: cannot lock ref 'refs/heads/a': is at 1 but expected 2", true),
-            ("fatal: cannot lock ref 'refs/heads/longhaul/a': 'refs/heads/longhaul' exists; cannot create", false),
+            (
+                "fatal: update_ref failed: cannot lock ref 'refs/heads/a': is at 1 but expected 2",
+                true,
+            ),
+            (
+                "fatal: cannot lock ref 'refs/heads/longhaul/a': 'refs/heads/longhaul' exists; cannot create",
+                false,
+            ),
             ("error: unable to create file feature_list.json: File exists", true),
             ("error: unable to create file a/b: No space left on device", false),
             ("fatal: not a valid object name", false),
@@ -354,7 +393,10 @@ mod tests {
         let failure = Git::at(dir.path()).args(["rev-parse", "HEAD"]).text().await.unwrap_err();
         let place = format!("git rev-parse HEAD in {}", dir.path().display());
         assert!(failure.message.starts_with(&place), "{failure}");
-        assert!(failure.message.contains("exit status: 128: fatal: not a git repository"), "{failure}");
+        assert!(
+            failure.message.contains("exit status: 128: fatal: not a git repository"),
+            "{failure}"
+        );
     }
 
     #[tokio::test]
@@ -373,11 +415,16 @@ mod tests {
         }
         let mut filler = std::fs::File::create(small.join("filler")).unwrap();
         while filler.write_all(&[1; 1 << 12]).is_ok() {}
-        let hash = Git::at(&tree).args(["hash-object", "-w", "--stdin"]).env("GIT_OBJECT_DIRECTORY", &small);
+        let hash = Git::at(&tree)
+            .args(["hash-object", "-w", "--stdin"])
+            .env("GIT_OBJECT_DIRECTORY", &small);
         let outcome = hash.input([1; 1 << 12]).run().await;
         let unmounted = std::process::Command::new("umount").arg("--lazy").arg(&small).status();
         assert!(unmounted.unwrap().success());
         let failure = outcome.unwrap_err();
-        assert!(failure.message.starts_with(&format!("disk full on {}: ", small.display())), "{failure}");
+        assert!(
+            failure.message.starts_with(&format!("disk full on {}: ", small.display())),
+            "{failure}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! What a power cut leaves of a repository whose git did not sync: empty objects, refs and indexes. Found, named, and put
-//! right where git holds enough to do so.
+//! What a power cut leaves of a repository whose git did not sync: empty objects, refs and indexes.
+//! Found, named, and put right where git holds enough to do so.
 
 mod config;
 mod head;
@@ -40,7 +40,8 @@ pub enum Damage {
     Head {
         /// Its file.
         file: PathBuf,
-        /// What it has to say, as far as its reflog and the branches tell: `ref: refs/heads/main`, or a commit.
+        /// What it has to say, as far as its reflog and the branches tell: `ref: refs/heads/main`,
+        /// or a commit.
         content: Option<String>,
     },
     /// The file of the packed refs: all refs in it are lost, or git refuses every command.
@@ -86,14 +87,17 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
         // Git fails at everything, whatever else is sound.
         return Ok(configs.into_iter().map(Damage::Config).collect());
     }
-    let mut found: Vec<Damage> = empty_objects(&common.join("objects")).map(Damage::EmptyObject).collect();
+    let mut found: Vec<Damage> =
+        empty_objects(&common.join("objects")).map(Damage::EmptyObject).collect();
     found.extend(head::look(&admin, &common)?);
     let packed = packed::look(&common)?;
     let has_packed = packed.is_none();
     found.extend(packed);
     found.extend(linked::look(&admin, &common)?);
     let listed = Git::at(checkout).args(["for-each-ref", "--count=1"]).finish().await?;
-    if listed.code() != Some(0) && found.iter().any(|damage| !matches!(damage, Damage::EmptyObject(_))) {
+    if listed.code() != Some(0)
+        && found.iter().any(|damage| !matches!(damage, Damage::EmptyObject(_)))
+    {
         // Git can tell nothing of the rest before this is put right.
         return Ok(found);
     }
@@ -110,8 +114,8 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
     Ok(found)
 }
 
-/// Puts one damaged file right: an empty object is removed, a ref goes to the last commit of its reflog, an index is moved
-/// aside and made from HEAD. Files of the checkout are not touched.
+/// Puts one damaged file right: an empty object is removed, a ref goes to the last commit of its
+/// reflog, an index is moved aside and made from HEAD. Files of the checkout are not touched.
 ///
 /// # Errors
 /// Terminal for a ref without a readable commit in its reflog.
@@ -123,7 +127,9 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
             let args = ["update-ref", "-m", "longhaul: repair", name, commit];
             Git::at(checkout).args(args).uninterrupted().run().await.map(drop)
         }
-        Damage::Ref { name, file, last: None } if name.starts_with("refs/longhaul/") => files::remove(file),
+        Damage::Ref { name, file, last: None } if name.starts_with("refs/longhaul/") => {
+            files::remove(file)
+        }
         Damage::Ref { name, .. } => Err(Failure::terminal(format!(
             "no commit is known for {name}; choose one with `git fsck --lost-found`, then `git update-ref {name} COMMIT`"
         ))),
@@ -132,7 +138,9 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
             "git cannot read {}; correct it, or move it away and run `git init`",
             file.display()
         ))),
-        Damage::Head { file, content: Some(content) } => files::write_durably(file, format!("{content}\n").as_bytes()),
+        Damage::Head { file, content: Some(content) } => {
+            files::write_durably(file, format!("{content}\n").as_bytes())
+        }
         Damage::Head { file, content: None } => Err(Failure::terminal(format!(
             "the branch that was checked out is not known; write `ref: refs/heads/BRANCH` into {}",
             file.display()
@@ -141,7 +149,9 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
             files::remove(file)?;
             let common = file.parent().unwrap_or(file);
             for name in lost {
-                if let Some(commit) = last_in_reflog(checkout, &common.join("logs").join(name)).await? {
+                if let Some(commit) =
+                    last_in_reflog(checkout, &common.join("logs").join(name)).await?
+                {
                     let args = ["update-ref", "-m", "longhaul: repair", name, &commit];
                     Git::at(checkout).args(args).uninterrupted().run().await?;
                 }
@@ -158,8 +168,12 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
 /// The loose objects without content.
 fn empty_objects(objects: &Path) -> impl Iterator<Item = PathBuf> {
     let is_fan_out = |path: &PathBuf| path.file_name().is_some_and(|name| name.len() == 2);
-    let files = entries(objects).filter(is_fan_out).flat_map(|dir| entries(&dir).collect::<Vec<_>>());
-    files.filter(|file| std::fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0))
+    let files =
+        entries(objects).filter(is_fan_out).flat_map(|dir| entries(&dir).collect::<Vec<_>>());
+    files.filter(|file| {
+        std::fs::symlink_metadata(file)
+            .is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+    })
 }
 
 /// The refs that have a file of their own, by their full names.
@@ -197,8 +211,13 @@ async fn last_in_reflog(checkout: &Path, log: &Path) -> Result<Option<String>, F
     let text = files::read(log)?.unwrap_or_default();
     let text = files::shown(&text);
     for line in text.lines().rev() {
-        let Some(commit) = line.split(' ').nth(1).filter(|commit| is_object_name(commit)) else { continue };
-        let readable = Git::at(checkout).args(["cat-file", "-e", &format!("{commit}^{{tree}}")]).finish().await?;
+        let Some(commit) = line.split(' ').nth(1).filter(|commit| is_object_name(commit)) else {
+            continue;
+        };
+        let readable = Git::at(checkout)
+            .args(["cat-file", "-e", &format!("{commit}^{{tree}}")])
+            .finish()
+            .await?;
         if readable.code() == Some(0) {
             return Ok(Some(commit.to_owned()));
         }

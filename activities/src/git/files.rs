@@ -25,18 +25,20 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
     placed::read(path, Links::Followed, LONGEST).map_err(|error| unreadable(&error, path))
 }
 
-/// A file that is there and is not read. An agent may have placed it, and what an agent did can be put right.
+/// A file that is there and is not read. An agent may have placed it, and what an agent did can be
+/// put right.
 pub(super) fn unreadable(error: &placed::Unreadable, path: &Path) -> Failure {
     machine::unreadable(error, path, Failure::retryable)
 }
 
-/// Replaces a file in one step. For what is of no value after a power cut: nothing is synced. Makes its directory.
+/// Replaces a file in one step. For what is of no value after a power cut: nothing is synced. Makes
+/// its directory.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     replace(path, bytes, false).map_err(|error| failed("write", path, &error))
 }
 
-/// Copies an index; `false` if there is none. Its time goes along: git trusts what an index says of a file only if the file
-/// is older than the index.
+/// Copies an index; `false` if there is none. Its time goes along: git trusts what an index says of
+/// a file only if the file is older than the index.
 pub(super) fn copy_with_time(from: &Path, to: &Path) -> Result<bool, Failure> {
     let Some(bytes) = read(from)? else { return Ok(false) };
     write(to, &bytes)?;
@@ -55,7 +57,8 @@ fn replace(path: &Path, bytes: &[u8], durably: bool) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(dir)?;
     file.write_all(bytes)?;
-    let permissions = fs::metadata(path).map_or_else(|_| ordinary(), |metadata| metadata.permissions());
+    let permissions =
+        fs::metadata(path).map_or_else(|_| ordinary(), |metadata| metadata.permissions());
     file.as_file().set_permissions(permissions)?;
     if durably {
         file.as_file().sync_all()?;
@@ -70,7 +73,8 @@ fn ordinary() -> fs::Permissions {
     fs::Permissions::from_mode(0o644)
 }
 
-/// Removes a file or a whole directory; fine if it is not there. A symbolic link is removed, never followed.
+/// Removes a file or a whole directory; fine if it is not there. A symbolic link is removed, never
+/// followed.
 pub(super) fn remove(path: &Path) -> Result<(), Failure> {
     let outcome = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),

@@ -6,8 +6,8 @@ use longhaul_engine::Failure;
 
 use super::command::Git;
 
-/// Makes a repository of a directory that is in none. `false`: it is the top of one already; a terminal failure if it is
-/// anything else.
+/// Makes a repository of a directory that is in none. `false`: it is the top of one already; a
+/// terminal failure if it is anything else.
 pub async fn make_repository(dir: &Path) -> Result<bool, Failure> {
     let shown = dir.display();
     let is = |what: &'static str| async move {
@@ -15,10 +15,14 @@ pub async fn make_repository(dir: &Path) -> Result<bool, Failure> {
         Ok::<_, Failure>(said.code() == Some(0) && said.text().trim() == "true")
     };
     if is("--is-bare-repository").await? {
-        return Err(Failure::terminal(format!("{shown} is in a bare repository; use a checkout of it")));
+        return Err(Failure::terminal(format!(
+            "{shown} is in a bare repository; use a checkout of it"
+        )));
     }
     if is("--is-inside-git-dir").await? {
-        return Err(Failure::terminal(format!("{shown} is inside of a .git directory; use the checkout")));
+        return Err(Failure::terminal(format!(
+            "{shown} is inside of a .git directory; use the checkout"
+        )));
     }
     if is("--is-inside-work-tree").await? {
         let top = PathBuf::from(Git::at(dir).args(["rev-parse", "--show-toplevel"]).text().await?);
@@ -44,12 +48,17 @@ pub async fn commit_files(root: &Path, files: &[&str], subject: &str) -> Result<
             commit = commit.setting(format!("{key}={fallback}"));
         }
     }
-    commit.args(["commit", "--quiet", "--no-verify", "-m", subject, "--"]).args(files).run().await?;
+    commit
+        .args(["commit", "--quiet", "--no-verify", "-m", subject, "--"])
+        .args(files)
+        .run()
+        .await?;
     Ok(())
 }
 
 /// Whether a checkout has a commit.
 pub async fn has_commit(dir: &Path) -> Result<bool, Failure> {
-    let head = Git::at(dir).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).find().await?;
+    let head =
+        Git::at(dir).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).find().await?;
     Ok(head.is_some())
 }

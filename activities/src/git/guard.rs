@@ -1,4 +1,5 @@
-//! Protected files where gates run: put back as the commit has them, byte by byte, before each check.
+//! Protected files where gates run: put back as the commit has them, byte by byte, before each
+//! check.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,7 +14,8 @@ use super::files;
 use super::protected::{Protected, remove_with_empty_parents};
 use super::work::WorkTree;
 
-/// How the content of a file begins that Git LFS keeps elsewhere; its real content is the work of the project's set-up.
+/// How the content of a file begins that Git LFS keeps elsewhere; its real content is the work of
+/// the project's set-up.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// The protected files of a commit.
@@ -43,18 +45,26 @@ struct Search {
 
 impl WorkTree {
     /// The files of a commit that match these globs.
-    pub(crate) async fn guard(&self, commit: &str, protected: &[String]) -> Result<Guard<'_>, Failure> {
+    pub(crate) async fn guard(
+        &self,
+        commit: &str,
+        protected: &[String],
+    ) -> Result<Guard<'_>, Failure> {
         let places = protected.iter().map(|glob| fixed_part(glob)).collect();
-        let mut search = Search { protected: Protected::of(protected, "")?, places, known: HashSet::new() };
+        let mut search =
+            Search { protected: Protected::of(protected, "")?, places, known: HashSet::new() };
         let mut entries = Vec::new();
         if !protected.is_empty() {
             let plumbing = &self.tree().plumbing;
             let listed = plumbing.git().args(["ls-tree", "-r", "-z", commit]).run().await?;
             let objects = search.take_in(&listed.stdout, &mut entries);
             if !entries.is_empty() {
-                let printed = plumbing.git().args(["cat-file", "--batch"]).input(objects).run().await?.stdout;
+                let printed =
+                    plumbing.git().args(["cat-file", "--batch"]).input(objects).run().await?.stdout;
                 read_batch(&printed, &mut entries).ok_or_else(|| {
-                    Failure::retryable(format!("git printed the protected files of {commit} incompletely"))
+                    Failure::retryable(format!(
+                        "git printed the protected files of {commit} incompletely"
+                    ))
                 })?;
                 entries.retain(|entry| !entry.bytes.starts_with(LFS_POINTER));
             }
@@ -70,7 +80,8 @@ fn fixed_part(glob: &str) -> PathBuf {
 }
 
 impl Search {
-    /// Reads the output of `ls-tree -r -z`: notes what the commit has, and gives the objects of the entries.
+    /// Reads the output of `ls-tree -r -z`: notes what the commit has, and gives the objects of the
+    /// entries.
     fn take_in(&mut self, listed: &[u8], entries: &mut Vec<Entry>) -> String {
         let mut objects = String::new();
         for line in files::nul_separated(listed) {
@@ -93,7 +104,8 @@ impl Search {
         objects
     }
 
-    /// Protected files that are there and not in the commit, relative to the top. Links are not followed.
+    /// Protected files that are there and not in the commit, relative to the top. Links are not
+    /// followed.
     fn others(&self, top: &Path) -> Result<Vec<PathBuf>, Failure> {
         let mut found = Vec::new();
         let mut left = self.places.clone();
@@ -105,9 +117,15 @@ impl Search {
             }
             if metadata.is_dir() {
                 match fs::read_dir(&full) {
-                    Ok(entries) => left.extend(entries.flatten().map(|entry| path.join(entry.file_name()))),
+                    Ok(entries) => {
+                        left.extend(entries.flatten().map(|entry| path.join(entry.file_name())))
+                    }
                     // Nothing in it can be read by a check either.
-                    Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {}
+                    Err(error)
+                        if matches!(
+                            error.kind(),
+                            ErrorKind::NotFound | ErrorKind::PermissionDenied
+                        ) => {}
                     Err(error) => return Err(files::failed("list", &full, &error)),
                 }
             } else if self.protected.covers(path.as_os_str().as_encoded_bytes()) {
@@ -132,14 +150,17 @@ fn read_batch(mut printed: &[u8], entries: &mut [Entry]) -> Option<()> {
 }
 
 impl Guard<'_> {
-    /// Puts protected files back that differ from the commit, and removes those that it does not have. Names them.
+    /// Puts protected files back that differ from the commit, and removes those that it does not
+    /// have. Names them.
     pub(crate) async fn restore(&self) -> Result<Vec<String>, Failure> {
         let top = self.work.path();
         let mut restored = Vec::new();
         let (search, of) = (Arc::clone(&self.search), top.to_owned());
         // Under a pattern, the whole tree is searched.
         let searched = tokio::task::spawn_blocking(move || search.others(&of)).await;
-        let others = searched.map_err(|error| Failure::retryable(format!("the search for files ended: {error}")))??;
+        let others = searched.map_err(|error| {
+            Failure::retryable(format!("the search for files ended: {error}"))
+        })??;
         for path in others {
             remove_with_empty_parents(top, &path)?;
             restored.push(path.to_string_lossy().into_owned());
@@ -157,7 +178,9 @@ impl Guard<'_> {
 fn is_as(path: &Path, entry: &Entry) -> bool {
     let Ok(metadata) = fs::symlink_metadata(path) else { return false };
     match entry.mode.as_str() {
-        "120000" => fs::read_link(path).is_ok_and(|link| link.as_os_str().as_encoded_bytes() == entry.bytes),
+        "120000" => {
+            fs::read_link(path).is_ok_and(|link| link.as_os_str().as_encoded_bytes() == entry.bytes)
+        }
         mode => {
             let is_program = metadata.permissions().mode() & 0o100 != 0;
             // The size first: a file that was replaced by a huge one is not read.
@@ -183,7 +206,8 @@ fn put(top: &Path, entry: &Entry) -> Result<(), Failure> {
         let is_dir = fs::symlink_metadata(&dir).is_ok_and(|metadata| metadata.is_dir());
         if !is_dir {
             files::remove(&dir)?;
-            fs::create_dir(&dir).map_err(|error| files::failed("make the directory", &dir, &error))?;
+            fs::create_dir(&dir)
+                .map_err(|error| files::failed("make the directory", &dir, &error))?;
         }
     }
     let path = top.join(&entry.path);
@@ -192,7 +216,8 @@ fn put(top: &Path, entry: &Entry) -> Result<(), Failure> {
         std::os::unix::fs::symlink(files::path_of(&entry.bytes), &path)
     } else {
         let mode = if entry.mode == "100755" { 0o755 } else { 0o644 };
-        fs::write(&path, &entry.bytes).and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(mode)))
+        fs::write(&path, &entry.bytes)
+            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(mode)))
     };
     written.map_err(|error| files::failed("write", &path, &error))
 }

@@ -20,8 +20,9 @@ pub(super) struct Belongs<'a> {
 }
 
 impl Repository {
-    /// The commit of the branch, after the work that was done in a tree was taken along where that can be done without a
-    /// conflict. If the branch could not simply follow, the state before is kept and what happened is told.
+    /// The commit of the branch, after the work that was done in a tree was taken along where that
+    /// can be done without a conflict. If the branch could not simply follow, the state before
+    /// is kept and what happened is told.
     pub(super) async fn return_to_branch(
         &self,
         tree: &Tree,
@@ -45,12 +46,14 @@ impl Repository {
                 Ok(commit)
             }
             (None, None) => {
-                // The branch was deleted. Its files are still there, and become a commit on what it once began with.
+                // The branch was deleted. Its files are still there, and become a commit on what it
+                // once began with.
                 let start = self.lead(belongs.target).await?.commit().to_owned();
                 self.move_ref(&reference, None, &start).await?;
                 Ok(start)
             }
-            // A new branch without a commit: the files stay and become a commit on the feature's branch.
+            // A new branch without a commit: the files stay and become a commit on the feature's
+            // branch.
             (Some(tip), None) => Ok(tip),
         }
     }
@@ -65,7 +68,10 @@ impl Repository {
     ) -> Result<String, Failure> {
         let state = Snapshot::take(self, &tree.path, &tree.index(), head).await?.tree().await?;
         let place = on.map_or("a detached HEAD", |on| on.trim_start_matches("refs/heads/"));
-        let what = format!("the work tree was on {place} and not on {}; that state is kept", belongs.kept.branch);
+        let what = format!(
+            "the work tree was on {place} and not on {}; that state is kept",
+            belongs.kept.branch
+        );
         tell(told, Tampering { file: "HEAD".to_owned(), what });
         self.keep(belongs.kept.rescue, &state, Some(head), &kept_message(told)).await?;
         let stand = match self.taken_over(belongs, tip, head, &state).await? {
@@ -79,7 +85,8 @@ impl Repository {
         Ok(stand)
     }
 
-    /// A commit on the branch with the work that was done elsewhere; `None` if there is none, or if it conflicts.
+    /// A commit on the branch with the work that was done elsewhere; `None` if there is none, or if
+    /// it conflicts.
     async fn taken_over(
         &self,
         belongs: Belongs<'_>,
@@ -88,19 +95,22 @@ impl Repository {
         state: &str,
     ) -> Result<Option<String>, Failure> {
         let lead = self.lead(belongs.target).await?;
-        let is_known = self.is_ancestor(head, tip).await? || self.is_ancestor(head, lead.commit()).await?;
+        let is_known =
+            self.is_ancestor(head, tip).await? || self.is_ancestor(head, lead.commit()).await?;
         if is_known && self.tree_of(head).await? == state {
             return Ok(None);
         }
         if self.merge_base(tip, head).await?.is_none() {
             return Ok(None);
         }
-        let commit = NewCommit { tree: state, parents: &[head], message: belongs.message, at: None };
+        let commit =
+            NewCommit { tree: state, parents: &[head], message: belongs.message, at: None };
         let merged = self.merge_commits(tip, &self.commit(&commit).await?).await?;
         if !merged.conflicts.is_empty() || merged.tree == self.tree_of(tip).await? {
             return Ok(None);
         }
-        let commit = NewCommit { tree: &merged.tree, parents: &[tip], message: belongs.message, at: None };
+        let commit =
+            NewCommit { tree: &merged.tree, parents: &[tip], message: belongs.message, at: None };
         self.commit(&commit).await.map(Some)
     }
 }
@@ -112,8 +122,8 @@ pub(super) fn tell(told: &mut Vec<Tampering>, tampering: Tampering) {
     }
 }
 
-/// The message of a kept state: it holds what is to be told, for an attempt that comes after a crash and sees nothing wrong
-/// any more.
+/// The message of a kept state: it holds what is to be told, for an attempt that comes after a
+/// crash and sees nothing wrong any more.
 pub(super) fn kept_message(told: &[Tampering]) -> String {
     let told = serde_json::to_string(told).expect("texts can be written as JSON");
     format!("Longhaul: before protected files were put back\n\n{told}\n")

@@ -1,5 +1,5 @@
-//! Moves of the user's checkout that a crash or a power cut interrupted: the files that git was writing are brought to the
-//! commit that HEAD names. Nothing else in the checkout is touched.
+//! Moves of the user's checkout that a crash or a power cut interrupted: the files that git was
+//! writing are brought to the commit that HEAD names. Nothing else in the checkout is touched.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -17,7 +17,10 @@ impl Repository {
     pub(super) async fn end_move(&self, interrupted: &Move, admin: &Path) -> Result<(), Failure> {
         let checkout = &interrupted.checkout;
         mend_index(checkout, admin).await?;
-        let head = Git::at(checkout).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).find().await?;
+        let head = Git::at(checkout)
+            .args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+            .find()
+            .await?;
         let is_there = match head.as_deref() {
             Some(head) if head == interrupted.from => false,
             Some(head) if head == interrupted.to => true,
@@ -37,9 +40,17 @@ impl Repository {
         restore(checkout, &written).await
     }
 
-    /// Whether a file is one that the move left: as one of the commits has it, not there, or cut short.
-    async fn is_of_move(&self, checkout: &Path, change: &Change, now: Option<&str>) -> Result<bool, Failure> {
-        let Some(now) = now else { return Ok(!files::is_there(&checkout.join(files::path_of(&change.path)))) };
+    /// Whether a file is one that the move left: as one of the commits has it, not there, or cut
+    /// short.
+    async fn is_of_move(
+        &self,
+        checkout: &Path,
+        change: &Change,
+        now: Option<&str>,
+    ) -> Result<bool, Failure> {
+        let Some(now) = now else {
+            return Ok(!files::is_there(&checkout.join(files::path_of(&change.path))));
+        };
         if now == change.before.object || now == change.after.object {
             return Ok(true);
         }
@@ -48,7 +59,8 @@ impl Repository {
             return Ok(true);
         }
         for entry in [&change.before, &change.after].into_iter().filter(|entry| entry.is_there()) {
-            let whole = self.plumbing.git().args(["cat-file", "blob", &entry.object]).finish().await?;
+            let whole =
+                self.plumbing.git().args(["cat-file", "blob", &entry.object]).finish().await?;
             if whole.code() == Some(0) && whole.stdout.starts_with(&bytes) {
                 return Ok(true);
             }
@@ -70,11 +82,15 @@ async fn mend_index(checkout: &Path, admin: &Path) -> Result<(), Failure> {
 }
 
 /// The names under which git would store the files that are there.
-async fn hashes_of(checkout: &Path, changes: &[Change]) -> Result<HashMap<Vec<u8>, String>, Failure> {
+async fn hashes_of(
+    checkout: &Path,
+    changes: &[Change],
+) -> Result<HashMap<Vec<u8>, String>, Failure> {
     let mut hashes = HashMap::new();
     for change in changes {
         let path = files::path_of(&change.path);
-        let is_file = std::fs::symlink_metadata(checkout.join(path)).is_ok_and(|metadata| metadata.is_file());
+        let is_file =
+            std::fs::symlink_metadata(checkout.join(path)).is_ok_and(|metadata| metadata.is_file());
         if is_file {
             let hash = Git::at(checkout).args(["hash-object", "--"]).arg(path).text().await?;
             hashes.insert(change.path.clone(), hash);
@@ -100,7 +116,12 @@ async fn restore(checkout: &Path, files: &[(&Change, &Entry)]) -> Result<(), Fai
     };
     let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
     let git = || Git::at(checkout).uninterrupted();
-    git().args(["reset", "--quiet", "HEAD"]).args(from_stdin).input(paths(&mut files.iter())).finish().await?;
+    git()
+        .args(["reset", "--quiet", "HEAD"])
+        .args(from_stdin)
+        .input(paths(&mut files.iter()))
+        .finish()
+        .await?;
     for (change, _) in files.iter().filter(|(_, right)| !right.is_there()) {
         files::remove(&checkout.join(files::path_of(&change.path)))?;
     }

@@ -1,4 +1,5 @@
-//! `Land` and `Follow`: the target branch moves forward to commits whose gates passed, and its checkout with it.
+//! `Land` and `Follow`: the target branch moves forward to commits whose gates passed, and its
+//! checkout with it.
 
 use longhaul_engine::{Failure, FailureKind, Probe};
 use longhaul_workflows::contracts::{FollowInput, Land, LandInput, Landed};
@@ -25,7 +26,10 @@ impl Repository {
             )));
         }
         if !self.is_ancestor(&tip, &input.commit).await? {
-            return Err(stale(format!("{} does not stand on {tip}, the tip of `{}`", input.commit, input.target)));
+            return Err(stale(format!(
+                "{} does not stand on {tip}, the tip of `{}`",
+                input.commit, input.target
+            )));
         }
         self.remember_landing(&input.commit)?;
         let landed = self.move_target(&input.target, &input.commit, &input.list_file).await?;
@@ -58,7 +62,9 @@ impl Repository {
     }
 
     async fn has_landed(&self, target: &str, commit: &str) -> Result<bool, Failure> {
-        for tip in [self.commit_of(&head_ref(target)).await?, self.next().await?].into_iter().flatten() {
+        for tip in
+            [self.commit_of(&head_ref(target)).await?, self.next().await?].into_iter().flatten()
+        {
             if self.is_ancestor(commit, &tip).await? {
                 return Ok(true);
             }
@@ -72,7 +78,8 @@ impl Repository {
         let tip = match self.lead(target).await? {
             Lead::Target(tip) | Lead::Next(tip) => tip,
             Lead::Both { .. } => {
-                // No gate has passed on a merge of both; the next feature to land brings them together, on one that has.
+                // No gate has passed on a merge of both; the next feature to land brings them
+                // together, on one that has.
                 let waits_on_next = Some(match self.tip(target, Some(list_file)).await {
                     Ok(_) => format!(
                         "`{target}` has moved on by itself; `{NEXT}` joins it when the next feature lands, or when you \
@@ -92,9 +99,20 @@ impl Repository {
     }
 
     /// Moves the target to a commit, or `longhaul/next` if the user's checkout does not let it.
-    async fn move_target(&self, target: &str, to: &str, list_file: &str) -> Result<Landed, Failure> {
+    async fn move_target(
+        &self,
+        target: &str,
+        to: &str,
+        list_file: &str,
+    ) -> Result<Landed, Failure> {
         let from = self.target_commit(target).await?;
-        let step = Step { branch: target, from: &from, to, own_files: &[list_file, PROGRESS_FILE], back: false };
+        let step = Step {
+            branch: target,
+            from: &from,
+            to,
+            own_files: &[list_file, PROGRESS_FILE],
+            back: false,
+        };
         match self.advance(step).await? {
             Moved::Yes => {
                 self.drop_next(target).await?;
@@ -124,7 +142,9 @@ impl Repository {
         self.record_next(&[from, to])?;
         match self.advance(Step { branch: NEXT, from, to, own_files: &[], back: false }).await? {
             Moved::Yes => Ok(()),
-            Moved::Blocked(reason) => Err(Failure::retryable(format!("`{NEXT}` cannot move: {reason}"))),
+            Moved::Blocked(reason) => {
+                Err(Failure::retryable(format!("`{NEXT}` cannot move: {reason}")))
+            }
         }
     }
 

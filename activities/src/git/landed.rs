@@ -1,4 +1,5 @@
-//! Commits by which runs landed, known by their trailers: the repository tells of a landing that the log has lost.
+//! Commits by which runs landed, known by their trailers: the repository tells of a landing that
+//! the log has lost.
 
 use longhaul_engine::{Failure, RunId};
 use longhaul_workflows::backlog::FeatureId;
@@ -20,8 +21,9 @@ pub struct LandedWork {
 }
 
 impl GitHandlers {
-    /// The commit by which a run landed a feature, if it did. `may_be`: the caller knows that the run may have begun before
-    /// its history says so. Otherwise only a run whose work was closed before is looked for.
+    /// The commit by which a run landed a feature, if it did. `may_be`: the caller knows that the
+    /// run may have begun before its history says so. Otherwise only a run whose work was
+    /// closed before is looked for.
     ///
     /// # Errors
     /// If git fails.
@@ -41,7 +43,9 @@ impl GitHandlers {
         for branch in [target, NEXT] {
             tips.extend(repository.commit_of(&head_ref(branch)).await?);
         }
-        let Some(commit) = repository.landing(&tips, None, feature, run).await? else { return Ok(None) };
+        let Some(commit) = repository.landing(&tips, None, feature, run).await? else {
+            return Ok(None);
+        };
         let changes = repository.changes(&format!("{commit}^"), &commit).await?;
         let files = changes.iter().map(|change| files::shown(&change.path)).collect();
         Ok(Some(LandedWork { commit, files }))
@@ -49,10 +53,11 @@ impl GitHandlers {
 }
 
 impl Repository {
-    /// The commit by which a run landed a feature, among those that lead to the tips by first parents and are not in
-    /// `without`.
+    /// The commit by which a run landed a feature, among those that lead to the tips by first
+    /// parents and are not in `without`.
     ///
-    /// First parents only: agents write the commits that a merge brings in, and their trailers as they like.
+    /// First parents only: agents write the commits that a merge brings in, and their trailers as
+    /// they like.
     pub(super) async fn landing(
         &self,
         tips: &[String],
@@ -64,8 +69,13 @@ impl Repository {
             return Ok(None);
         }
         let grep = format!("--grep={}", run_line(run));
-        let mut git =
-            self.plumbing.git().args(["log", "-z", "--first-parent", "--no-show-signature", "--format=%H%n%B"]);
+        let mut git = self.plumbing.git().args([
+            "log",
+            "-z",
+            "--first-parent",
+            "--no-show-signature",
+            "--format=%H%n%B",
+        ]);
         git = git.args(["--fixed-strings", &grep]).args(tips);
         if let Some(without) = without {
             git = git.arg(format!("^{without}"));

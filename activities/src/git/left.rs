@@ -21,8 +21,8 @@ const POLITE: Duration = Duration::from_secs(3);
 const OLD: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Every command that deletes a ref takes this lock, and one of ours may have been killed. A git that packs refs holds it
-/// while it writes the new file.
+/// Every command that deletes a ref takes this lock, and one of ours may have been killed. A git
+/// that packs refs holds it while it writes the new file.
 pub(super) async fn clear_lock_of_packed(common: &Path) -> Result<(), Failure> {
     let (lock, new) = (common.join("packed-refs.lock"), common.join("packed-refs.new"));
     for file in [new, lock] {
@@ -31,8 +31,8 @@ pub(super) async fn clear_lock_of_packed(common: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes a lock file that a killed git left; one that is held stays, and git will say so. Only for places that no one but
-/// Longhaul writes to, and for locks that are held for an instant.
+/// Removes a lock file that a killed git left; one that is held stays, and git will say so. Only
+/// for places that no one but Longhaul writes to, and for locks that are held for an instant.
 pub(super) async fn clear_lock(lock: &Path, place: Option<&Path>) -> Result<(), Failure> {
     let begun = Instant::now();
     while let Some(age) = age_of(lock) {
@@ -50,7 +50,8 @@ pub(super) async fn clear_lock(lock: &Path, place: Option<&Path>) -> Result<(), 
     Ok(())
 }
 
-/// What keeps git from moving a branch that the user may have checked out: a lock that does not go away by itself.
+/// What keeps git from moving a branch that the user may have checked out: a lock that does not go
+/// away by itself.
 pub(super) async fn foreign_lock(
     branch: &str,
     common: &Path,
@@ -91,13 +92,20 @@ async fn stays(lock: &Path, checkout: Option<&Path>, begun: Instant) -> Option<S
 fn told(lock: &Path, age: Age, holder: Holder) -> String {
     let shown = lock.display();
     let since = age.0.and_then(|age| SystemTime::now().checked_sub(age)).map(DateTime::<Utc>::from);
-    let since = since.map_or_else(|| "an unknown time".to_owned(), |at| at.format("%Y-%m-%d %H:%M:%S UTC").to_string());
+    let since = since.map_or_else(
+        || "an unknown time".to_owned(),
+        |at| at.format("%Y-%m-%d %H:%M:%S UTC").to_string(),
+    );
     match holder {
         Holder::Process(pid) => {
-            format!("git (process {pid}) is at work there and holds {shown} since {since}; wait for it")
+            format!(
+                "git (process {pid}) is at work there and holds {shown} since {since}; wait for it"
+            )
         }
         Holder::Nobody => {
-            format!("{shown} is there since {since}, and no git that is at work holds it; remove it: rm '{shown}'")
+            format!(
+                "{shown} is there since {since}, and no git that is at work holds it; remove it: rm '{shown}'"
+            )
         }
         Holder::Unknown => format!(
             "{shown} is there since {since}; wait for the git that holds it, or, if none is at work, remove it: rm '{shown}'"
@@ -105,7 +113,8 @@ fn told(lock: &Path, age: Age, holder: Holder) -> String {
     }
 }
 
-/// For how long a lock has been there; nothing if its time lies in the future, which says nothing: it counts as old.
+/// For how long a lock has been there; nothing if its time lies in the future, which says nothing:
+/// it counts as old.
 #[derive(Debug, Clone, Copy)]
 struct Age(Option<Duration>);
 

@@ -1,4 +1,5 @@
-//! The feature list as a file of commits: marking what passed, saying what was changed, and joining two versions.
+//! The feature list as a file of commits: marking what passed, saying what was changed, and joining
+//! two versions.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,11 @@ use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 pub(super) fn with_passed(text: &[u8], feature: &FeatureId, at: &str) -> Option<String> {
     let mut list = parse(text).ok()?;
     list.feature(feature)?;
-    let state = EntryState { status: FeatureStatus::Completed, passes: true, last_tested: Some(at.to_owned()) };
+    let state = EntryState {
+        status: FeatureStatus::Completed,
+        passes: true,
+        last_tested: Some(at.to_owned()),
+    };
     list.set_states(&BTreeMap::from([(feature.clone(), state)]), at);
     Some(list.to_text())
 }
@@ -32,17 +37,22 @@ pub(super) fn differences(before: &[u8], after: &[u8]) -> Vec<String> {
     if texts.is_empty() { vec!["changed".to_owned()] } else { texts }
 }
 
-/// The user's version with the features marked that pass in Longhaul's; `None` if one of them is no list.
+/// The user's version with the features marked that pass in Longhaul's; `None` if one of them is no
+/// list.
 pub(super) fn joined(users: &[u8], longhauls: &[u8]) -> Option<String> {
     let (mut list, landed) = (parse(users).ok()?, parse(longhauls).ok()?);
     let passed = landed.features().iter().filter(|feature| feature.passes);
     let states: BTreeMap<FeatureId, EntryState> = passed
         .map(|feature| {
             let last_tested = feature.last_tested.clone();
-            (feature.id.clone(), EntryState { status: FeatureStatus::Completed, passes: true, last_tested })
+            (
+                feature.id.clone(),
+                EntryState { status: FeatureStatus::Completed, passes: true, last_tested },
+            )
         })
         .collect();
-    let now = states.values().filter_map(|state| state.last_tested.clone()).max().unwrap_or_default();
+    let now =
+        states.values().filter_map(|state| state.last_tested.clone()).max().unwrap_or_default();
     list.set_states(&states, &now);
     Some(list.to_text())
 }

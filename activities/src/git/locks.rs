@@ -1,4 +1,5 @@
-//! The lock files of a repository: what a git that was killed leaves, and what stops every git after it.
+//! The lock files of a repository: what a git that was killed leaves, and what stops every git
+//! after it.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -45,16 +46,19 @@ pub async fn lock_files(root: &Path) -> Result<Vec<LockFile>, Failure> {
     Ok(found)
 }
 
-/// The names of the lock files in a folder; `packed-refs.new` is one too: git refuses to write it if it is there.
+/// The names of the lock files in a folder; `packed-refs.new` is one too: git refuses to write it
+/// if it is there.
 pub(super) fn names_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let is_lock =
-        |path: &PathBuf| path.extension().is_some_and(|end| end == "lock") || path.ends_with("packed-refs.new");
+    let is_lock = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "lock") || path.ends_with("packed-refs.new")
+    };
     entries(folder).into_iter().filter(is_lock)
 }
 
 fn in_folder(folder: &Path, worktree: Option<&Path>, place: Option<&Path>) -> Vec<LockFile> {
     let lock = |path: PathBuf| {
-        let written = std::fs::symlink_metadata(&path).and_then(|metadata| metadata.modified()).ok();
+        let written =
+            std::fs::symlink_metadata(&path).and_then(|metadata| metadata.modified()).ok();
         let age = written.and_then(|written| SystemTime::now().duration_since(written).ok());
         let holder = holder_of(&path, place);
         LockFile { path, age, worktree: worktree.map(Path::to_path_buf), is_own_ref: false, holder }

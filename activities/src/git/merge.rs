@@ -26,9 +26,14 @@ struct Kept {
 }
 
 impl Repository {
-    pub(super) async fn merge_candidate(&self, input: &MergeInput, attempt: &Attempt) -> Result<Merged, Failure> {
-        let at = DateTime::parse_from_rfc3339(&input.at)
-            .map_err(|error| Failure::terminal(format!("`{}` is no time of RFC 3339: {error}", input.at)))?;
+    pub(super) async fn merge_candidate(
+        &self,
+        input: &MergeInput,
+        attempt: &Attempt,
+    ) -> Result<Merged, Failure> {
+        let at = DateTime::parse_from_rfc3339(&input.at).map_err(|error| {
+            Failure::terminal(format!("`{}` is no time of RFC 3339: {error}", input.at))
+        })?;
         let (tip, outside) = {
             let _held = self.exclusive().await;
             let outside = self.restore_next(&input.target).await?.into_iter().collect();
@@ -41,7 +46,8 @@ impl Repository {
         }
         // Whoever runs something in it brings it to the commit.
         let worktree = shown(&self.tree(&integration(input.tree)).path);
-        let Kept { tree: merged, mut files, put_back } = self.keep_protected(&tip, merged.tree, input).await?;
+        let Kept { tree: merged, mut files, put_back } =
+            self.keep_protected(&tip, merged.tree, input).await?;
         if self.is_there_already(&tip, &merged, input, &attempt.run).await? {
             let (commit, files) = (tip.clone(), Vec::new());
             return Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside });
@@ -61,21 +67,32 @@ impl Repository {
         Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside })
     }
 
-    /// A merged tree with the protected files of the tip. An agent's changes to them were put back when its work was sealed,
-    /// but a merge can move files too.
-    async fn keep_protected(&self, tip: &str, tree: String, input: &MergeInput) -> Result<Kept, Failure> {
+    /// A merged tree with the protected files of the tip. An agent's changes to them were put back
+    /// when its work was sealed, but a merge can move files too.
+    async fn keep_protected(
+        &self,
+        tip: &str,
+        tree: String,
+        input: &MergeInput,
+    ) -> Result<Kept, Failure> {
         let protected = Protected::of(&input.protected, "")?;
         let changes = self.changes(tip, &tree).await?;
-        let is_over = |change: &Change| change.path != input.list_file.as_bytes() && protected.covers_change(change);
+        let is_over = |change: &Change| {
+            change.path != input.list_file.as_bytes() && protected.covers_change(change)
+        };
         let (over, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_over);
-        let names = |changes: &[Change]| changes.iter().map(|change| files::shown(&change.path)).collect();
+        let names =
+            |changes: &[Change]| changes.iter().map(|change| files::shown(&change.path)).collect();
         let (files, put_back) = (names(&kept), names(&over));
-        let entries: Vec<(&[u8], &Entry)> = over.iter().map(|change| (&*change.path, &change.before)).collect();
-        let tree = if entries.is_empty() { tree } else { self.with_entries(&tree, &entries).await? };
+        let entries: Vec<(&[u8], &Entry)> =
+            over.iter().map(|change| (&*change.path, &change.before)).collect();
+        let tree =
+            if entries.is_empty() { tree } else { self.with_entries(&tree, &entries).await? };
         Ok(Kept { tree, files, put_back })
     }
 
-    /// Whether the work landed before: by this run, whose log has lost that since, or done again without another result.
+    /// Whether the work landed before: by this run, whose log has lost that since, or done again
+    /// without another result.
     async fn is_there_already(
         &self,
         tip: &str,
@@ -84,7 +101,11 @@ impl Repository {
         run: &RunId,
     ) -> Result<bool, Failure> {
         // Work that was continued on what landed contains that commit.
-        if self.landing(&[tip.to_owned()], Some(&input.commit), &input.feature, run).await?.is_some() {
+        if self
+            .landing(&[tip.to_owned()], Some(&input.commit), &input.feature, run)
+            .await?
+            .is_some()
+        {
             return Ok(true);
         }
         if self.tree_of(tip).await? != merged {
@@ -96,19 +117,25 @@ impl Repository {
 
     /// The tree with the feature marked as passing in the list, if the list is in it.
     async fn marked(&self, tree: String, input: &MergeInput) -> Result<String, Failure> {
-        let Some((mode, text)) = self.file_in(&tree, &input.list_file).await? else { return Ok(tree) };
+        let Some((mode, text)) = self.file_in(&tree, &input.list_file).await? else {
+            return Ok(tree);
+        };
         match list::with_passed(&text, &input.feature, &input.at) {
             Some(marked) => self.with_file(&tree, &input.list_file, &mode, marked.as_bytes()).await,
             None => Ok(tree),
         }
     }
 
-    /// An integration work tree at a commit. No agent works there, and what a candidate left that did not land, installed
-    /// packages for one, must not make the next one pass.
+    /// An integration work tree at a commit. No agent works there, and what a candidate left that
+    /// did not land, installed packages for one, must not make the next one pass.
     ///
-    /// One caller at a time has it, until it drops the guard: after a repair of the log, two runs may have been given the
-    /// same tree.
-    pub(super) async fn integration_at(&self, commit: &str, tree: u32) -> Result<(Tree, OwnedMutexGuard<()>), Failure> {
+    /// One caller at a time has it, until it drops the guard: after a repair of the log, two runs
+    /// may have been given the same tree.
+    pub(super) async fn integration_at(
+        &self,
+        commit: &str,
+        tree: u32,
+    ) -> Result<(Tree, OwnedMutexGuard<()>), Failure> {
         let lock = {
             let mut locks = self.integration.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(locks.entry(tree).or_default())

@@ -8,7 +8,8 @@ const SUBJECT_MAX: usize = 200;
 
 /// A commit message that names the feature and the run.
 pub(super) fn message(subject: &str, body: &str, feature: &FeatureId, run: &RunId) -> String {
-    let plain: String = subject.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let plain: String =
+        subject.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     let subject = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     let subject: String = subject.chars().take(SUBJECT_MAX).collect();
     let subject = if subject.is_empty() { feature.to_string() } else { subject };
@@ -26,10 +27,13 @@ pub(super) fn run_line(run: &RunId) -> String {
     format!("Run-Id: {run}")
 }
 
-/// Whether the trailers of a message name this feature and this run. Trailers are the last paragraph.
+/// Whether the trailers of a message name this feature and this run. Trailers are the last
+/// paragraph.
 pub(super) fn is_of(message: &str, feature: &FeatureId, run: &RunId) -> bool {
     let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
-    [feature_line(feature), run_line(run)].iter().all(|wanted| last.lines().any(|line| line == wanted))
+    [feature_line(feature), run_line(run)]
+        .iter()
+        .all(|wanted| last.lines().any(|line| line == wanted))
 }
 
 #[cfg(test)]
@@ -50,8 +54,10 @@ mod tests {
 
     #[test]
     fn a_message_is_known_by_its_trailers() {
-        let (feature, run) = (FeatureId::new("login").unwrap(), RunId::new("shop/login/1").unwrap());
-        let (other, tenth) = (FeatureId::new("cart").unwrap(), RunId::new("shop/login/10").unwrap());
+        let (feature, run) =
+            (FeatureId::new("login").unwrap(), RunId::new("shop/login/1").unwrap());
+        let (other, tenth) =
+            (FeatureId::new("cart").unwrap(), RunId::new("shop/login/10").unwrap());
         let ours = message("Add login", "It works.", &feature, &run);
         assert!(is_of(&ours, &feature, &run));
         assert!(is_of(&format!("{ours}Signed-off-by: Ada\n"), &feature, &run));

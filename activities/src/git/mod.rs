@@ -1,12 +1,14 @@
-//! Work trees, checkpoints and merges: the handlers of the git contracts, by way of the git command.
+//! Work trees, checkpoints and merges: the handlers of the git contracts, by way of the git
+//! command.
 //!
-//! Every handler comes to the same end from any state that a crash or a power cut can leave, and returns when what it did
-//! is on stable storage. Read in this order: `open` (a work tree for a feature), `seal` (a checkpoint), `merge` and `land`
-//! (the way to the target branch), `close`; `landed` finds what an
-//! earlier life brought there. Below them: `plumbing` (Longhaul's own git directory), `tree` and `private`
-//! (work trees and the repositories in them), `tip` (where work goes on top of), `back` (a feature at an earlier commit),
-//! `snapshot` and `rescue` (nothing is lost), `protected` and `head` (what an agent may not do), `checkout` and `saved`
-//! (the user's files), and [`check_git`] with its neighbours for a project's first use.
+//! Every handler comes to the same end from any state that a crash or a power cut can leave, and
+//! returns when what it did is on stable storage. Read in this order: `open` (a work tree for a
+//! feature), `seal` (a checkpoint), `merge` and `land` (the way to the target branch), `close`;
+//! `landed` finds what an earlier life brought there. Below them: `plumbing` (Longhaul's own git
+//! directory), `tree` and `private` (work trees and the repositories in them), `tip` (where work
+//! goes on top of), `back` (a feature at an earlier commit), `snapshot` and `rescue` (nothing is
+//! lost), `protected` and `head` (what an agent may not do), `checkout` and `saved` (the user's
+//! files), and [`check_git`] with its neighbours for a project's first use.
 
 mod back;
 mod checkout;
@@ -58,9 +60,10 @@ use std::sync::{Arc, PoisonError};
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Handlers, Probe};
 use longhaul_workflows::contracts::{
-    CheckOutTip, CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput,
-    Merged, OpenInput, OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree, Refreshed, RollBack, RollBackInput,
-    Seal, SealInput, Sealed, WentBack, Worktree,
+    CheckOutTip, CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed,
+    MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, ProjectRef, RefreshInput,
+    RefreshWorktree, Refreshed, RollBack, RollBackInput, Seal, SealInput, Sealed, WentBack,
+    Worktree,
 };
 
 pub use back::TakeBack;
@@ -73,8 +76,8 @@ pub use moved::carries_id;
 pub use owner::{DataDirectory, Ownership, other_owner, own};
 use refs::Repository;
 pub use repository::{
-    Checkout, branch_of, check_git, commits_not_in, exclude_own_files, has_branch, known_project_id, project_id,
-    share_repository, tip_of,
+    Checkout, branch_of, check_git, commits_not_in, exclude_own_files, has_branch,
+    known_project_id, project_id, share_repository, tip_of,
 };
 pub use rollback::WayBack;
 pub(crate) use work::{Wanted, WorkTree};
@@ -83,7 +86,8 @@ use crate::disk::Disk;
 use plumbing::Plumbing;
 use reader::Reader;
 
-/// The handlers of all git contracts. Clones share the locks that keep one repository's commands apart.
+/// The handlers of all git contracts. Clones share the locks that keep one repository's commands
+/// apart.
 #[derive(Debug, Clone)]
 pub struct GitHandlers {
     data_dir: PathBuf,
@@ -119,8 +123,13 @@ impl GitHandlers {
             .with::<RollBack>(self.clone())
     }
 
-    /// Brings the work tree of a feature back to its branch after somebody died in it; see [`OpenWorktree`].
-    pub(crate) async fn reopen_worktree(&self, input: &OpenInput, attempt: &Attempt) -> Result<Worktree, Failure> {
+    /// Brings the work tree of a feature back to its branch after somebody died in it; see
+    /// [`OpenWorktree`].
+    pub(crate) async fn reopen_worktree(
+        &self,
+        input: &OpenInput,
+        attempt: &Attempt,
+    ) -> Result<Worktree, Failure> {
         self.repository(&input.project).await?.open_worktree(input, attempt).await
     }
 
@@ -134,19 +143,30 @@ impl GitHandlers {
         let opened = self.open_repository(project, root).await?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Another task may have opened it meanwhile: there is one lock for a repository.
-        Ok(known.entry(key).and_modify(|known| known.plumbing = opened.plumbing.clone()).or_insert(opened).clone())
+        Ok(known
+            .entry(key)
+            .and_modify(|known| known.plumbing = opened.plumbing.clone())
+            .or_insert(opened)
+            .clone())
     }
 
-    async fn open_repository(&self, project: &ProjectRef, root: PathBuf) -> Result<Repository, Failure> {
+    async fn open_repository(
+        &self,
+        project: &ProjectRef,
+        root: PathBuf,
+    ) -> Result<Repository, Failure> {
         let name = Path::new(&project.id);
-        if project.id.is_empty() || !name.components().all(|part| matches!(part, Component::Normal(_))) {
+        if project.id.is_empty()
+            || !name.components().all(|part| matches!(part, Component::Normal(_)))
+        {
             return Err(Failure::terminal(format!(
                 "`{}` cannot be the id of a project: it is not a plain name",
                 project.id
             )));
         }
         let worktrees = self.data_dir.join("worktrees").join(name);
-        std::fs::create_dir_all(&worktrees).map_err(|error| files::failed("make the directory", &worktrees, &error))?;
+        std::fs::create_dir_all(&worktrees)
+            .map_err(|error| files::failed("make the directory", &worktrees, &error))?;
         let data_dir = files::canonical(&self.data_dir)?;
         let common = repository::common_dir(&root).await?;
         let own = data_dir.join("git").join(name);
@@ -175,9 +195,11 @@ impl GitHandlers {
         Ok(result)
     }
 
-    /// To be called when no work is under way any more: the work trees can be built upon by the next process.
+    /// To be called when no work is under way any more: the work trees can be built upon by the
+    /// next process.
     pub async fn rest(&self) -> Result<(), Failure> {
-        let known: Vec<_> = self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let known: Vec<_> =
+            self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for repository in known {
             let mut used = repository.trees();
             used.retain(|tree| tree.is_in_use().unwrap_or(false));
@@ -198,12 +220,15 @@ fn process_name() -> String {
     format!("{}-{}-{count}", std::process::id(), since.as_nanos())
 }
 
-/// Runs what changes the user's checkout to its end, even if nobody waits for it any more: half a change is seen by the user.
+/// Runs what changes the user's checkout to its end, even if nobody waits for it any more: half a
+/// change is seen by the user.
 async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, Failure>> + Send + 'static,
 ) -> Result<T, Failure> {
     let outcome = tokio::spawn(work).await;
-    outcome.unwrap_or_else(|error| Err(Failure::retryable(format!("moving the branch did not end: {error}"))))
+    outcome.unwrap_or_else(|error| {
+        Err(Failure::retryable(format!("moving the branch did not end: {error}")))
+    })
 }
 
 #[async_trait]
@@ -232,7 +257,8 @@ impl Handler<Seal> for GitHandlers {
 #[async_trait]
 impl Handler<MergeCandidate> for GitHandlers {
     async fn perform(&self, input: MergeInput, attempt: &Attempt) -> Result<Merged, Failure> {
-        let merged = self.repository(&input.project).await?.merge_candidate(&input, attempt).await?;
+        let merged =
+            self.repository(&input.project).await?.merge_candidate(&input, attempt).await?;
         self.synced(&input.project, merged).await
     }
 }
@@ -246,7 +272,9 @@ impl Handler<Land> for GitHandlers {
 
     async fn probe(&self, input: LandInput, _attempt: &Attempt) -> Probe<Landed> {
         let asked = match self.repository(&input.project).await {
-            Ok(repository) => to_its_end(async move { repository.probe_landing(&input).await }).await,
+            Ok(repository) => {
+                to_its_end(async move { repository.probe_landing(&input).await }).await
+            }
             Err(failure) => Err(failure),
         };
         asked.unwrap_or_else(crate::machine::unanswered)

@@ -22,14 +22,16 @@ impl GitHandlers {
         places.get(&project.id).cloned().unwrap_or_else(|| PathBuf::from(&project.root))
     }
 
-    /// Joins the work trees of a project that was moved to its repository again: they borrow objects from it.
+    /// Joins the work trees of a project that was moved to its repository again: they borrow
+    /// objects from it.
     pub async fn follow_move(&self, project: &ProjectRef) -> Result<(), Failure> {
         let repository = self.repository(project).await?;
         repository.trees().iter().try_for_each(|tree| repository.borrow_objects(tree))
     }
 }
 
-/// Whether the repository at a place carries this id: then another one that carries it, too, is a copy.
+/// Whether the repository at a place carries this id: then another one that carries it, too, is a
+/// copy.
 pub async fn carries_id(root: &Path, id: &str) -> bool {
     root.join(".git").exists() && known_project_id(root).await.ok().flatten().as_deref() == Some(id)
 }

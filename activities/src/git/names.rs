@@ -9,17 +9,20 @@ pub(super) const NEXT: &str = "longhaul/next";
 pub(super) const PROGRESS_FILE: &str = "claude-progress.txt";
 /// The directory in a project that holds the rest of what Longhaul writes for people.
 pub(super) const OWN_DIR: &str = ".longhaul";
-/// What the names of integration work trees begin with, beside those of the features. No feature can have such a name.
+/// What the names of integration work trees begin with, beside those of the features. No feature
+/// can have such a name.
 const INTEGRATION: &str = ".integrate";
 /// New bytes on their way to the place of a file; a killed process leaves them.
 pub(super) const ON_THE_WAY: &str = ".longhaul-??????";
 
-/// The work tree in which the gates of a feature run; no agent works there. No feature can have this name.
+/// The work tree in which the gates of a feature run; no agent works there. No feature can have
+/// this name.
 pub(super) fn gates_tree(feature: &str) -> String {
     format!(".gates-{feature}")
 }
 
-/// The refs that hold the commits which were fetched from the private repository of a work tree: of its branch and of HEAD.
+/// The refs that hold the commits which were fetched from the private repository of a work tree: of
+/// its branch and of HEAD.
 pub(super) fn fetched_refs(tree: &str) -> [String; 2] {
     ["branch", "head"].map(|end| format!("refs/longhaul/fetched/{}/{end}", ref_part(tree)))
 }
@@ -34,7 +37,8 @@ pub(super) fn head_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }
 
-/// The branch of a feature. A feature that is called `next` must not get the branch of finished work.
+/// The branch of a feature. A feature that is called `next` must not get the branch of finished
+/// work.
 pub(super) fn branch(feature: &FeatureId) -> String {
     let name = feature.folded();
     if head_ref(&format!("longhaul/{name}")) == head_ref(NEXT) {
@@ -60,7 +64,8 @@ pub(super) fn rescue_ref(run: &RunId, slot: Slot) -> String {
     format!("refs/longhaul/rescue/{}/{slot}", ref_path(run.as_str()))
 }
 
-/// The ref that keeps what was uncommitted before a feature was taken back to where this run begins.
+/// The ref that keeps what was uncommitted before a feature was taken back to where this run
+/// begins.
 pub(super) fn taken_back_ref(run: &RunId) -> String {
     format!("refs/longhaul/rescue/{}/taken-back", ref_path(run.as_str()))
 }
@@ -70,7 +75,8 @@ pub(super) fn taking_back_refs(project: &str) -> String {
     format!("refs/longhaul/taking-back/{}/", ref_path(project))
 }
 
-/// The refs that say that a feature is being taken back to where this run begins: where its branch was, and where it goes.
+/// The refs that say that a feature is being taken back to where this run begins: where its branch
+/// was, and where it goes.
 pub(super) fn taking_back_ref(run: &RunId) -> [String; 2] {
     ["from", "to"].map(|end| format!("refs/longhaul/taking-back/{}/{end}", ref_path(run.as_str())))
 }
@@ -109,7 +115,8 @@ fn ref_part(part: &str) -> String {
     let ends_badly = part.to_ascii_lowercase().ends_with(".lock");
     let mut name = String::with_capacity(part.len());
     for (at, byte) in part.bytes().enumerate() {
-        let dot_is_fine = at > 0 && at + 1 < part.len() && part.as_bytes()[at - 1] != b'.' && !ends_badly;
+        let dot_is_fine =
+            at > 0 && at + 1 < part.len() && part.as_bytes()[at - 1] != b'.' && !ends_badly;
         if byte == b'.' && !dot_is_fine || byte == b'-' && at == 0 {
             let _ = write!(name, "%{byte:02x}");
         } else {

@@ -22,10 +22,11 @@ pub(super) struct Notes {
 const LIMIT: usize = 64 * 1024;
 
 impl Repository {
-    /// What the work tree's progress file has that the project's has not: the one of the commit that the work began on, or if
-    /// it is not tracked, the one in the user's checkout.
+    /// What the work tree's progress file has that the project's has not: the one of the commit
+    /// that the work began on, or if it is not tracked, the one in the user's checkout.
     pub(super) async fn notes_in(&self, work_tree: &Path, base: &str) -> Result<Notes, Failure> {
-        let read = |root: &Path| progress_file(root).map_err(|error| files::unreadable(&error, root));
+        let read =
+            |root: &Path| progress_file(root).map_err(|error| files::unreadable(&error, root));
         let now = match progress_file(work_tree) {
             Ok(Some(now)) => now,
             Ok(None) => return Ok(Notes::default()),
@@ -35,13 +36,19 @@ impl Repository {
             Some((_, bytes)) => bytes,
             None => read(&self.root)?.unwrap_or_default(),
         };
-        Ok(Notes { text: appended(&files::shown(&before), &files::shown(&now)).to_owned(), unread: None })
+        Ok(Notes {
+            text: appended(&files::shown(&before), &files::shown(&now)).to_owned(),
+            unread: None,
+        })
     }
 }
 
 /// What follows the lines that both begin with.
 fn appended<'a>(before: &str, now: &'a str) -> &'a str {
-    let common = before.split_inclusive('\n').zip(now.split_inclusive('\n')).take_while(|(old, new)| old == new);
+    let common = before
+        .split_inclusive('\n')
+        .zip(now.split_inclusive('\n'))
+        .take_while(|(old, new)| old == new);
     let new = &now[common.map(|(_, line)| line.len()).sum()..];
     let start = new.ceil_char_boundary(new.len().saturating_sub(LIMIT));
     new[start..].trim()

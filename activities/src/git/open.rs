@@ -25,14 +25,20 @@ pub(super) struct Kept<'a> {
 }
 
 impl Repository {
-    pub(super) async fn open_worktree(&self, input: &OpenInput, attempt: &Attempt) -> Result<Worktree, Failure> {
+    pub(super) async fn open_worktree(
+        &self,
+        input: &OpenInput,
+        attempt: &Attempt,
+    ) -> Result<Worktree, Failure> {
         let tree = self.tree(input.feature.as_str());
         let branch = branch(&input.feature);
         self.refuse_if_checked_out(&branch).await?;
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
         let tip = self.tip_to_start_from(&input.target).await?;
         self.ensure_branch(&branch, &tip).await?;
-        let is_clean = self.keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &commits }).await?;
+        let is_clean = self
+            .keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &commits })
+            .await?;
         let start = self.ensure_branch(&branch, &tip).await?;
         let is_behind = start != tip && self.is_ancestor(&start, &tip).await?;
         let head = if is_behind { tip.clone() } else { start };
@@ -61,7 +67,8 @@ impl Repository {
         }
     }
 
-    /// A conflict between the target and `longhaul/next` does not keep a feature from being worked on; merging will tell.
+    /// A conflict between the target and `longhaul/next` does not keep a feature from being worked
+    /// on; merging will tell.
     pub(super) async fn tip_to_start_from(&self, target: &str) -> Result<String, Failure> {
         let _held = self.exclusive().await;
         match self.tip(target, None).await {
@@ -96,8 +103,8 @@ impl Repository {
         self.commit_of(&head_ref(branch)).await
     }
 
-    /// Takes the commits of a tree's own branch over, and keeps all else that is in the tree and not on the branch. Says
-    /// whether the tree is sound and stands clean on the branch.
+    /// Takes the commits of a tree's own branch over, and keeps all else that is in the tree and
+    /// not on the branch. Says whether the tree is sound and stands clean on the branch.
     pub(super) async fn keep_found(&self, tree: &Tree, kept: Kept<'_>) -> Result<bool, Failure> {
         let condition = tree.condition()?;
         if condition == Condition::Missing && !has_files(&tree.path) {
@@ -106,9 +113,13 @@ impl Repository {
         let (head, tip) = self.take_private(tree, kept).await?;
         let is_on_branch = head.on.as_deref() == Some(&*head_ref(kept.branch));
         let Some(base) = head.commit.clone().or_else(|| tip.clone()) else { return Ok(false) };
-        // The index of a suspect tree cannot be trusted, and that of one that was never checked out is not there: what is
-        // missing then was not deleted.
-        let index = if condition == Condition::Sound { tree.index() } else { tree.index().with_extension("none") };
+        // The index of a suspect tree cannot be trusted, and that of one that was never checked out
+        // is not there: what is missing then was not deleted.
+        let index = if condition == Condition::Sound {
+            tree.index()
+        } else {
+            tree.index().with_extension("none")
+        };
         let snapshot = Snapshot::take(self, &tree.path, &index, &base).await?;
         let (is_indexed, state) = (snapshot.had_index, snapshot.tree().await?);
         let changes = self.changes(&base, &state).await?;
@@ -128,7 +139,11 @@ impl Repository {
     }
 
     /// Takes over where a program moved the branch of a tree; where HEAD is then, and the branch.
-    pub(super) async fn take_private(&self, tree: &Tree, kept: Kept<'_>) -> Result<(Head, Option<String>), Failure> {
+    pub(super) async fn take_private(
+        &self,
+        tree: &Tree,
+        kept: Kept<'_>,
+    ) -> Result<(Head, Option<String>), Failure> {
         if let Some(commit) = self.private_branch(tree, kept.branch).await? {
             self.take_branch(kept, &commit).await?;
         }
@@ -155,7 +170,9 @@ impl Repository {
 }
 
 fn has_files(dir: &Path) -> bool {
-    std::fs::read_dir(dir).is_ok_and(|entries| entries.filter_map(Result::ok).any(|entry| entry.file_name() != ".git"))
+    std::fs::read_dir(dir).is_ok_and(|entries| {
+        entries.filter_map(Result::ok).any(|entry| entry.file_name() != ".git")
+    })
 }
 
 pub(super) fn shown(path: &Path) -> String {

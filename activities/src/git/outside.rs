@@ -1,8 +1,8 @@
 //! Branches that something else than Longhaul moved: a person, or an agent without a sandbox.
 //!
-//! The target is its owner's, who may move it at any time; that is reported. `longhaul/next` is Longhaul's: its commits
-//! land without further gates. So Longhaul records where it puts that branch, where no sandboxed agent can write, and any
-//! other value is reported, kept and put back.
+//! The target is its owner's, who may move it at any time; that is reported. `longhaul/next` is
+//! Longhaul's: its commits land without further gates. So Longhaul records where it puts that
+//! branch, where no sandboxed agent can write, and any other value is reported, kept and put back.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,8 @@ use super::names::{NEXT, foreign_ref, head_ref};
 use super::refs::Repository;
 use super::tree::Tree;
 
-/// How many landed commits are remembered. A session during which more land reports those before as not Longhaul's.
+/// How many landed commits are remembered. A session during which more land reports those before as
+/// not Longhaul's.
 const REMEMBERED: usize = 1000;
 
 impl Repository {
@@ -40,7 +41,8 @@ impl Repository {
         Ok(None)
     }
 
-    /// Takes `longhaul/next` as it is, if Longhaul has never seen it: the data directory is new, or was restored.
+    /// Takes `longhaul/next` as it is, if Longhaul has never seen it: the data directory is new, or
+    /// was restored.
     pub(super) async fn adopt_next(&self) -> Result<(), Failure> {
         if self.recorded_next()?.is_some() {
             return Ok(());
@@ -49,14 +51,18 @@ impl Repository {
         self.record_next(&found.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Records where `longhaul/next` is or will be: before it is moved both, so that a crash between leaves nothing
-    /// foreign; nothing after it was deleted.
+    /// Records where `longhaul/next` is or will be: before it is moved both, so that a crash
+    /// between leaves nothing foreign; nothing after it was deleted.
     pub(super) fn record_next(&self, commits: &[&str]) -> Result<(), Failure> {
         files::write_durably(&self.next_record(), commits.join("\n").as_bytes())
     }
 
-    /// Puts `longhaul/next` back to where Longhaul left it, and keeps what was there. To be called with the repository held.
-    pub(super) async fn restore_next(&self, target: &str) -> Result<Option<OutsideChange>, Failure> {
+    /// Puts `longhaul/next` back to where Longhaul left it, and keeps what was there. To be called
+    /// with the repository held.
+    pub(super) async fn restore_next(
+        &self,
+        target: &str,
+    ) -> Result<Option<OutsideChange>, Failure> {
         let found = self.commit_of(&head_ref(NEXT)).await?;
         let ours = self.ours(found.as_ref()).await?;
         if found == ours {
@@ -91,7 +97,8 @@ impl Repository {
             (Some(found), None) => self.delete_ref(&head_ref(NEXT), found).await?,
             (None, None) => {}
         }
-        let change = OutsideChange { branch: NEXT.to_owned(), from: ours, to: found, put_back: true };
+        let change =
+            OutsideChange { branch: NEXT.to_owned(), from: ours, to: found, put_back: true };
         tracing::warn!(root = %self.root.display(), "{change}");
         Ok(Some(change))
     }
@@ -107,8 +114,14 @@ impl Repository {
         files::write(&self.own().join("landed"), known[first..].join("\n").as_bytes())
     }
 
-    /// Remembers where the target is when a session begins. A session that goes on after a crash keeps what it began with.
-    pub(super) async fn remember_target(&self, tree: &Tree, target: &str, attempt: &Attempt) -> Result<(), Failure> {
+    /// Remembers where the target is when a session begins. A session that goes on after a crash
+    /// keeps what it began with.
+    pub(super) async fn remember_target(
+        &self,
+        tree: &Tree,
+        target: &str,
+        attempt: &Attempt,
+    ) -> Result<(), Failure> {
         let session = attempt.key();
         if tree.target_seen()?.is_some_and(|(known, _)| known == session) {
             return Ok(());
@@ -124,7 +137,9 @@ impl Repository {
         target: &str,
         attempt: &Attempt,
     ) -> Result<Option<OutsideChange>, Failure> {
-        let seen = tree.target_seen()?.filter(|(session, _)| session.starts_with(&format!("{}@", attempt.run)));
+        let seen = tree
+            .target_seen()?
+            .filter(|(session, _)| session.starts_with(&format!("{}@", attempt.run)));
         let Some((_, from)) = seen else { return Ok(None) };
         let to = self.target_commit(target).await?;
         if from == to {
@@ -138,7 +153,12 @@ impl Repository {
                 return Ok(None);
             }
         }
-        Ok(Some(OutsideChange { branch: target.to_owned(), from: Some(from), to: Some(to), put_back: false }))
+        Ok(Some(OutsideChange {
+            branch: target.to_owned(),
+            from: Some(from),
+            to: Some(to),
+            put_back: false,
+        }))
     }
 
     /// The values that `longhaul/next` may have; `None`: nothing was recorded yet.

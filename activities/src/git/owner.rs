@@ -1,7 +1,9 @@
-//! The data directory that a repository belongs to: two of them would work on its features twice, and pay for it.
+//! The data directory that a repository belongs to: two of them would work on its features twice,
+//! and pay for it.
 //!
-//! The repository's own configuration names it, beside the id of the project. A data directory has an id of its own, so
-//! that one that was moved is told from another one, and one that was copied from the original.
+//! The repository's own configuration names it, beside the id of the project. A data directory has
+//! an id of its own, so that one that was moved is told from another one, and one that was copied
+//! from the original.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,7 +19,8 @@ use super::repository::common_dir;
 const OWNER: &str = "longhaul.owner";
 /// The file of a data directory that holds its id.
 const ID_FILE: &str = "id";
-/// Locked while the setting is read, compared and written. No name of a lock of git's, which would count as left behind.
+/// Locked while the setting is read, compared and written. No name of a lock of git's, which would
+/// count as left behind.
 const LOCK: &str = "longhaul-owner";
 /// How often the lock is tried, with a pause of [`PAUSE`] between.
 const TRIES: u32 = 200;
@@ -41,7 +44,8 @@ pub enum Ownership {
 }
 
 impl DataDirectory {
-    /// The data directory at a path; it gets an id the first time. It must be open, so that nobody else does the same.
+    /// The data directory at a path; it gets an id the first time. It must be open, so that nobody
+    /// else does the same.
     ///
     /// # Errors
     /// If its id can be neither read nor written.
@@ -60,7 +64,8 @@ impl DataDirectory {
         Some(Self { id: id.to_owned(), path: PathBuf::from(path) })
     }
 
-    /// Whether this one is `recorded`, or took its place: it was moved here, or made anew where that one was.
+    /// Whether this one is `recorded`, or took its place: it was moved here, or made anew where
+    /// that one was.
     fn succeeds(&self, recorded: &Self) -> bool {
         let is_there = id_of(&recorded.path).as_ref() == Some(&recorded.id);
         *self == *recorded || (self.id == recorded.id || self.path == recorded.path) && !is_there
@@ -78,17 +83,22 @@ fn id_of(path: &Path) -> Option<String> {
     Some(String::from_utf8(bytes).ok()?.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
-/// The data directory that a repository belongs to, if it belongs to another one than this. Changes nothing.
+/// The data directory that a repository belongs to, if it belongs to another one than this. Changes
+/// nothing.
 ///
 /// # Errors
 /// If git fails.
-pub async fn other_owner(root: &Path, ours: &DataDirectory) -> Result<Option<DataDirectory>, Failure> {
+pub async fn other_owner(
+    root: &Path,
+    ours: &DataDirectory,
+) -> Result<Option<DataDirectory>, Failure> {
     let recorded = Git::at(root).args(["config", "--local", "--get", OWNER]).find().await?;
     let recorded = recorded.and_then(|text| DataDirectory::parse(&text));
     Ok(recorded.filter(|recorded| !ours.succeeds(recorded)))
 }
 
-/// Makes a repository belong to a data directory, unless it belongs to another one. `take_over`: in any case.
+/// Makes a repository belong to a data directory, unless it belongs to another one. `take_over`: in
+/// any case.
 ///
 /// # Errors
 /// If git fails, or another process holds the lock for long.
@@ -114,10 +124,15 @@ async fn lock(common: &Path) -> Result<File, Failure> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(std::fs::TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
-            Err(std::fs::TryLockError::Error(error)) => return Err(files::failed("lock", &path, &error)),
+            Err(std::fs::TryLockError::Error(error)) => {
+                return Err(files::failed("lock", &path, &error));
+            }
         }
     }
-    Err(Failure::retryable(format!("another process holds {}; end it, or try again", path.display())))
+    Err(Failure::retryable(format!(
+        "another process holds {}; end it, or try again",
+        path.display()
+    )))
 }
 
 #[cfg(test)]
@@ -170,7 +185,8 @@ mod tests {
         let [one, two, three, four] = &all;
         let own = |ours| own(&repository, ours, false);
         let (one, two, three, four) = tokio::join!(own(one), own(two), own(three), own(four));
-        let owners = [one, two, three, four].into_iter().filter(|owned| *owned == Ok(Ownership::Ours));
+        let owners =
+            [one, two, three, four].into_iter().filter(|owned| *owned == Ok(Ownership::Ours));
         assert_eq!(owners.count(), 1);
     }
 }

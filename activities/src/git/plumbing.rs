@@ -1,7 +1,9 @@
-//! Longhaul's own git directory of a project: the objects of the user's repository, and nothing else of it.
+//! Longhaul's own git directory of a project: the objects of the user's repository, and nothing
+//! else of it.
 //!
-//! Commands that read or write files of a work tree run here. No configuration, attribute file, filter, merge driver,
-//! replace ref or index of the user's repository or of an agent's clone takes part in them.
+//! Commands that read or write files of a work tree run here. No configuration, attribute file,
+//! filter, merge driver, replace ref or index of the user's repository or of an agent's clone takes
+//! part in them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +22,8 @@ pub(super) struct Plumbing {
     /// The list of commits without parents, in a shallow repository.
     shallow: PathBuf,
     is_sha256: bool,
-    /// Author and committer: the user's if there is one, because the work lands in the user's repository.
+    /// Author and committer: the user's if there is one, because the work lands in the user's
+    /// repository.
     identity: Arc<[(&'static str, String)]>,
     /// The names and addresses of the user's remotes.
     remotes: Arc<[(String, String)]>,
@@ -30,18 +33,28 @@ impl Plumbing {
     /// Makes the directory, or makes it again: it holds nothing of value.
     pub(super) async fn prepare(dir: &Path, root: &Path, common: &Path) -> Result<Self, Failure> {
         let values = config_of(root).await?;
-        let value = |name: &str| values.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let value = |name: &str| {
+            values.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        };
         let is_sha256 = value("extensions.objectformat") == Some("sha256");
         let config = format!("[core]\n\tbare = true\n{}", format_lines(is_sha256));
-        std::fs::create_dir_all(dir.join("refs")).map_err(|error| files::failed("make the directory", dir, &error))?;
+        std::fs::create_dir_all(dir.join("refs"))
+            .map_err(|error| files::failed("make the directory", dir, &error))?;
         files::write_durably(&dir.join("config"), config.as_bytes())?;
         files::write_durably(&dir.join("HEAD"), b"ref: refs/heads/none\n")?;
         let excluded = excluded_by_user(common, value("core.excludesfile"))?;
         files::write_durably(&dir.join("info/exclude"), &excluded)?;
         let name = value("user.name").filter(|name| !name.is_empty()).unwrap_or("Longhaul");
-        let email = value("user.email").filter(|email| !email.is_empty()).unwrap_or("longhaul@localhost");
+        let email =
+            value("user.email").filter(|email| !email.is_empty()).unwrap_or("longhaul@localhost");
         let chosen = |variable: &'static str, value: &str| {
-            (variable, std::env::var(variable).ok().filter(|given| !given.is_empty()).unwrap_or(value.to_owned()))
+            (
+                variable,
+                std::env::var(variable)
+                    .ok()
+                    .filter(|given| !given.is_empty())
+                    .unwrap_or(value.to_owned()),
+            )
         };
         let identity = [
             chosen("GIT_AUTHOR_NAME", name),

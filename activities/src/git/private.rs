@@ -1,8 +1,8 @@
 //! The private repository of a work tree: what agents and checks see as git.
 //!
-//! Its objects are borrowed from the project's repository; its refs, configuration, hooks and index are its own, so
-//! nothing that a program does here changes another repository. Longhaul takes commits out of it by a fetch, and writes it
-//! anew before each use.
+//! Its objects are borrowed from the project's repository; its refs, configuration, hooks and index
+//! are its own, so nothing that a program does here changes another repository. Longhaul takes
+//! commits out of it by a fetch, and writes it anew before each use.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,8 @@ pub(super) enum Stand<'a> {
     /// A branch of the private repository, at the commit.
     Branch {
         name: &'a str,
-        /// The branch that finished work goes to, brought to where it is now; `None`: it stays where it is.
+        /// The branch that finished work goes to, brought to where it is now; `None`: it stays
+        /// where it is.
         target: Option<&'a str>,
     },
     /// A detached HEAD.
@@ -59,7 +60,12 @@ impl Tree {
     /// The commits that an unfinished merge in the private repository is about to join.
     pub(super) fn merging(&self) -> Result<Vec<String>, Failure> {
         let text = files::read(&self.private_dir().join("MERGE_HEAD"))?.unwrap_or_default();
-        Ok(files::shown(&text).lines().map(str::trim).filter(|line| is_object_name(line)).map(str::to_owned).collect())
+        Ok(files::shown(&text)
+            .lines()
+            .map(str::trim)
+            .filter(|line| is_object_name(line))
+            .map(str::to_owned)
+            .collect())
     }
 
     /// Whether a merge, rebase or the like is unfinished in the private repository.
@@ -69,11 +75,16 @@ impl Tree {
 
     /// Where HEAD is, without regard to where its commit is. Reads files only, in the common case.
     async fn private_head(&self) -> Result<Head, Failure> {
-        let Some(head) = self.private_dir_if_there().map_or(Ok(None), |dir| read_ref(&dir.join("HEAD")))? else {
+        let Some(head) =
+            self.private_dir_if_there().map_or(Ok(None), |dir| read_ref(&dir.join("HEAD")))?
+        else {
             return Ok(Head::default());
         };
         let Some(on) = head.strip_prefix("ref: ").map(str::trim) else {
-            return Ok(Head { on: None, commit: Some(head).filter(|commit| is_object_name(commit)) });
+            return Ok(Head {
+                on: None,
+                commit: Some(head).filter(|commit| is_object_name(commit)),
+            });
         };
         let commit = self.private_ref(on).await?;
         Ok(Head { on: Some(on.to_owned()), commit })
@@ -87,8 +98,10 @@ impl Tree {
             Ok(Some(commit)) if is_plain && is_object_name(&commit) => Ok(Some(commit)),
             _ => {
                 let git = Git::at(&self.path).env("GIT_DIR", &dir);
-                let answer =
-                    git.args(["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]).finish().await?;
+                let answer = git
+                    .args(["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])
+                    .finish()
+                    .await?;
                 Ok((answer.code() == Some(0)).then(|| answer.text()))
             }
         }
@@ -102,7 +115,8 @@ impl Tree {
 
 /// The text of a ref. A power cut leaves files that are empty, or full of zeros.
 fn read_ref(file: &Path) -> Result<Option<String>, Failure> {
-    let is_file = std::fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 4096);
+    let is_file = std::fs::symlink_metadata(file)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.len() < 4096);
     let bytes = if is_file { files::read(file)? } else { None };
     Ok(bytes
         .map(|bytes| files::shown(bytes.trim_ascii()))
@@ -120,20 +134,31 @@ impl Repository {
         Ok(Head { commit, ..head })
     }
 
-    /// Where a program moved a branch of a tree to; its commits are fetched. `None`: it is where Longhaul put it, which may
-    /// be behind the project's branch after a crash.
-    pub(super) async fn private_branch(&self, tree: &Tree, branch: &str) -> Result<Option<String>, Failure> {
+    /// Where a program moved a branch of a tree to; its commits are fetched. `None`: it is where
+    /// Longhaul put it, which may be behind the project's branch after a crash.
+    pub(super) async fn private_branch(
+        &self,
+        tree: &Tree,
+        branch: &str,
+    ) -> Result<Option<String>, Failure> {
         let name = head_ref(branch);
         let known = tree.branch_at()?;
         match tree.private_ref(&name).await? {
-            Some(commit) if known.as_ref() != Some(&commit) => self.fetched(tree, &name, &commit).await,
+            Some(commit) if known.as_ref() != Some(&commit) => {
+                self.fetched(tree, &name, &commit).await
+            }
             _ => Ok(None),
         }
     }
 
-    /// A commit of a private repository, in the project's objects. One that cannot be read is reported and left out: after
-    /// a power cut, the private repository may be damaged.
-    async fn fetched(&self, tree: &Tree, name: &str, commit: &str) -> Result<Option<String>, Failure> {
+    /// A commit of a private repository, in the project's objects. One that cannot be read is
+    /// reported and left out: after a power cut, the private repository may be damaged.
+    async fn fetched(
+        &self,
+        tree: &Tree,
+        name: &str,
+        commit: &str,
+    ) -> Result<Option<String>, Failure> {
         if tree.branch_at()?.as_deref() == Some(commit) {
             // Longhaul put the branch there.
             return Ok(Some(commit.to_owned()));
@@ -143,8 +168,16 @@ impl Repository {
         }
         let [of_branch, of_head] = fetched_refs(&tree.name());
         let fetched = if name == "HEAD" { of_head } else { of_branch };
-        let args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--force"];
-        let git = self.git().setting("protocol.file.allow=always").args(args).arg(tree.private_dir());
+        let args = [
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--recurse-submodules=no",
+            "--force",
+        ];
+        let git =
+            self.git().setting("protocol.file.allow=always").args(args).arg(tree.private_dir());
         let finished = git.arg(format!("+{name}:{fetched}")).finish().await?;
         if finished.code() != Some(0) {
             tracing::warn!(tree = %tree.path.display(), "commits cannot be fetched: {}", finished.error_text());
@@ -154,9 +187,14 @@ impl Repository {
         self.commit_of(&fetched).await
     }
 
-    /// Brings a tree to a commit, with a private repository that stands there; makes the tree if it is missing or suspect.
-    /// What is uncommitted in it must have been kept before.
-    pub(super) async fn ready(&self, tree: &Tree, stand: Stand<'_>, commit: &str) -> Result<(), Failure> {
+    /// Brings a tree to a commit, with a private repository that stands there; makes the tree if it
+    /// is missing or suspect. What is uncommitted in it must have been kept before.
+    pub(super) async fn ready(
+        &self,
+        tree: &Tree,
+        stand: Stand<'_>,
+        commit: &str,
+    ) -> Result<(), Failure> {
         tree.make_usable()?;
         // Twice forced where no agent works: a repository that a check made goes too.
         let clean = if matches!(stand, Stand::Commit) { "-ffd" } else { "-fd" };
@@ -164,8 +202,14 @@ impl Repository {
         self.write_private(tree, stand, commit).await
     }
 
-    /// Writes what a private repository consists of, apart from its objects and the branches of its own.
-    pub(super) async fn write_private(&self, tree: &Tree, stand: Stand<'_>, commit: &str) -> Result<(), Failure> {
+    /// Writes what a private repository consists of, apart from its objects and the branches of its
+    /// own.
+    pub(super) async fn write_private(
+        &self,
+        tree: &Tree,
+        stand: Stand<'_>,
+        commit: &str,
+    ) -> Result<(), Failure> {
         let dir = tree.private_dir();
         let is_ours = dir.is_dir() && !dir.is_symlink() && dir.join(OURS).is_file();
         if !is_ours && files::is_there(&dir) {
@@ -173,12 +217,16 @@ impl Repository {
         }
         for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
             let folder = dir.join(folder);
-            std::fs::create_dir_all(&folder).map_err(|error| files::failed("make the directory", &folder, &error))?;
+            std::fs::create_dir_all(&folder)
+                .map_err(|error| files::failed("make the directory", &folder, &error))?;
         }
         forget_unfinished(&dir)?;
         if !is_ours {
-            let tags =
-                self.git().args(["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"]).run().await?;
+            let tags = self
+                .git()
+                .args(["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"])
+                .run()
+                .await?;
             files::write(&dir.join("packed-refs"), &tags.stdout)?;
         }
         files::write(&dir.join("config"), self.private_config().as_bytes())?;
@@ -195,7 +243,8 @@ impl Repository {
         match stand {
             Stand::Branch { name, .. } => {
                 write_ref(&dir.join(head_ref(name)), &line)?;
-                // After the ref: a crash in between leaves a ref that looks moved, to where the project's branch is.
+                // After the ref: a crash in between leaves a ref that looks moved, to where the
+                // project's branch is.
                 tree.set_branch_at(commit)?;
                 files::write(&dir.join("HEAD"), format!("ref: {}\n", head_ref(name)).as_bytes())?;
             }
@@ -218,11 +267,14 @@ impl Repository {
         files::write(&info.join("alternates"), &line)
     }
 
-    /// Remotes are named so that submodules with relative addresses are found, and the user is the author.
+    /// Remotes are named so that submodules with relative addresses are found, and the user is the
+    /// author.
     fn private_config(&self) -> String {
         let (name, email) = self.plumbing.author();
         let mut text = self.plumbing.format_lines().to_owned();
-        text.push_str("[core]\n\tbare = false\n\tlogallrefupdates = true\n\tfsync = committed,reference\n");
+        text.push_str(
+            "[core]\n\tbare = false\n\tlogallrefupdates = true\n\tfsync = committed,reference\n",
+        );
         text.push_str(&format!("[user]\n\tname = {}\n\temail = {}\n", quoted(name), quoted(email)));
         for (remote, url) in self.plumbing.remotes() {
             text.push_str(&format!("[remote {}]\n\turl = {}\n", quoted(remote), quoted(url)));

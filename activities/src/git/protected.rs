@@ -1,4 +1,5 @@
-//! Files that an agent may not change: which they are, what was done to them, and putting them back.
+//! Files that an agent may not change: which they are, what was done to them, and putting them
+//! back.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -23,14 +24,16 @@ pub(super) struct Protected {
 }
 
 impl Protected {
-    /// Reads the globs. `*` stops at a slash and `**` does not; the name of a directory stands for all that is in it.
+    /// Reads the globs. `*` stops at a slash and `**` does not; the name of a directory stands for
+    /// all that is in it.
     pub(super) fn of(protected: &[String], list_file: &str) -> Result<Self, Failure> {
         let mut globs = GlobSetBuilder::new();
         for text in protected {
             let text = text.trim_start_matches("./").trim_end_matches('/');
             globs.add(glob(text)?).add(glob(&format!("{text}/**"))?);
         }
-        let globs = globs.build().map_err(|error| Failure::terminal(format!("`protected`: {error}")))?;
+        let globs =
+            globs.build().map_err(|error| Failure::terminal(format!("`protected`: {error}")))?;
         Ok(Self { globs, list_file: list_file.to_owned() })
     }
 
@@ -38,31 +41,44 @@ impl Protected {
         path == self.list_file.as_bytes() || self.globs.is_match(files::path_of(path))
     }
 
-    /// Whether a change is to a protected file, or to something that could hide protected files under it.
+    /// Whether a change is to a protected file, or to something that could hide protected files
+    /// under it.
     pub(super) fn covers_change(&self, change: &Change) -> bool {
         let hides = change.before.hides_files() || change.after.hides_files();
-        self.covers(&change.path) || hides && self.globs.is_match(files::path_of(&change.path).join("any"))
+        self.covers(&change.path)
+            || hides && self.globs.is_match(files::path_of(&change.path).join("any"))
     }
 
     /// What was done to a protected file; of the list, one text for each change in it.
-    pub(super) async fn describe(&self, repo: &Repository, change: &Change) -> Result<Vec<Tampering>, Failure> {
+    pub(super) async fn describe(
+        &self,
+        repo: &Repository,
+        change: &Change,
+    ) -> Result<Vec<Tampering>, Failure> {
         let file = files::shown(&change.path);
         let texts = match (change.before.is_there(), change.after.is_there()) {
             (false, _) => vec!["added".to_owned()],
             (_, false) => vec!["deleted".to_owned()],
             _ if change.after.mode == "120000" => vec!["replaced by a symbolic link".to_owned()],
-            _ if change.before.object == change.after.object => vec!["its mode was changed".to_owned()],
+            _ if change.before.object == change.after.object => {
+                vec!["its mode was changed".to_owned()]
+            }
             _ if file == self.list_file => {
-                let blob = |entry: &Entry| repo.plumbing.git().args(["cat-file", "blob", &entry.object]).run();
-                list::differences(&blob(&change.before).await?.stdout, &blob(&change.after).await?.stdout)
+                let blob = |entry: &Entry| {
+                    repo.plumbing.git().args(["cat-file", "blob", &entry.object]).run()
+                };
+                list::differences(
+                    &blob(&change.before).await?.stdout,
+                    &blob(&change.after).await?.stdout,
+                )
             }
             _ => vec!["changed".to_owned()],
         };
         Ok(texts.into_iter().map(|what| Tampering { file: file.clone(), what }).collect())
     }
 
-    /// Protected files that were added and then hidden by new ignore rules. Those that the base ignores too are fine: caches
-    /// beside acceptance scripts, for example.
+    /// Protected files that were added and then hidden by new ignore rules. Those that the base
+    /// ignores too are fine: caches beside acceptance scripts, for example.
     pub(super) async fn hidden(
         &self,
         repo: &Repository,
@@ -71,8 +87,10 @@ impl Protected {
     ) -> Result<Vec<Vec<u8>>, Failure> {
         let args = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z"];
         let listed = snapshot.git().args(args).run().await?;
-        let ignored = files::nul_separated(&listed.stdout).filter(|path| !path.ends_with(b"/") && !is_own(path));
-        let found: Vec<Vec<u8>> = ignored.filter(|path| self.covers(path)).map(<[u8]>::to_vec).collect();
+        let ignored = files::nul_separated(&listed.stdout)
+            .filter(|path| !path.ends_with(b"/") && !is_own(path));
+        let found: Vec<Vec<u8>> =
+            ignored.filter(|path| self.covers(path)).map(<[u8]>::to_vec).collect();
         if found.is_empty() {
             return Ok(found);
         }
@@ -83,7 +101,9 @@ impl Protected {
 
 /// Whether a path is one that Longhaul writes to in a work tree and that is never committed.
 pub(super) fn is_own(path: &[u8]) -> bool {
-    let in_own_dir = path.strip_prefix(OWN_DIR.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'/');
+    let in_own_dir = path
+        .strip_prefix(OWN_DIR.as_bytes())
+        .is_some_and(|rest| rest.is_empty() || rest[0] == b'/');
     in_own_dir || path == PROGRESS_FILE.as_bytes()
 }
 
@@ -94,13 +114,17 @@ pub(super) async fn put_back(
     changes: &[Change],
     hidden: &[Vec<u8>],
 ) -> Result<(), Failure> {
-    let added = changes.iter().filter(|change| !change.before.is_there()).map(|change| &change.path);
+    let added =
+        changes.iter().filter(|change| !change.before.is_there()).map(|change| &change.path);
     for path in added.chain(hidden) {
         remove_with_empty_parents(work_tree, files::path_of(path))?;
     }
     restore_entries(snapshot, changes).await?;
-    let there: Vec<&[u8]> =
-        changes.iter().filter(|change| change.before.is_there()).map(|change| change.path.as_slice()).collect();
+    let there: Vec<&[u8]> = changes
+        .iter()
+        .filter(|change| change.before.is_there())
+        .map(|change| change.path.as_slice())
+        .collect();
     if there.is_empty() {
         return Ok(());
     }
@@ -109,18 +133,24 @@ pub(super) async fn put_back(
 }
 
 /// Takes the earlier side of changes into the snapshot.
-pub(super) async fn restore_entries(snapshot: &Snapshot, changes: &[Change]) -> Result<(), Failure> {
-    let entries: Vec<(&[u8], &Entry)> = changes.iter().map(|change| (change.path.as_slice(), &change.before)).collect();
+pub(super) async fn restore_entries(
+    snapshot: &Snapshot,
+    changes: &[Change],
+) -> Result<(), Failure> {
+    let entries: Vec<(&[u8], &Entry)> =
+        changes.iter().map(|change| (change.path.as_slice(), &change.before)).collect();
     snapshot.set(&entries).await
 }
 
 fn glob(text: &str) -> Result<Glob, Failure> {
     let built = GlobBuilder::new(text).literal_separator(true).build();
-    built.map_err(|error| Failure::terminal(format!("`protected` in longhaul.toml has a wrong glob: {error}")))
+    built.map_err(|error| {
+        Failure::terminal(format!("`protected` in longhaul.toml has a wrong glob: {error}"))
+    })
 }
 
-/// Removes a file, and the directories above it that are empty then. Git has walked here without following links, so no
-/// parent of the path is one.
+/// Removes a file, and the directories above it that are empty then. Git has walked here without
+/// following links, so no parent of the path is one.
 pub(super) fn remove_with_empty_parents(top: &Path, path: &Path) -> Result<(), Failure> {
     files::remove(&top.join(path))?;
     for parent in path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()) {
@@ -131,20 +161,38 @@ pub(super) fn remove_with_empty_parents(top: &Path, path: &Path) -> Result<(), F
     Ok(())
 }
 
-/// Which of these paths the ignore files of a commit cover: asked in a repository that has nothing else.
-async fn ignored_by(repo: &Repository, commit: &str, paths: &[Vec<u8>]) -> Result<HashSet<Vec<u8>>, Failure> {
+/// Which of these paths the ignore files of a commit cover: asked in a repository that has nothing
+/// else.
+async fn ignored_by(
+    repo: &Repository,
+    commit: &str,
+    paths: &[Vec<u8>],
+) -> Result<HashSet<Vec<u8>>, Failure> {
     let dir = temporary_dir()?;
     let top = dir.path();
     Git::at(top).args(["init", "--quiet", "--template="]).run().await?;
-    let listed = repo.plumbing.git().args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).run().await?;
-    for path in files::nul_separated(&listed.stdout).map(files::path_of).filter(|path| path.ends_with(".gitignore")) {
+    let listed = repo
+        .plumbing
+        .git()
+        .args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit])
+        .run()
+        .await?;
+    for path in files::nul_separated(&listed.stdout)
+        .map(files::path_of)
+        .filter(|path| path.ends_with(".gitignore"))
+    {
         if let Some((_, bytes)) = repo.file_in(commit, &path.to_string_lossy()).await? {
             files::write_durably(&top.join(path), &bytes)?;
         }
     }
     // The command takes patterns, not paths; what begins with `./` is none of the special ones.
     let asked: Vec<Vec<u8>> = paths.iter().map(|path| [b"./", path.as_slice()].concat()).collect();
-    let git = Git::at(top).env("GIT_LITERAL_PATHSPECS", "0").args(["check-ignore", "--no-index", "-z", "--stdin"]);
+    let git = Git::at(top).env("GIT_LITERAL_PATHSPECS", "0").args([
+        "check-ignore",
+        "--no-index",
+        "-z",
+        "--stdin",
+    ]);
     let finished = git.input(asked.join(&0)).finish().await?;
     if !matches!(finished.code(), Some(0 | 1)) {
         return Err(finished.failure());

@@ -1,4 +1,5 @@
-//! A long-lived `git cat-file` per repository. It resolves names of commits without starting a process for each.
+//! A long-lived `git cat-file` per repository. It resolves names of commits without starting a
+//! process for each.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,8 @@ use tokio::sync::Mutex;
 use super::command::Git;
 use super::names::is_object_name;
 
-/// An idle process ends after this time: projects may be many, and their directories may be moved or removed.
+/// An idle process ends after this time: projects may be many, and their directories may be moved
+/// or removed.
 const IDLE: Duration = Duration::from_secs(2);
 
 /// Resolves names in one repository. Clones share the process.
@@ -39,15 +41,16 @@ impl Reader {
         Self { root: root.to_owned(), common: common.to_owned(), process: Arc::default() }
     }
 
-    /// The object that a name stands for, if there is one. The outer `None`: git could not be asked this way; a command of
-    /// its own says why.
+    /// The object that a name stands for, if there is one. The outer `None`: git could not be asked
+    /// this way; a command of its own says why.
     pub(super) async fn object(&self, name: &str) -> Option<Option<String>> {
         if name.contains('\n') {
             return None;
         }
         let directory = identity(&self.common)?;
         let mut shared = self.process.lock().await;
-        // Taken out: a caller that is dropped in the middle of an exchange ends the process with it.
+        // Taken out: a caller that is dropped in the middle of an exchange ends the process with
+        // it.
         let mut process = match shared.take().filter(|process| process.directory == directory) {
             Some(process) => process,
             None => self.start(directory)?,
@@ -107,7 +110,17 @@ mod tests {
     use super::*;
 
     async fn commit(dir: &Path, message: &str) -> String {
-        let made = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", message];
+        let made = [
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "-m",
+            message,
+        ];
         Git::at(dir).args(made).run().await.unwrap();
         Git::at(dir).args(["rev-parse", "HEAD"]).text().await.unwrap()
     }
@@ -143,7 +156,8 @@ mod tests {
         let first = repository(&top).await;
         let reader = Reader::new(&top, &top.join(".git"));
         assert_eq!(reader.object("HEAD").await, Some(Some(first.clone())));
-        let child = reader.process.lock().await.as_mut().map(|process| process._child.id().unwrap());
+        let child =
+            reader.process.lock().await.as_mut().map(|process| process._child.id().unwrap());
         let pid = nix::unistd::Pid::from_raw(child.unwrap().cast_signed());
         nix::sys::signal::kill(pid, nix::sys::signal::SIGKILL).unwrap();
         reader.process.lock().await.as_mut().unwrap()._child.wait().await.unwrap();

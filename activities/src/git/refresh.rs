@@ -13,12 +13,17 @@ use super::private::Stand;
 use super::refs::{NewCommit, Repository};
 
 impl Repository {
-    pub(super) async fn refresh_worktree(&self, input: &RefreshInput, attempt: &Attempt) -> Result<Refreshed, Failure> {
+    pub(super) async fn refresh_worktree(
+        &self,
+        input: &RefreshInput,
+        attempt: &Attempt,
+    ) -> Result<Refreshed, Failure> {
         let tree = self.tree_at(Path::new(&input.worktree), &input.project.id)?;
         let branch = branch(&input.feature);
         let tip = self.tip_to_start_from(&input.target).await?;
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
-        self.keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &commits }).await?;
+        self.keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &commits })
+            .await?;
         let Some(head) = self.branch_commit(&branch).await? else {
             return Err(Failure::terminal(format!(
                 "the branch `{branch}` is gone; it held the work on {}",
@@ -43,7 +48,12 @@ impl Repository {
             }
             let subject = format!("{}: merge `{}`", input.feature, input.target);
             let message = message(&subject, "", &input.feature, &attempt.run);
-            let new = NewCommit { tree: &merged.tree, parents: &[&head, &tip], message: &message, at: None };
+            let new = NewCommit {
+                tree: &merged.tree,
+                parents: &[&head, &tip],
+                message: &message,
+                at: None,
+            };
             self.commit(&new).await?
         };
         self.move_ref(&head_ref(&branch), Some(&head), &commit).await?;
@@ -61,7 +71,12 @@ impl Repository {
             Some(_) => self.merge_base(&commit, &tip).await?.unwrap_or_else(|| tip.clone()),
             None => tip.clone(),
         };
-        let files = self.changes(&base, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
+        let files = self
+            .changes(&base, &commit)
+            .await?
+            .iter()
+            .map(|change| files::shown(&change.path))
+            .collect();
         Ok(Refreshed { commit, tip, files, conflict })
     }
 }

@@ -58,7 +58,8 @@ impl Repository {
         Git::at(&self.root)
     }
 
-    /// Holds what would collide in git's own locks. Many features of one repository come here at the same time.
+    /// Holds what would collide in git's own locks. Many features of one repository come here at
+    /// the same time.
     pub(super) async fn exclusive(&self) -> MutexGuard<'_, ()> {
         self.lock.lock().await
     }
@@ -81,16 +82,19 @@ impl Repository {
         }
     }
 
-    /// Whether `commit` holds all of `ancestor`, both full object names; a commit is its own ancestor.
+    /// Whether `commit` holds all of `ancestor`, both full object names; a commit is its own
+    /// ancestor.
     pub(super) async fn is_ancestor(&self, ancestor: &str, commit: &str) -> Result<bool, Failure> {
         if ancestor == commit {
             return Ok(true);
         }
         let pair = (ancestor.to_owned(), commit.to_owned());
-        if let Some(known) = self.ancestry.lock().unwrap_or_else(PoisonError::into_inner).get(&pair) {
+        if let Some(known) = self.ancestry.lock().unwrap_or_else(PoisonError::into_inner).get(&pair)
+        {
             return Ok(*known);
         }
-        let answer = self.git().args(["merge-base", "--is-ancestor", ancestor, commit]).answer().await?;
+        let answer =
+            self.git().args(["merge-base", "--is-ancestor", ancestor, commit]).answer().await?;
         let mut known = self.ancestry.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KNOWN_ANCESTRY {
             known.clear();
@@ -100,7 +104,11 @@ impl Repository {
     }
 
     /// The last commit that two have in common.
-    pub(super) async fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, Failure> {
+    pub(super) async fn merge_base(
+        &self,
+        one: &str,
+        other: &str,
+    ) -> Result<Option<String>, Failure> {
         if one == other {
             return Ok(Some(one.to_owned()));
         }
@@ -108,7 +116,12 @@ impl Repository {
     }
 
     /// Moves a ref from where it was seen (`None`: nowhere) to a commit.
-    pub(super) async fn move_ref(&self, name: &str, from: Option<&str>, to: &str) -> Result<(), Failure> {
+    pub(super) async fn move_ref(
+        &self,
+        name: &str,
+        from: Option<&str>,
+        to: &str,
+    ) -> Result<(), Failure> {
         self.clear_lock_of(name).await?;
         let args = ["--create-reflog", "-m", "longhaul", name, to, from.unwrap_or_default()];
         let git = self.git().arg("update-ref").args(is_own(name).then_some("--no-deref"));
@@ -123,7 +136,8 @@ impl Repository {
         git.args(["-d", name, from]).uninterrupted().run().await.map(drop)
     }
 
-    /// Makes a commit from a tree, in the name of the user: the work lands in the user's repository.
+    /// Makes a commit from a tree, in the name of the user: the work lands in the user's
+    /// repository.
     pub(super) async fn commit(&self, new: &NewCommit<'_>) -> Result<String, Failure> {
         let mut git = self.plumbing.git();
         if let Some(at) = new.at {
@@ -143,7 +157,8 @@ impl Repository {
         synced.map_err(|error| files::failed("sync the file systems of", &self.root, &error))
     }
 
-    /// A killed git leaves the lock of the ref that it was writing; in our own namespaces nobody else would remove it.
+    /// A killed git leaves the lock of the ref that it was writing; in our own namespaces nobody
+    /// else would remove it.
     async fn clear_lock_of(&self, name: &str) -> Result<(), Failure> {
         if is_own(name) {
             clear_lock(&self.common.join(format!("{name}.lock")), None).await?;
@@ -152,7 +167,8 @@ impl Repository {
     }
 }
 
-/// Whether a ref is in a namespace of Longhaul's. A symbolic ref there is none that Longhaul made: it is not followed.
+/// Whether a ref is in a namespace of Longhaul's. A symbolic ref there is none that Longhaul made:
+/// it is not followed.
 fn is_own(name: &str) -> bool {
     name.starts_with("refs/heads/longhaul/") || name.starts_with("refs/longhaul/")
 }

@@ -22,7 +22,9 @@ pub async fn check_git() -> Result<String, Failure> {
     let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if found < OLDEST {
-        return Err(Failure::terminal(format!("git {version} is too old; Longhaul needs git 2.38 or later")));
+        return Err(Failure::terminal(format!(
+            "git {version} is too old; Longhaul needs git 2.38 or later"
+        )));
     }
     Ok(version)
 }
@@ -37,18 +39,23 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// The checkout of which `dir` is a part; a terminal failure that says what is missing if there is none.
+    /// The checkout of which `dir` is a part; a terminal failure that says what is missing if there
+    /// is none.
     pub async fn containing(dir: &Path) -> Result<Self, Failure> {
         let shown = dir.display();
         match std::fs::metadata(dir) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(Failure::terminal(format!("there is no directory {shown}")));
             }
-            Ok(found) if !found.is_dir() => return Err(Failure::terminal(format!("{shown} is not a directory"))),
+            Ok(found) if !found.is_dir() => {
+                return Err(Failure::terminal(format!("{shown} is not a directory")));
+            }
             _ => {}
         }
-        let finished =
-            Git::at(dir).args(["rev-parse", "--is-bare-repository", "--is-inside-work-tree"]).finish().await?;
+        let finished = Git::at(dir)
+            .args(["rev-parse", "--is-bare-repository", "--is-inside-work-tree"])
+            .finish()
+            .await?;
         if finished.code() != Some(0) {
             if let Some(damaged) = damaged(dir).await {
                 return Err(damaged);
@@ -62,13 +69,20 @@ impl Checkout {
         }
         match finished.text().split_whitespace().collect::<Vec<_>>()[..] {
             ["true", ..] => {
-                return Err(Failure::terminal(format!("{shown} is in a bare repository; use a checkout of it")));
+                return Err(Failure::terminal(format!(
+                    "{shown} is in a bare repository; use a checkout of it"
+                )));
             }
             [_, "true"] => {}
-            _ => return Err(Failure::terminal(format!("{shown} is inside of a .git directory; use the checkout"))),
+            _ => {
+                return Err(Failure::terminal(format!(
+                    "{shown} is inside of a .git directory; use the checkout"
+                )));
+            }
         }
         let top = PathBuf::from(Git::at(dir).args(["rev-parse", "--show-toplevel"]).text().await?);
-        let head = Git::at(&top).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).find().await;
+        let head =
+            Git::at(&top).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).find().await;
         let head = match head {
             Ok(head) => head,
             Err(failure) => return Err(damaged(&top).await.unwrap_or(failure)),
@@ -129,7 +143,8 @@ pub async fn branch_of(checkout: &Path) -> Result<String, Failure> {
     {
         return Ok(branch.to_owned());
     }
-    let found = Git::at(checkout).args(["symbolic-ref", "--quiet", "--short", "HEAD"]).find().await?;
+    let found =
+        Git::at(checkout).args(["symbolic-ref", "--quiet", "--short", "HEAD"]).find().await?;
     found.ok_or_else(|| {
         Failure::terminal(format!(
             "no branch is checked out in {} (detached HEAD); check one out, or set `target` under [project] in longhaul.toml",
@@ -159,21 +174,37 @@ pub async fn has_branch(checkout: &Path, branch: &str) -> Result<bool, Failure> 
 }
 
 /// Those of the commits that are neither in a branch nor in the work that waits for it.
-pub async fn commits_not_in(checkout: &Path, commits: &[&str], branch: &str) -> Result<HashSet<String>, Failure> {
+pub async fn commits_not_in(
+    checkout: &Path,
+    commits: &[&str],
+    branch: &str,
+) -> Result<HashSet<String>, Failure> {
     if commits.is_empty() {
         return Ok(HashSet::new());
     }
     let mut input = commits.join("\n");
-    let checked = Git::at(checkout).args(["cat-file", "--batch-check=%(objectname)"]).input(input.clone() + "\n");
+    let checked = Git::at(checkout)
+        .args(["cat-file", "--batch-check=%(objectname)"])
+        .input(input.clone() + "\n");
     let is_gone = |line: &&str| line.ends_with(" missing");
     let known = checked.text().await?;
-    let gone = known.lines().filter(is_gone).filter_map(|line| line.split(' ').next()).map(str::to_owned);
+    let gone =
+        known.lines().filter(is_gone).filter_map(|line| line.split(' ').next()).map(str::to_owned);
     for known in [head_ref(branch), head_ref(NEXT)] {
-        if Git::at(checkout).args(["rev-parse", "--verify", "--quiet", &known]).find().await?.is_some() {
+        if Git::at(checkout)
+            .args(["rev-parse", "--verify", "--quiet", &known])
+            .find()
+            .await?
+            .is_some()
+        {
             input += &format!("\n^{known}");
         }
     }
-    let listed = Git::at(checkout).args(["rev-list", "--ignore-missing", "--stdin"]).input(input + "\n").text().await?;
+    let listed = Git::at(checkout)
+        .args(["rev-list", "--ignore-missing", "--stdin"])
+        .input(input + "\n")
+        .text()
+        .await?;
     Ok(listed.lines().map(str::to_owned).chain(gone).collect())
 }
 
@@ -203,7 +234,10 @@ pub async fn project_id(root: &Path) -> Result<String, Failure> {
     let digest = blake3::hash(common.as_os_str().as_encoded_bytes()).to_hex();
     let id = format!("{}-{}", slug(root), &digest[..6]);
     if let Some(lock) = foreign_lock_at(&common.join("config.lock"), Some(root)).await {
-        return Err(Failure::terminal(format!("the settings of {} cannot be written: {lock}", root.display())));
+        return Err(Failure::terminal(format!(
+            "the settings of {} cannot be written: {lock}",
+            root.display()
+        )));
     }
     let mut tries_left = TRIES_TO_NAME;
     loop {
@@ -220,13 +254,19 @@ pub async fn project_id(root: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Makes git overlook the files that Longhaul writes into a checkout, without a change that would be seen, and removes what a
-/// killed process left of them.
+/// Makes git overlook the files that Longhaul writes into a checkout, without a change that would
+/// be seen, and removes what a killed process left of them.
 pub async fn exclude_own_files(root: &Path) -> Result<(), Failure> {
     remove_left_behind(root);
     let file = common_dir(root).await?.join("info").join("exclude");
-    let mut text = files::read(&file)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    let tracked = match Git::at(root).args(["ls-files", "--error-unmatch", "--", PROGRESS_FILE]).answer().await {
+    let mut text = files::read(&file)?
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
+    let tracked = match Git::at(root)
+        .args(["ls-files", "--error-unmatch", "--", PROGRESS_FILE])
+        .answer()
+        .await
+    {
         Ok(tracked) => tracked,
         Err(failure) => return Err(damaged(root).await.unwrap_or(failure)),
     };
@@ -248,9 +288,14 @@ pub async fn exclude_own_files(root: &Path) -> Result<(), Failure> {
 fn remove_left_behind(root: &Path) {
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         let is_on_the_way = entry.file_name().to_str().is_some_and(|name| {
-            name.len() == ON_THE_WAY.len() && name.strip_prefix(".longhaul-").is_some_and(str::is_ascii)
+            name.len() == ON_THE_WAY.len()
+                && name.strip_prefix(".longhaul-").is_some_and(str::is_ascii)
         });
-        let written = entry.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|file| file.modified().ok());
+        let written = entry
+            .metadata()
+            .ok()
+            .filter(std::fs::Metadata::is_file)
+            .and_then(|file| file.modified().ok());
         let age = written.and_then(|written| written.elapsed().ok());
         // A younger one may still be on its way.
         if is_on_the_way && age.is_some_and(|age| age > Duration::from_mins(1)) {
@@ -261,9 +306,12 @@ fn remove_left_behind(root: &Path) {
 
 /// A directory's name in the letters that an id may have.
 fn slug(root: &Path) -> String {
-    let name = root.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let letters: String =
-        name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+    let name =
+        root.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let letters: String = name
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
+        .collect();
     let words: Vec<&str> = letters.split('-').filter(|word| !word.is_empty()).collect();
     let slug: String = words.join("-").chars().take(40).collect();
     if slug.is_empty() { "project".to_owned() } else { slug }
@@ -271,14 +319,19 @@ fn slug(root: &Path) -> String {
 
 /// The directory that all checkouts of the repository share.
 pub(super) async fn common_dir(dir: &Path) -> Result<PathBuf, Failure> {
-    let text = Git::at(dir).args(["rev-parse", "--path-format=absolute", "--git-common-dir"]).text().await?;
+    let text = Git::at(dir)
+        .args(["rev-parse", "--path-format=absolute", "--git-common-dir"])
+        .text()
+        .await?;
     files::canonical(Path::new(&text))
 }
 
 /// The directory that git keeps for this one checkout.
 pub(super) async fn git_dir(checkout: &Path) -> Result<PathBuf, Failure> {
     let usual = checkout.join(".git");
-    if std::fs::symlink_metadata(&usual).is_ok_and(|metadata| metadata.is_dir()) && usual.join("HEAD").is_file() {
+    if std::fs::symlink_metadata(&usual).is_ok_and(|metadata| metadata.is_dir())
+        && usual.join("HEAD").is_file()
+    {
         return files::canonical(&usual);
     }
     Ok(PathBuf::from(Git::at(checkout).args(["rev-parse", "--absolute-git-dir"]).text().await?))
@@ -303,7 +356,9 @@ mod tests {
 
     #[test]
     fn slugs_are_fit_for_run_ids() {
-        for (path, expected) in [("/home/a/My Shop.v2", "my-shop-v2"), ("/home/a/Łódź", "d"), ("/", "project")] {
+        for (path, expected) in
+            [("/home/a/My Shop.v2", "my-shop-v2"), ("/home/a/Łódź", "d"), ("/", "project")]
+        {
             assert_eq!(slug(Path::new(path)), expected, "{path}");
         }
     }

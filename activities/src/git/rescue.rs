@@ -5,8 +5,9 @@ use longhaul_engine::Failure;
 use super::refs::{NewCommit, Repository};
 
 impl Repository {
-    /// Keeps a tree under a ref, on top of the commit that it came from. A ref that is there already - from an earlier attempt
-    /// that was killed - stays reachable as a further parent, so nothing is lost by keeping twice.
+    /// Keeps a tree under a ref, on top of the commit that it came from. A ref that is there
+    /// already - from an earlier attempt that was killed - stays reachable as a further parent,
+    /// so nothing is lost by keeping twice.
     pub(super) async fn keep(
         &self,
         reference: &str,
@@ -18,7 +19,8 @@ impl Repository {
         if let Some(earlier) = &earlier
             && self.kept_message(reference).await?.as_deref() == Some(message.trim())
             && self.tree_of(earlier).await? == tree
-            && (parent.is_none() || self.commit_of(&format!("{earlier}^1")).await?.as_deref() == parent)
+            && (parent.is_none()
+                || self.commit_of(&format!("{earlier}^1")).await?.as_deref() == parent)
         {
             return Ok(());
         }
@@ -32,7 +34,11 @@ impl Repository {
         if self.commit_of(reference).await?.is_none() {
             return Ok(None);
         }
-        let text = self.git().args(["log", "-1", "--no-show-signature", "--format=%B", reference, "--"]).text().await?;
+        let text = self
+            .git()
+            .args(["log", "-1", "--no-show-signature", "--format=%B", reference, "--"])
+            .text()
+            .await?;
         Ok(Some(text))
     }
 }

@@ -28,18 +28,31 @@ impl GitHandlers {
     ///
     /// # Errors
     /// Terminal if there is no such commit on the branch.
-    pub async fn way_back(&self, project: &ProjectRef, target: &str, to: &str, list: &str) -> Result<WayBack, Failure> {
+    pub async fn way_back(
+        &self,
+        project: &ProjectRef,
+        target: &str,
+        to: &str,
+        list: &str,
+    ) -> Result<WayBack, Failure> {
         let repository = self.repository(project).await?;
         let from = repository.target_commit(target).await?;
         let root = repository.root.display();
         let commit = repository.commit_of(to).await?;
-        let commit = commit.ok_or_else(|| Failure::terminal(format!("`{to}` is no commit in {root}")))?;
+        let commit =
+            commit.ok_or_else(|| Failure::terminal(format!("`{to}` is no commit in {root}")))?;
         if !repository.is_ancestor(&commit, &from).await? {
             return Err(Failure::terminal(format!(
                 "`{to}` is not on `{target}` in {root}: only commits of it can be gone back to"
             )));
         }
-        let step = Step { branch: target, from: &from, to: &commit, own_files: &[list, PROGRESS_FILE], back: true };
+        let step = Step {
+            branch: target,
+            from: &from,
+            to: &commit,
+            own_files: &[list, PROGRESS_FILE],
+            back: true,
+        };
         Ok(repository.obstacle(step).await?.map_or(WayBack::Free(commit), WayBack::Blocked))
     }
 }
@@ -55,7 +68,11 @@ impl Repository {
     }
 
     /// Moves the target; where it was, and all commits that are undone.
-    async fn move_back(&self, input: &RollBackInput, kept: &str) -> Result<(String, HashSet<String>), Failure> {
+    async fn move_back(
+        &self,
+        input: &RollBackInput,
+        kept: &str,
+    ) -> Result<(String, HashSet<String>), Failure> {
         let _held = self.exclusive().await;
         self.put_back_all().await?;
         let next = format!("{kept}-next");
@@ -63,7 +80,8 @@ impl Repository {
         let undone = self.commits_undone(input, &from, &next).await?;
         if from != input.to && self.target_commit(&input.target).await? == from {
             let own_files = &[input.list_file.as_str(), PROGRESS_FILE];
-            let step = Step { branch: &input.target, from: &from, to: &input.to, own_files, back: true };
+            let step =
+                Step { branch: &input.target, from: &from, to: &input.to, own_files, back: true };
             if let Some(reason) = self.go_back(step).await? {
                 self.delete_ref(kept, &from).await?;
                 return Err(Failure::terminal(reason));
@@ -73,7 +91,8 @@ impl Repository {
         Ok((from, undone))
     }
 
-    /// Why the branch did not move, if it did not. Longhaul's own files can be written to while it moves.
+    /// Why the branch did not move, if it did not. Longhaul's own files can be written to while it
+    /// moves.
     async fn go_back(&self, step: Step<'_>) -> Result<Option<String>, Failure> {
         let mut tries = 0;
         loop {
@@ -96,18 +115,26 @@ impl Repository {
         Ok(from)
     }
 
-    async fn commits_undone(&self, input: &RollBackInput, from: &str, next: &str) -> Result<HashSet<String>, Failure> {
+    async fn commits_undone(
+        &self,
+        input: &RollBackInput,
+        from: &str,
+        next: &str,
+    ) -> Result<HashSet<String>, Failure> {
         let mut tips = vec![from.to_owned()];
         for name in [head_ref(NEXT), next.to_owned()] {
             tips.extend(self.commit_of(&name).await?);
         }
-        let listed = self.git().arg("rev-list").args(&tips).arg(format!("^{}", input.to)).text().await?;
+        let listed =
+            self.git().arg("rev-list").args(&tips).arg(format!("^{}", input.to)).text().await?;
         Ok(listed.lines().map(str::to_owned).collect())
     }
 
     /// What waits to follow on the target has nothing to follow on any more.
     async fn drop_next_for(&self, kept: &str, to: &str) -> Result<(), Failure> {
-        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else { return self.record_next(&[]) };
+        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else {
+            return self.record_next(&[]);
+        };
         if self.is_ancestor(&next, to).await? {
             return Ok(());
         }
@@ -117,11 +144,17 @@ impl Repository {
         self.record_next(&[])
     }
 
-    /// Closes the work trees of features whose branches hold what is undone: merged, it would come back.
-    async fn close_stranded(&self, input: &RollBackInput, undone: &HashSet<String>) -> Result<(), Failure> {
+    /// Closes the work trees of features whose branches hold what is undone: merged, it would come
+    /// back.
+    async fn close_stranded(
+        &self,
+        input: &RollBackInput,
+        undone: &HashSet<String>,
+    ) -> Result<(), Failure> {
         for (feature, run) in &input.open {
             let Some(tip) = self.branch_commit(&branch(feature)).await? else { continue };
-            let listed = self.git().args(["rev-list", &tip, &format!("^{}", input.to)]).text().await?;
+            let listed =
+                self.git().args(["rev-list", &tip, &format!("^{}", input.to)]).text().await?;
             if listed.lines().any(|commit| undone.contains(commit)) {
                 let rescue = format!("{}-{feature}", rolled_back_ref(&input.at));
                 self.close(feature, &rescue, &feature_ref(run)).await?;

@@ -1,4 +1,5 @@
-//! Files of the user's checkout that people and Longhaul write at any time, put aside while git moves the checkout.
+//! Files of the user's checkout that people and Longhaul write at any time, put aside while git
+//! moves the checkout.
 //!
 //! The bytes are on disk before the file changes, and are put back after a crash, too.
 
@@ -65,23 +66,30 @@ impl Repository {
     /// Puts a file of a checkout aside, and takes the version of its HEAD.
     pub(super) async fn put_aside(&self, checkout: &Path, file: &str) -> Result<Save, Failure> {
         let target = checkout.join(file);
-        let bytes = files::read(&target)?
-            .ok_or_else(|| Failure::retryable(format!("{} has just been removed", target.display())))?;
+        let bytes = files::read(&target)?.ok_or_else(|| {
+            Failure::retryable(format!("{} has just been removed", target.display()))
+        })?;
         let home = Home { checkout: checkout.to_owned(), file: file.to_owned() };
-        let mut content = serde_json::to_vec(&home).map_err(|error| Failure::terminal(error.to_string()))?;
+        let mut content =
+            serde_json::to_vec(&home).map_err(|error| Failure::terminal(error.to_string()))?;
         content.push(b'\n');
         content.extend_from_slice(&bytes);
         let name = blake3::hash(target.as_os_str().as_encoded_bytes()).to_hex();
         let save = Save { place: self.saved.join(format!("file-{}", &name[..16])), target, bytes };
         files::write_durably(&save.place, &content)?;
-        let taken = Git::at(checkout).args(["checkout", "--quiet", "HEAD", "--", file]).uninterrupted().run().await;
-        // Somebody may have written the file at this very moment; git does not replace what it did not expect.
+        let taken = Git::at(checkout)
+            .args(["checkout", "--quiet", "HEAD", "--", file])
+            .uninterrupted()
+            .run()
+            .await;
+        // Somebody may have written the file at this very moment; git does not replace what it did
+        // not expect.
         taken.map_err(crate::machine::worth_another_try)?;
         Ok(save)
     }
 
-    /// Notes durably that git works for us in a checkout, and from where to where: what is killed there leaves locks and
-    /// half-written files that are ours, not the user's.
+    /// Notes durably that git works for us in a checkout, and from where to where: what is killed
+    /// there leaves locks and half-written files that are ours, not the user's.
     pub(super) fn mark_work(&self, checkout: &Path, step: Step<'_>) -> Result<PathBuf, Failure> {
         let move_ = Move {
             checkout: checkout.to_owned(),
@@ -89,25 +97,30 @@ impl Repository {
             from: step.from.to_owned(),
             to: step.to.to_owned(),
         };
-        let content = serde_json::to_vec(&move_).map_err(|error| Failure::terminal(error.to_string()))?;
+        let content =
+            serde_json::to_vec(&move_).map_err(|error| Failure::terminal(error.to_string()))?;
         let name = blake3::hash(checkout.as_os_str().as_encoded_bytes()).to_hex();
         let mark = self.saved.join(format!("{AT_WORK}{}", &name[..16]));
         files::write_durably(&mark, &content)?;
         Ok(mark)
     }
 
-    /// Ends the moves that were interrupted: each checkout is brought to the commit that its HEAD names.
+    /// Ends the moves that were interrupted: each checkout is brought to the commit that its HEAD
+    /// names.
     async fn end_interrupted_moves(&self) -> Result<(), Failure> {
         for entry in std::fs::read_dir(&self.saved).into_iter().flatten().flatten() {
             let mark = entry.path();
             let is_mark = entry.file_name().to_string_lossy().starts_with(AT_WORK);
-            let Some(content) = (if is_mark { files::read(&mark)? } else { None }) else { continue };
+            let Some(content) = (if is_mark { files::read(&mark)? } else { None }) else {
+                continue;
+            };
             // A project that was moved is not there any more.
             if let Ok(move_) = serde_json::from_slice::<Move>(&content)
                 && let Ok(admin) = git_dir(&move_.checkout).await
             {
                 let branch = self.common.join(format!("{}.lock", head_ref(&move_.branch)));
-                let locks = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].map(|name| admin.join(name));
+                let locks =
+                    ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].map(|name| admin.join(name));
                 for lock in locks.iter().chain([&branch]) {
                     clear_lock(lock, Some(&move_.checkout)).await?;
                 }
@@ -118,7 +131,8 @@ impl Repository {
         Ok(())
     }
 
-    /// Puts back what a crash left aside. A file that somebody wrote to since stays, and so does the save.
+    /// Puts back what a crash left aside. A file that somebody wrote to since stays, and so does
+    /// the save.
     pub(super) async fn put_back_all(&self) -> Result<(), Failure> {
         self.end_interrupted_moves().await?;
         let Ok(entries) = std::fs::read_dir(&self.saved) else { return Ok(()) };
@@ -135,9 +149,14 @@ impl Repository {
     }
 
     async fn put_back_one(&self, place: PathBuf, content: &[u8]) -> Result<(), Failure> {
-        let (head, bytes) = content.split_at(content.iter().position(|byte| *byte == b'\n').unwrap_or(content.len()));
+        let (head, bytes) = content
+            .split_at(content.iter().position(|byte| *byte == b'\n').unwrap_or(content.len()));
         let Ok(home) = serde_json::from_slice::<Home>(head) else { return set_apart(&place) };
-        let save = Save { place, target: home.checkout.join(&home.file), bytes: bytes[1.min(bytes.len())..].to_vec() };
+        let save = Save {
+            place,
+            target: home.checkout.join(&home.file),
+            bytes: bytes[1.min(bytes.len())..].to_vec(),
+        };
         if files::read(&save.target)?.is_some_and(|now| now == save.bytes) {
             return files::remove(&save.place);
         }
@@ -146,7 +165,10 @@ impl Repository {
         let is_gone = home.checkout.is_dir() && std::fs::symlink_metadata(&save.target).is_err();
         let untouched = is_gone
             || home.checkout.is_dir()
-                && git.args(["diff", "--no-ext-diff", "--quiet", "HEAD", "--", &home.file]).answer().await?;
+                && git
+                    .args(["diff", "--no-ext-diff", "--quiet", "HEAD", "--", &home.file])
+                    .answer()
+                    .await?;
         if untouched {
             tracing::warn!(file = %save.target.display(), "putting a file back that was aside when Longhaul was killed");
             return save.put_back();

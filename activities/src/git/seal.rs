@@ -17,14 +17,19 @@ use super::snapshot::Snapshot;
 use super::tree::{Condition, Tree};
 
 impl Repository {
-    pub(super) async fn seal(&self, input: &SealInput, attempt: &Attempt) -> Result<Sealed, Failure> {
+    pub(super) async fn seal(
+        &self,
+        input: &SealInput,
+        attempt: &Attempt,
+    ) -> Result<Sealed, Failure> {
         let protected = Protected::of(&input.protected, &input.list_file)?;
         let tree = self.tree_at(Path::new(&input.worktree), &input.project.id)?;
         let branch = branch(&input.feature);
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
         let kept = Kept { branch: &branch, rescue: &rescue, commits: &commits };
         let message = message(&input.subject(), "", &input.feature, &attempt.run);
-        let mut told = self.kept_message(&rescue).await?.map(|text| told_before(&text)).unwrap_or_default();
+        let mut told =
+            self.kept_message(&rescue).await?.map(|text| told_before(&text)).unwrap_or_default();
 
         self.ready_to_seal(&tree, kept, &input.target).await?;
         let belongs = Belongs { kept, target: &input.target, message: &message };
@@ -36,29 +41,53 @@ impl Repository {
         let notes = self.notes_in(&tree.path, &base).await?;
 
         let snapshot = Snapshot::take(self, &tree.path, &tree.index(), &head).await?;
-        self.restore_protected(&tree, &snapshot, &protected, [&base, &head], &rescue, &mut told).await?;
+        self.restore_protected(&tree, &snapshot, &protected, [&base, &head], &rescue, &mut told)
+            .await?;
         let state = snapshot.tree().await?;
         let commit = self.commit_state(&tree, &branch, &head, &state, &message).await?;
         files::copy_with_time(&snapshot.file(), &tree.index())?;
         tree.set_at(&commit)?;
         self.write_private(&tree, Stand::on(&branch, &input.target), &commit).await?;
 
-        let files = self.changes(&base, &commit).await?.iter().map(|change| files::shown(&change.path)).collect();
+        let files = self
+            .changes(&base, &commit)
+            .await?
+            .iter()
+            .map(|change| files::shown(&change.path))
+            .collect();
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
         let outside = self.seen_outside(&tree, &input.target, attempt).await?;
-        Ok(Sealed { commit, files, tampered: told, rescued, notes: notes.text, unread_notes: notes.unread, outside })
+        Ok(Sealed {
+            commit,
+            files,
+            tampered: told,
+            rescued,
+            notes: notes.text,
+            unread_notes: notes.unread,
+            outside,
+        })
     }
 
     /// Branches that something else than Longhaul moved while the session went on.
-    async fn seen_outside(&self, tree: &Tree, target: &str, attempt: &Attempt) -> Result<Vec<OutsideChange>, Failure> {
+    async fn seen_outside(
+        &self,
+        tree: &Tree,
+        target: &str,
+        attempt: &Attempt,
+    ) -> Result<Vec<OutsideChange>, Failure> {
         let _held = self.exclusive().await;
         let next = self.restore_next(target).await?;
         Ok(next.into_iter().chain(self.moved_outside(tree, target, attempt).await?).collect())
     }
 
-    /// A tree that cannot be built upon is never sealed: what is in it is kept, and it is made again from the branch, or
-    /// from what was kept when the feature was closed.
-    async fn ready_to_seal(&self, tree: &Tree, kept: Kept<'_>, target: &str) -> Result<(), Failure> {
+    /// A tree that cannot be built upon is never sealed: what is in it is kept, and it is made
+    /// again from the branch, or from what was kept when the feature was closed.
+    async fn ready_to_seal(
+        &self,
+        tree: &Tree,
+        kept: Kept<'_>,
+        target: &str,
+    ) -> Result<(), Failure> {
         if tree.condition()? == Condition::Sound {
             return Ok(());
         }
@@ -75,8 +104,8 @@ impl Repository {
         self.ready(tree, Stand::on(kept.branch, target), &commit).await
     }
 
-    /// Puts protected files back as the base has them, after keeping what was there, and takes Longhaul's own files out of
-    /// what is committed.
+    /// Puts protected files back as the base has them, after keeping what was there, and takes
+    /// Longhaul's own files out of what is committed.
     async fn restore_protected(
         &self,
         tree: &Tree,
@@ -87,13 +116,18 @@ impl Repository {
         told: &mut Vec<Tampering>,
     ) -> Result<(), Failure> {
         let changes = self.changes(base, &snapshot.tree().await?).await?;
-        let (own, changes): (Vec<_>, Vec<_>) = changes.into_iter().partition(|change| is_own(&change.path));
-        let tampered: Vec<_> = changes.into_iter().filter(|change| protected.covers_change(change)).collect();
+        let (own, changes): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| is_own(&change.path));
+        let tampered: Vec<_> =
+            changes.into_iter().filter(|change| protected.covers_change(change)).collect();
         let hidden = protected.hidden(self, snapshot, base).await?;
         if !tampered.is_empty() || !hidden.is_empty() {
-            // Of a file that an earlier attempt told of, what is left now is half of its putting back.
+            // Of a file that an earlier attempt told of, what is left now is half of its putting
+            // back.
             let known: Vec<String> = told.iter().map(|tampering| tampering.file.clone()).collect();
-            for change in tampered.iter().filter(|change| !known.contains(&files::shown(&change.path))) {
+            for change in
+                tampered.iter().filter(|change| !known.contains(&files::shown(&change.path)))
+            {
                 for tampering in protected.describe(self, change).await? {
                     tell(told, tampering);
                 }
@@ -101,10 +135,14 @@ impl Repository {
             for path in &hidden {
                 tell(
                     told,
-                    Tampering { file: files::shown(path), what: "added, and hidden by ignore rules".to_owned() },
+                    Tampering {
+                        file: files::shown(path),
+                        what: "added, and hidden by ignore rules".to_owned(),
+                    },
                 );
             }
-            self.keep(rescue, &snapshot.tree_with(&hidden).await?, Some(head), &kept_message(told)).await?;
+            self.keep(rescue, &snapshot.tree_with(&hidden).await?, Some(head), &kept_message(told))
+                .await?;
             put_back(&tree.path, snapshot, &tampered, &hidden).await?;
         }
         restore_entries(snapshot, &own).await
@@ -131,7 +169,8 @@ impl Repository {
             return Ok(head.to_owned());
         }
         let parents: Vec<&str> = parents.iter().map(String::as_str).collect();
-        let commit = self.commit(&NewCommit { tree: state, parents: &parents, message, at: None }).await?;
+        let commit =
+            self.commit(&NewCommit { tree: state, parents: &parents, message, at: None }).await?;
         self.move_ref(&head_ref(branch), Some(head), &commit).await?;
         Ok(commit)
     }

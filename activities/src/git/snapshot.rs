@@ -22,10 +22,16 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Takes everything in a work tree that is not ignored. `index` is Longhaul's own of the tree, if it has one; `commit`
-    /// is used where that cannot be read.
-    pub(super) async fn take(repo: &Repository, work_tree: &Path, index: &Path, commit: &str) -> Result<Self, Failure> {
-        let (dir, plumbing, work_tree) = (temporary_dir()?, repo.plumbing.clone(), work_tree.to_owned());
+    /// Takes everything in a work tree that is not ignored. `index` is Longhaul's own of the tree,
+    /// if it has one; `commit` is used where that cannot be read.
+    pub(super) async fn take(
+        repo: &Repository,
+        work_tree: &Path,
+        index: &Path,
+        commit: &str,
+    ) -> Result<Self, Failure> {
+        let (dir, plumbing, work_tree) =
+            (temporary_dir()?, repo.plumbing.clone(), work_tree.to_owned());
         let mut snapshot = Self { dir, plumbing, work_tree, had_index: true };
         let is_copied = files::copy_with_time(index, &snapshot.file())?;
         if !is_copied || snapshot.add_nested().await.is_err() {
@@ -77,8 +83,8 @@ impl Snapshot {
         git().arg("write-tree").text().await
     }
 
-    /// Repositories that somebody made inside of the work tree are taken as the plain files that they hold: git itself would
-    /// fail on them, or leave their files out.
+    /// Repositories that somebody made inside of the work tree are taken as the plain files that
+    /// they hold: git itself would fail on them, or leave their files out.
     async fn add_nested(&self) -> Result<(), Failure> {
         let args = ["ls-files", "--others", "--exclude-standard", "-z"];
         let listed = self.git().args(args).run().await?;
@@ -88,9 +94,12 @@ impl Snapshot {
             let dir = self.work_tree.join(files::path_of(&prefix));
             let args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
             let listed = Git::at(&dir).args(args).run().await?;
-            nested.extend(directories(&listed.stdout).map(|inner| [prefix.as_slice(), &inner].concat()));
+            nested.extend(
+                directories(&listed.stdout).map(|inner| [prefix.as_slice(), &inner].concat()),
+            );
             for name in files::nul_separated(&listed.stdout).filter(|name| !name.ends_with(b"/")) {
-                let is_file = std::fs::symlink_metadata(dir.join(files::path_of(name))).is_ok_and(|it| !it.is_dir());
+                let is_file = std::fs::symlink_metadata(dir.join(files::path_of(name)))
+                    .is_ok_and(|it| !it.is_dir());
                 if is_file {
                     input.extend_from_slice(&prefix);
                     input.extend_from_slice(name);

@@ -10,8 +10,8 @@ const LOOSE: usize = 6700;
 const LOOSE_REFS: usize = 1000;
 
 impl Repository {
-    /// Packs loose objects and refs when there are many. Unreachable objects stay: a private repository may borrow them.
-    /// To be called with the repository held by nobody.
+    /// Packs loose objects and refs when there are many. Unreachable objects stay: a private
+    /// repository may borrow them. To be called with the repository held by nobody.
     pub(super) async fn tidy(&self) -> Result<(), Failure> {
         if self.loose_objects() > LOOSE {
             let _held = self.exclusive().await;

@@ -50,21 +50,34 @@ impl Repository {
         Ok(Lead::Both { target, next })
     }
 
-    /// The tip. When the user committed to the target while work waits on `longhaul/next`, it is a merge of both, the same
-    /// each time that it is made; no branch moves to it, for no gate has passed on it. To be called with the repository held.
-    pub(super) async fn tip(&self, target: &str, list_file: Option<&str>) -> Result<String, Failure> {
+    /// The tip. When the user committed to the target while work waits on `longhaul/next`, it is a
+    /// merge of both, the same each time that it is made; no branch moves to it, for no gate
+    /// has passed on it. To be called with the repository held.
+    pub(super) async fn tip(
+        &self,
+        target: &str,
+        list_file: Option<&str>,
+    ) -> Result<String, Failure> {
         match self.lead(target).await? {
             Lead::Target(commit) | Lead::Next(commit) => Ok(commit),
             Lead::Both { target: ours, next } => self.join(target, &ours, &next, list_file).await,
         }
     }
 
-    /// The last commit that a branch has in common with the tip. Changes nothing, and cannot meet a conflict.
-    pub(super) async fn base_of(&self, commit: &str, target: &str) -> Result<Option<String>, Failure> {
+    /// The last commit that a branch has in common with the tip. Changes nothing, and cannot meet a
+    /// conflict.
+    pub(super) async fn base_of(
+        &self,
+        commit: &str,
+        target: &str,
+    ) -> Result<Option<String>, Failure> {
         match self.lead(target).await? {
             Lead::Target(tip) | Lead::Next(tip) => self.merge_base(commit, &tip).await,
             Lead::Both { target, next } => {
-                let (one, other) = (self.merge_base(commit, &target).await?, self.merge_base(commit, &next).await?);
+                let (one, other) = (
+                    self.merge_base(commit, &target).await?,
+                    self.merge_base(commit, &next).await?,
+                );
                 let (Some(one), Some(other)) = (one, other) else { return Ok(None) };
                 let later = if self.is_ancestor(&other, &one).await? { one } else { other };
                 Ok(Some(later))
@@ -72,7 +85,13 @@ impl Repository {
         }
     }
 
-    async fn join(&self, name: &str, target: &str, next: &str, list_file: Option<&str>) -> Result<String, Failure> {
+    async fn join(
+        &self,
+        name: &str,
+        target: &str,
+        next: &str,
+        list_file: Option<&str>,
+    ) -> Result<String, Failure> {
         let merged = self.merge_commits(target, next).await?;
         let mut tree = merged.tree;
         let mut conflicts = Vec::new();
@@ -94,12 +113,15 @@ impl Repository {
         let at = self.time_of(target).await?.max(self.time_of(next).await?);
         let message = format!("Merge branch '{NEXT}' into {name}\n");
         let parents = &[target, next];
-        let joined = self.commit(&NewCommit { tree: &tree, parents, message: &message, at: Some(at) }).await?;
+        let joined = self
+            .commit(&NewCommit { tree: &tree, parents, message: &message, at: Some(at) })
+            .await?;
         self.remember_landing(&joined)?;
         Ok(joined)
     }
 
-    /// The tree with a conflict settled in a file that Longhaul itself writes to; `None` for any other file.
+    /// The tree with a conflict settled in a file that Longhaul itself writes to; `None` for any
+    /// other file.
     async fn settled(
         &self,
         tree: &str,
@@ -114,7 +136,11 @@ impl Repository {
         }
         let versions = (self.file_in(target, path).await?, self.file_in(next, path).await?);
         let (Some((mode, users)), Some((_, longhauls))) = versions else { return Ok(None) };
-        let bytes = if is_list { list::joined(&users, &longhauls).map(String::into_bytes) } else { Some(users) };
+        let bytes = if is_list {
+            list::joined(&users, &longhauls).map(String::into_bytes)
+        } else {
+            Some(users)
+        };
         match bytes {
             Some(bytes) => self.with_file(tree, path, &mode, &bytes).await.map(Some),
             None => Ok(None),
@@ -122,7 +148,12 @@ impl Repository {
     }
 
     async fn time_of(&self, commit: &str) -> Result<i64, Failure> {
-        let text = self.git().args(["log", "-1", "--no-show-signature", "--format=%ct", commit]).text().await?;
-        text.parse().map_err(|_| Failure::terminal(format!("commit {commit} has no readable date: {text}")))
+        let text = self
+            .git()
+            .args(["log", "-1", "--no-show-signature", "--format=%ct", commit])
+            .text()
+            .await?;
+        text.parse()
+            .map_err(|_| Failure::terminal(format!("commit {commit} has no readable date: {text}")))
     }
 }

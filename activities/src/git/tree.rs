@@ -1,7 +1,8 @@
 //! Longhaul's work trees: the files, and what Longhaul records about them where no agent can write.
 //!
-//! Programs that work in a tree see a private repository in its `.git` ([`super::private`]). Longhaul itself never reads
-//! that one to learn what is in the tree: it compares the files with an index of its own.
+//! Programs that work in a tree see a private repository in its `.git` ([`super::private`]).
+//! Longhaul itself never reads that one to learn what is in the tree: it compares the files with an
+//! index of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use super::names::is_object_name;
 use super::plumbing::Plumbing;
 use super::refs::Repository;
 
-/// The process that uses the tree. A mark of another process means that the tree was in use when that one died: after a
-/// power cut any file in it may be empty.
+/// The process that uses the tree. A mark of another process means that the tree was in use when
+/// that one died: after a power cut any file in it may be empty.
 const IN_USE: &str = "in-use";
 /// A reset has begun and not ended: no file in the tree is of value.
 const RESETTING: &str = "resetting";
@@ -78,7 +79,8 @@ impl Tree {
 
     /// Whether this process uses the tree.
     pub(super) fn is_in_use(&self) -> Result<bool, Failure> {
-        Ok(files::read(&self.records.join(IN_USE))?.is_some_and(|user| user == self.process.as_bytes()))
+        Ok(files::read(&self.records.join(IN_USE))?
+            .is_some_and(|user| user == self.process.as_bytes()))
     }
 
     /// Notes durably that this process uses the tree.
@@ -97,19 +99,23 @@ impl Tree {
     /// The session that began last, and where the target was then.
     pub(super) fn target_seen(&self) -> Result<Option<(String, String)>, Failure> {
         let text = files::read(&self.records.join(TARGET_SEEN))?.map(|bytes| files::shown(&bytes));
-        Ok(text.and_then(|text| text.split_once(' ').map(|(key, commit)| (key.to_owned(), commit.to_owned()))))
+        Ok(text.and_then(|text| {
+            text.split_once(' ').map(|(key, commit)| (key.to_owned(), commit.to_owned()))
+        }))
     }
 
     pub(super) fn set_target_seen(&self, session: &str, commit: &str) -> Result<(), Failure> {
         files::write(&self.records.join(TARGET_SEEN), format!("{session} {commit}").as_bytes())
     }
 
-    /// Brings every file that is not ignored to a commit. What is uncommitted is lost, so it must have been kept before.
+    /// Brings every file that is not ignored to a commit. What is uncommitted is lost, so it must
+    /// have been kept before.
     pub(super) async fn reset_to(&self, commit: &str, clean: &str) -> Result<(), Failure> {
         files::write(&self.records.join(RESETTING), b"")?;
         files::remove(&self.records.join("index.lock"))?;
         let reset = ["read-tree", "--reset", "-u", commit];
-        // Compares what is there, so that files that are right keep their times: build caches go by them.
+        // Compares what is there, so that files that are right keep their times: build caches go by
+        // them.
         let finished = self.git().args(reset).finish().await?;
         if finished.code() != Some(0) {
             // A broken index is no reason to fail.
@@ -147,18 +153,21 @@ impl Tree {
         Ok(bytes.map(|bytes| files::shown(&bytes)).filter(|commit| is_object_name(commit)))
     }
 
-    /// Whether a reset was interrupted. What it was to overwrite had been kept, and what is there is of no value.
+    /// Whether a reset was interrupted. What it was to overwrite had been kept, and what is there
+    /// is of no value.
     pub(super) fn is_half_reset(&self) -> bool {
         self.records.join(RESETTING).exists()
     }
 
-    /// Whether the project's set-up has succeeded in it; with a commit: since the tree was brought there.
+    /// Whether the project's set-up has succeeded in it; with a commit: since the tree was brought
+    /// there.
     pub(super) fn is_set_up(&self, commit: Option<&str>) -> Result<bool, Failure> {
         let at = files::read(&self.records.join(SET_UP))?;
         Ok(at.is_some_and(|at| commit.is_none_or(|commit| at == commit.as_bytes())))
     }
 
-    /// To be called before the project's set-up runs in it. The remains of an interrupted one are removed.
+    /// To be called before the project's set-up runs in it. The remains of an interrupted one are
+    /// removed.
     pub(super) async fn begin_setup(&self) -> Result<(), Failure> {
         let mark = self.records.join(SETTING_UP);
         if mark.exists() {
@@ -181,8 +190,8 @@ impl Tree {
         self.git().args(["clean", "-ffdxq"]).run().await.map(drop)
     }
 
-    /// Makes the tree usable: made again, without files, if it cannot be built upon. What is in it must have been kept
-    /// before.
+    /// Makes the tree usable: made again, without files, if it cannot be built upon. What is in it
+    /// must have been kept before.
     pub(super) fn make_usable(&self) -> Result<(), Failure> {
         if self.condition()? != Condition::Sound {
             self.remove()?;
@@ -194,7 +203,8 @@ impl Tree {
     /// Makes its directory and its records.
     fn make(&self) -> Result<(), Failure> {
         for dir in [&self.path, &self.records] {
-            std::fs::create_dir_all(dir).map_err(|error| files::failed("make the directory", dir, &error))?;
+            std::fs::create_dir_all(dir)
+                .map_err(|error| files::failed("make the directory", dir, &error))?;
         }
         Ok(())
     }
@@ -223,9 +233,12 @@ impl Repository {
         entries.map(|entry| self.tree(&entry.file_name().to_string_lossy())).collect()
     }
 
-    /// The tree at a path that was handed in; the path of a log that was carried here names another data directory.
+    /// The tree at a path that was handed in; the path of a log that was carried here names another
+    /// data directory.
     pub(super) fn tree_at(&self, path: &Path, project: &str) -> Result<Tree, Failure> {
-        let named = |dir: Option<&Path>, name: &str| dir.and_then(Path::file_name).is_some_and(|is| is == name);
+        let named = |dir: Option<&Path>, name: &str| {
+            dir.and_then(Path::file_name).is_some_and(|is| is == name)
+        };
         let parent = path.parent();
         let is_ours = named(parent, project) && named(parent.and_then(Path::parent), "worktrees");
         match path.file_name().and_then(|name| name.to_str()) {

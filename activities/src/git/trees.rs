@@ -28,7 +28,8 @@ impl Entry {
         self.mode != "000000"
     }
 
-    /// Whether it can have files under it that git does not see: a symbolic link, or another repository.
+    /// Whether it can have files under it that git does not see: a symbolic link, or another
+    /// repository.
     pub(super) fn hides_files(&self) -> bool {
         matches!(self.mode.as_str(), "120000" | "160000")
     }
@@ -68,7 +69,11 @@ impl Repository {
     }
 
     /// Merges two commits without a work tree.
-    pub(super) async fn merge_commits(&self, ours: &str, theirs: &str) -> Result<TreeMerge, Failure> {
+    pub(super) async fn merge_commits(
+        &self,
+        ours: &str,
+        theirs: &str,
+    ) -> Result<TreeMerge, Failure> {
         let args = ["merge-tree", "--write-tree", "--name-only", "--messages", "-z", ours, theirs];
         let finished = self.plumbing.git().args(args).finish().await?;
         if !matches!(finished.code(), Some(0 | 1)) {
@@ -87,12 +92,18 @@ impl Repository {
         Ok(TreeMerge { tree, conflicts, output: conflict_messages(parts) })
     }
 
-    /// The bytes of a file in a commit or a tree, with its mode; `None` if it is not there or no file.
-    pub(super) async fn file_in(&self, tree: &str, path: &str) -> Result<Option<(String, Vec<u8>)>, Failure> {
+    /// The bytes of a file in a commit or a tree, with its mode; `None` if it is not there or no
+    /// file.
+    pub(super) async fn file_in(
+        &self,
+        tree: &str,
+        path: &str,
+    ) -> Result<Option<(String, Vec<u8>)>, Failure> {
         let listed = self.plumbing.git().args(["ls-tree", "-z", tree, "--", path]).run().await?;
         let listed = files::shown(&listed.stdout);
         let mut words = listed.split([' ', '\t']);
-        let (Some(mode), Some("blob"), Some(object)) = (words.next(), words.next(), words.next()) else {
+        let (Some(mode), Some("blob"), Some(object)) = (words.next(), words.next(), words.next())
+        else {
             return Ok(None);
         };
         let bytes = self.plumbing.git().args(["cat-file", "blob", object]).run().await?.stdout;
@@ -100,8 +111,15 @@ impl Repository {
     }
 
     /// The same tree with other bytes in one file.
-    pub(super) async fn with_file(&self, tree: &str, path: &str, mode: &str, bytes: &[u8]) -> Result<String, Failure> {
-        let object = self.plumbing.git().args(["hash-object", "-w", "--stdin"]).input(bytes).text().await?;
+    pub(super) async fn with_file(
+        &self,
+        tree: &str,
+        path: &str,
+        mode: &str,
+        bytes: &[u8],
+    ) -> Result<String, Failure> {
+        let object =
+            self.plumbing.git().args(["hash-object", "-w", "--stdin"]).input(bytes).text().await?;
         self.with_entry(tree, path, Some((mode, &object))).await
     }
 
@@ -119,7 +137,11 @@ impl Repository {
     }
 
     /// The same tree with these entries.
-    pub(super) async fn with_entries(&self, tree: &str, entries: &[(&[u8], &Entry)]) -> Result<String, Failure> {
+    pub(super) async fn with_entries(
+        &self,
+        tree: &str,
+        entries: &[(&[u8], &Entry)],
+    ) -> Result<String, Failure> {
         let dir = temporary_dir()?;
         let index = dir.path().join("index");
         let git = || self.plumbing.git().env("GIT_INDEX_FILE", &index);

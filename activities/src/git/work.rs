@@ -1,4 +1,5 @@
-//! Work trees for programs: an agent's, the gates' and that of merged results, ready to run something in.
+//! Work trees for programs: an agent's, the gates' and that of merged results, ready to run
+//! something in.
 
 use std::path::Path;
 
@@ -40,14 +41,17 @@ pub(crate) struct WorkTree {
 }
 
 impl GitHandlers {
-    /// The tree at the path that the log has. One that is missing, or that cannot be built upon, is made again from what
-    /// git has kept; what was in it is kept under the rescue ref.
+    /// The tree at the path that the log has. One that is missing, or that cannot be built upon, is
+    /// made again from what git has kept; what was in it is kept under the rescue ref.
     pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>) -> Result<WorkTree, Failure> {
         let repository = self.repository(wanted.project).await?;
         let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
         if let Some(number) = integration_of(&tree.name()) {
             let Some(commit) = wanted.commit else {
-                return Err(Failure::terminal(format!("{} is wanted without a commit", tree.path.display())));
+                return Err(Failure::terminal(format!(
+                    "{} is wanted without a commit",
+                    tree.path.display()
+                )));
             };
             let (tree, held) = repository.integration_at(commit, number).await?;
             return Ok(WorkTree { repository, tree, branch: None, _held: Some(held) });
@@ -62,9 +66,13 @@ impl GitHandlers {
         Ok(WorkTree { repository, tree, branch: Some(branch), _held: None })
     }
 
-    /// The tree in which the gates of a feature run, at a commit. No agent works there. Merged results have one of their
-    /// own.
-    pub(crate) async fn gates_tree(&self, wanted: &Wanted<'_>, commit: &str) -> Result<WorkTree, Failure> {
+    /// The tree in which the gates of a feature run, at a commit. No agent works there. Merged
+    /// results have one of their own.
+    pub(crate) async fn gates_tree(
+        &self,
+        wanted: &Wanted<'_>,
+        commit: &str,
+    ) -> Result<WorkTree, Failure> {
         let repository = self.repository(wanted.project).await?;
         let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
         let (tree, held) = if let Some(number) = integration_of(&tree.name()) {
@@ -106,7 +114,12 @@ impl WorkTree {
 
     /// The commit that it was last brought to.
     pub(crate) fn at(&self) -> Result<String, Failure> {
-        let missing = || Failure::retryable(format!("{} was never brought to a commit", self.tree.path.display()));
+        let missing = || {
+            Failure::retryable(format!(
+                "{} was never brought to a commit",
+                self.tree.path.display()
+            ))
+        };
         self.tree.at()?.ok_or_else(missing)
     }
 
@@ -118,8 +131,13 @@ impl WorkTree {
         self.repository.write_private(&self.tree, stand, commit).await
     }
 
-    /// To be called before a session begins: what moves the target from now on is told when the session is sealed.
-    pub(crate) async fn watch_target(&self, target: &str, attempt: &Attempt) -> Result<(), Failure> {
+    /// To be called before a session begins: what moves the target from now on is told when the
+    /// session is sealed.
+    pub(crate) async fn watch_target(
+        &self,
+        target: &str,
+        attempt: &Attempt,
+    ) -> Result<(), Failure> {
         self.repository.remember_target(&self.tree, target, attempt).await
     }
 
@@ -129,11 +147,14 @@ impl WorkTree {
         let name = format!("{commit}:{file}");
         match self.repository.reader.object(&name).await {
             Some(found) => Ok(found.is_some()),
-            None => Ok(plumbing.git().args(["cat-file", "-e", &name]).finish().await?.code() == Some(0)),
+            None => {
+                Ok(plumbing.git().args(["cat-file", "-e", &name]).finish().await?.code() == Some(0))
+            }
         }
     }
 
-    /// Returns when its files are on stable storage; from then on it can be built upon after a crash.
+    /// Returns when its files are on stable storage; from then on it can be built upon after a
+    /// crash.
     pub(crate) async fn settle(&self) -> Result<(), Failure> {
         self.repository.sync().await?;
         self.tree.end_use()
@@ -141,7 +162,12 @@ impl WorkTree {
 }
 
 impl Repository {
-    async fn make_again(&self, tree: &Tree, branch: &str, wanted: &Wanted<'_>) -> Result<(), Failure> {
+    async fn make_again(
+        &self,
+        tree: &Tree,
+        branch: &str,
+        wanted: &Wanted<'_>,
+    ) -> Result<(), Failure> {
         let commits = feature_ref(&wanted.attempt.run);
         let rescue = rescue_ref(&wanted.attempt.run, wanted.attempt.slot);
         self.keep_found(tree, Kept { branch, rescue: &rescue, commits: &commits }).await?;
@@ -152,10 +178,12 @@ impl Repository {
         self.ready(tree, Stand::alone(branch), &commit).await
     }
 
-    /// Makes the branch again: at the commit that is wanted, or where the run left it when it was closed.
+    /// Makes the branch again: at the commit that is wanted, or where the run left it when it was
+    /// closed.
     async fn revive(&self, branch: &str, wanted: &Wanted<'_>) -> Result<String, Failure> {
         let _held = self.exclusive().await;
-        let names = wanted.commit.map(str::to_owned).into_iter().chain([feature_ref(&wanted.attempt.run)]);
+        let names =
+            wanted.commit.map(str::to_owned).into_iter().chain([feature_ref(&wanted.attempt.run)]);
         for name in names {
             if let Some(commit) = self.commit_of(&name).await? {
                 self.move_ref(&head_ref(branch), None, &commit).await?;
@@ -163,6 +191,8 @@ impl Repository {
             }
         }
         let root = self.root.display();
-        Err(Failure::terminal(format!("the work tree of {branch} is gone, and its commits are not in {root} any more")))
+        Err(Failure::terminal(format!(
+            "the work tree of {branch} is gone, and its commits are not in {root} any more"
+        )))
     }
 }

@@ -1,4 +1,5 @@
-//! The environment that agents, set-up scripts and checks are given: a chosen one, never the whole of ours.
+//! The environment that agents, set-up scripts and checks are given: a chosen one, never the whole
+//! of ours.
 //!
 //! | variable | given to | meaning |
 //! |---|---|---|
@@ -60,10 +61,15 @@ impl Environment {
     }
 
     /// As [`Environment::chosen`], out of the given variables instead of our own.
-    pub fn chosen_from(source: impl IntoIterator<Item = (OsString, OsString)>, pass_env: &[String]) -> Self {
-        let wanted =
-            |name: &OsStr| name.to_str().is_some_and(|name| is_usual(name) || pass_env.iter().any(|n| n == name));
-        let mut chosen: BTreeMap<_, _> = source.into_iter().filter(|(name, _)| wanted(name)).collect();
+    pub fn chosen_from(
+        source: impl IntoIterator<Item = (OsString, OsString)>,
+        pass_env: &[String],
+    ) -> Self {
+        let wanted = |name: &OsStr| {
+            name.to_str().is_some_and(|name| is_usual(name) || pass_env.iter().any(|n| n == name))
+        };
+        let mut chosen: BTreeMap<_, _> =
+            source.into_iter().filter(|(name, _)| wanted(name)).collect();
         chosen.entry("PATH".into()).or_insert_with(|| PATH_WHEN_WE_HAVE_NONE.into());
         Self(chosen)
     }
@@ -77,7 +83,10 @@ impl Environment {
 
     /// Sets variables, over what they were.
     #[must_use]
-    pub fn with_all<'a>(mut self, variables: impl IntoIterator<Item = (&'a String, &'a String)>) -> Self {
+    pub fn with_all<'a>(
+        mut self,
+        variables: impl IntoIterator<Item = (&'a String, &'a String)>,
+    ) -> Self {
         self.0.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
         self
     }
@@ -98,14 +107,18 @@ impl Environment {
             let (name, value) = (name.as_encoded_bytes(), value.as_encoded_bytes());
             name.is_empty() || name.contains(&b'=') || name.contains(&0) || value.contains(&0)
         };
-        self.iter().find(|(name, value)| impossible(name, value)).map(|(name, _)| name.to_string_lossy().into_owned())
+        self.iter()
+            .find(|(name, value)| impossible(name, value))
+            .map(|(name, _)| name.to_string_lossy().into_owned())
     }
 }
 
 fn is_usual(name: &str) -> bool {
     PASSED_ON.contains(&name)
         || name.starts_with("LC_")
-        || PASSED_ON_IN_BOTH_CASES.iter().any(|usual| name == *usual || name == usual.to_ascii_uppercase())
+        || PASSED_ON_IN_BOTH_CASES
+            .iter()
+            .any(|usual| name == *usual || name == usual.to_ascii_uppercase())
 }
 
 #[cfg(test)]
@@ -116,17 +129,28 @@ mod tests {
         let source = source.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         let pass_env: Vec<_> = pass_env.iter().map(|name| (*name).to_owned()).collect();
         let chosen = Environment::chosen_from(source, &pass_env);
-        let text: Vec<_> =
-            chosen.iter().map(|(name, value)| format!("{}={}", name.display(), value.display())).collect();
+        let text: Vec<_> = chosen
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect();
         assert_eq!(text.join(" "), expected);
     }
 
     #[test]
     fn only_usual_and_named_variables_are_passed_on() {
-        let ours =
-            [("PATH", "/bin"), ("SECRET_TOKEN", "x"), ("LC_ALL", "C"), ("HTTPS_PROXY", "p"), ("LONGHAUL_OWNER", "o")];
+        let ours = [
+            ("PATH", "/bin"),
+            ("SECRET_TOKEN", "x"),
+            ("LC_ALL", "C"),
+            ("HTTPS_PROXY", "p"),
+            ("LONGHAUL_OWNER", "o"),
+        ];
         check(&ours, &[], "HTTPS_PROXY=p LC_ALL=C PATH=/bin");
-        check(&ours, &["SECRET_TOKEN", "NOT_SET"], "HTTPS_PROXY=p LC_ALL=C PATH=/bin SECRET_TOKEN=x");
+        check(
+            &ours,
+            &["SECRET_TOKEN", "NOT_SET"],
+            "HTTPS_PROXY=p LC_ALL=C PATH=/bin SECRET_TOKEN=x",
+        );
     }
 
     #[test]

@@ -39,7 +39,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Follows the program until its supervisor has spoken. Says why the supervisor was told to stop, if it was.
+    /// Follows the program until its supervisor has spoken. Says why the supervisor was told to
+    /// stop, if it was.
     pub(super) async fn follow(
         &mut self,
         limits: &Limits,
@@ -55,7 +56,12 @@ impl Running {
         let mut deadlines = [too_long, silent()];
         let mut give_up_at = None;
         loop {
-            let next = deadlines.iter().flatten().min_by_key(|(at, _)| *at).copied().filter(|_| why.is_none());
+            let next = deadlines
+                .iter()
+                .flatten()
+                .min_by_key(|(at, _)| *at)
+                .copied()
+                .filter(|_| why.is_none());
             let reason = tokio::select! {
                 piece = read(&mut self.stream, &mut buffer) => {
                     match piece {
@@ -90,7 +96,8 @@ impl Running {
         }
     }
 
-    /// Takes the output that is there already, if there is some: we may have been held up, and not the program.
+    /// Takes the output that is there already, if there is some: we may have been held up, and not
+    /// the program.
     async fn has_spoken(&mut self, buffer: &mut [u8]) -> bool {
         let waiting = tokio::time::timeout(Duration::ZERO, read(&mut self.stream, buffer)).await;
         let Ok(Some(length)) = waiting else { return false };
@@ -98,7 +105,8 @@ impl Running {
         true
     }
 
-    /// What the supervisor said, after the rest of the output is read. `None`: it died, or never came to an end.
+    /// What the supervisor said, after the rest of the output is read. `None`: it died, or never
+    /// came to an end.
     pub(super) async fn verdict(&mut self) -> Option<Verdict> {
         self.control = None;
         let last = Instant::now() + LAST_WORDS;

@@ -13,8 +13,8 @@ pub enum Holder {
     Unknown,
 }
 
-/// The process that has a file open, or a git that works within a place: git closes a lock long before it removes it, for
-/// example while an editor is open. Our own children do not count.
+/// The process that has a file open, or a git that works within a place: git closes a lock long
+/// before it removes it, for example while an editor is open. Our own children do not count.
 pub fn holder_of(file: &Path, place: Option<&Path>) -> Holder {
     find(file, place)
 }
@@ -31,11 +31,16 @@ fn find(file: &Path, place: Option<&Path>) -> Holder {
         open.any(|open| matches!(open.target, FDTarget::Path(path) if path == file))
     };
     let is_git_within = |process: &Process| {
-        let is_git = process.stat().is_ok_and(|stat| stat.comm == "git" || stat.comm.starts_with("git-"));
-        is_git && place.as_ref().is_some_and(|place| process.cwd().is_ok_and(|dir| dir.starts_with(place)))
+        let is_git =
+            process.stat().is_ok_and(|stat| stat.comm == "git" || stat.comm.starts_with("git-"));
+        is_git
+            && place
+                .as_ref()
+                .is_some_and(|place| process.cwd().is_ok_and(|dir| dir.starts_with(place)))
     };
     let mut processes = all_processes().into_iter().flatten().flatten();
-    let holder = processes.find(|process| (has_open(process) || is_git_within(process)) && !is_ours(process.pid));
+    let holder = processes
+        .find(|process| (has_open(process) || is_git_within(process)) && !is_ours(process.pid));
     holder.map_or(Holder::Nobody, |process| Holder::Process(process.pid.cast_unsigned()))
 }
 
@@ -64,7 +69,8 @@ mod tests {
         assert_eq!(holder_of(&file, Some(dir.path())), Holder::Nobody);
         // A child of a child: our own do not count.
         let script = format!("sleep 60 <'{}' & echo $!; wait", file.display());
-        let mut child = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
         let mut pid = String::new();
         let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut out, &mut pid).unwrap();
@@ -73,8 +79,11 @@ mod tests {
         while holder_of(&file, None) != Holder::Process(pid) {
             assert!(begun.elapsed().as_secs() < 10, "it has the file open");
         }
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid.cast_signed()), nix::sys::signal::Signal::SIGKILL)
-            .unwrap();
+        nix::sys::signal::kill(
+            nix::unistd::Pid::from_raw(pid.cast_signed()),
+            nix::sys::signal::Signal::SIGKILL,
+        )
+        .unwrap();
         child.wait().unwrap();
         assert_eq!(holder_of(&file, None), Holder::Nobody);
     }

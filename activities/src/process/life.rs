@@ -1,4 +1,5 @@
-//! Signs of life of a program that prints nothing: its processes compute, or files change where it works.
+//! Signs of life of a program that prints nothing: its processes compute, or files change where it
+//! works.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -31,11 +32,14 @@ impl Life {
         let (supervisor, folder, since) = (self.supervisor, self.folder.clone(), self.at);
         self.at = SystemTime::now();
         let look = move || (tree::cpu_time(supervisor), has_changed(&folder, since));
-        let Ok((cpu_time, has_changed)) = tokio::task::spawn_blocking(look).await else { return false };
+        let Ok((cpu_time, has_changed)) = tokio::task::spawn_blocking(look).await else {
+            return false;
+        };
         // Less than before: a process has ended, and took its time with it.
         let used = cpu_time.saturating_sub(self.cpu_time);
         self.cpu_time = cpu_time;
-        let needed = u64::try_from((silence / COMPUTES).as_millis()).unwrap_or(u64::MAX) * TICKS / 1000;
+        let needed =
+            u64::try_from((silence / COMPUTES).as_millis()).unwrap_or(u64::MAX) * TICKS / 1000;
         has_changed || used > needed.max(1)
     }
 }

@@ -1,9 +1,10 @@
 //! Starting programs so that nothing of them is left behind, whatever happens to us.
 //!
-//! A program never runs as our direct child. Between the two stands a *supervisor*: this same binary, started again
-//! ([`supervise_main`]), in a session of its own. It holds the reading end of a pipe whose writing end is ours; when that
-//! closes, because we ask for it or because we were killed, it ends the program and everything that the program started.
-//! What outlives even the supervisor is found by the variables that every process of ours inherits ([`sweep`]).
+//! A program never runs as our direct child. Between the two stands a *supervisor*: this same
+//! binary, started again ([`supervise_main`]), in a session of its own. It holds the reading end of
+//! a pipe whose writing end is ours; when that closes, because we ask for it or because we were
+//! killed, it ends the program and everything that the program started. What outlives even the
+//! supervisor is found by the variables that every process of ours inherits ([`sweep`]).
 
 mod background;
 mod environment;

@@ -4,17 +4,19 @@ use std::path::Path;
 
 use super::{CALL_VARIABLE, OWNER_VARIABLE, owner_id, tree};
 
-/// The call, `<run>@<slot>`, in which the owner of a data directory started a process or one that it comes from; `None`: it
-/// did not.
+/// The call, `<run>@<slot>`, in which the owner of a data directory started a process or one that
+/// it comes from; `None`: it did not.
 ///
-/// The supervisor of a program carries the marks, and lost processes become its children. So a program neither escapes by
-/// clearing its environment nor by leaving its parent.
+/// The supervisor of a program carries the marks, and lost processes become its children. So a
+/// program neither escapes by clearing its environment nor by leaving its parent.
 pub fn call_of(pid: i32, data_dir: &Path) -> Option<String> {
     let owner = format!("{OWNER_VARIABLE}={}", owner_id(data_dir));
     // The outermost is the supervisor, whose marks no program chooses.
     tree::ancestors(pid).into_iter().rev().find_map(|ancestor| {
         let variables = tree::variables(ancestor)?;
-        let call = variables.iter().find_map(|variable| variable.strip_prefix(CALL_VARIABLE)?.strip_prefix('='));
+        let call = variables
+            .iter()
+            .find_map(|variable| variable.strip_prefix(CALL_VARIABLE)?.strip_prefix('='));
         variables.contains(&owner).then(|| call.unwrap_or("unknown").to_owned())
     })
 }

@@ -1,4 +1,5 @@
-//! What becomes of the output of a program: a log of bounded size, a digest of all of it, and its end for people.
+//! What becomes of the output of a program: a log of bounded size, a digest of all of it, and its
+//! end for people.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -17,7 +18,8 @@ pub(super) struct Output {
     log: File,
     half: u64,
     length: u64,
-    /// The end of an output that is longer than half a log: a file without a name, written round and round.
+    /// The end of an output that is longer than half a log: a file without a name, written round
+    /// and round.
     ring: Option<File>,
     digest: blake3::Hasher,
     tail: Vec<u8>,
@@ -45,7 +47,8 @@ impl Output {
         }
     }
 
-    /// Takes the next piece. A log that cannot be written costs the rest of the log, not the program.
+    /// Takes the next piece. A log that cannot be written costs the rest of the log, not the
+    /// program.
     pub(super) fn take(&mut self, piece: &[u8]) {
         self.digest.update(piece);
         self.tail.extend_from_slice(piece);
@@ -66,7 +69,10 @@ impl Output {
             let closed = self.close();
             self.note(closed);
         }
-        Kept { digest: self.digest.finalize().to_hex().to_string(), tail: readable_end(&self.tail, TAIL) }
+        Kept {
+            digest: self.digest.finalize().to_hex().to_string(),
+            tail: readable_end(&self.tail, TAIL),
+        }
     }
 
     fn note(&mut self, outcome: io::Result<()>) {
@@ -77,14 +83,16 @@ impl Output {
     }
 
     fn write(&mut self, piece: &[u8]) -> io::Result<()> {
-        let to_log = usize::try_from(self.half.saturating_sub(self.length)).map_or(piece.len(), |n| n.min(piece.len()));
+        let to_log = usize::try_from(self.half.saturating_sub(self.length))
+            .map_or(piece.len(), |n| n.min(piece.len()));
         let (first, mut rest) = piece.split_at(to_log);
         self.log.write_all(first)?;
         let mut begun = (self.length + to_log as u64).saturating_sub(self.half);
         while !rest.is_empty() {
             let ring = match &mut self.ring {
                 Some(ring) => ring,
-                none => none.insert(tempfile::tempfile_in(self.path.parent().unwrap_or(Path::new(".")))?),
+                none => none
+                    .insert(tempfile::tempfile_in(self.path.parent().unwrap_or(Path::new(".")))?),
             };
             let at = begun % self.half;
             let room = usize::try_from(self.half - at).map_or(rest.len(), |n| n.min(rest.len()));

@@ -1,4 +1,5 @@
-//! Where logs and sessions are kept, and how files are written so that a power cut leaves all of them or nothing.
+//! Where logs and sessions are kept, and how files are written so that a power cut leaves all of
+//! them or nothing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -6,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use longhaul_engine::{Attempt, RunId};
 
-/// The mark of the owner of a data directory: the same for every process that owns it, now and later.
+/// The mark of the owner of a data directory: the same for every process that owns it, now and
+/// later.
 pub fn owner_id(data_dir: &Path) -> String {
     let place = data_dir.canonicalize().or_else(|_| std::path::absolute(data_dir));
     let place = place.unwrap_or_else(|_| data_dir.to_owned());
@@ -15,14 +17,19 @@ pub fn owner_id(data_dir: &Path) -> String {
 
 /// The name of a run as the name of one folder; different runs have different names.
 pub fn run_folder_name(run: &RunId) -> String {
-    // Neither `~` nor `+` can be in the id of a run, so no two ids meet; no name is `.`, `..` or hidden.
+    // Neither `~` nor `+` can be in the id of a run, so no two ids meet; no name is `.`, `..` or
+    // hidden.
     let flat = run.as_str().replace('/', "~");
     flat.strip_prefix('.').map_or_else(|| flat.clone(), |rest| format!("+{rest}"))
 }
 
-/// Makes the file for the output of one attempt. An attempt that is made again after a crash has the same number as the
-/// lost one: its file gets a number of its own, and the older file stays.
-pub(super) fn create_log(data_dir: &Path, attempt: &Attempt, name: &str) -> io::Result<(PathBuf, File)> {
+/// Makes the file for the output of one attempt. An attempt that is made again after a crash has
+/// the same number as the lost one: its file gets a number of its own, and the older file stays.
+pub(super) fn create_log(
+    data_dir: &Path,
+    attempt: &Attempt,
+    name: &str,
+) -> io::Result<(PathBuf, File)> {
     let folder = data_dir.join("logs").join(run_folder_name(&attempt.run));
     fs::create_dir_all(&folder)?;
     let stem = format!("{}-{}-{}", attempt.slot, attempt.number, plain(name));
@@ -45,10 +52,12 @@ pub(super) fn temporary_in(data_dir: &Path) -> PathBuf {
 
 /// Makes an empty directory for the temporary files of one attempt.
 pub(super) fn make_temporary(data_dir: &Path, attempt: &Attempt) -> io::Result<PathBuf> {
-    let folder = temporary_in(data_dir).join(format!("{}-{}", run_folder_name(&attempt.run), attempt.slot));
+    let folder =
+        temporary_in(data_dir).join(format!("{}-{}", run_folder_name(&attempt.run), attempt.slot));
     remove_temporary(&folder);
     fs::create_dir_all(&folder)?;
-    // As for the system's own: users other than the superuser may be meant by a program that becomes one.
+    // As for the system's own: users other than the superuser may be meant by a program that
+    // becomes one.
     fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
     Ok(folder)
 }
@@ -82,7 +91,8 @@ pub(crate) fn make_folder_durably(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a whole file, so that after a power cut it is there with all of its content, or not at all.
+/// Writes a whole file, so that after a power cut it is there with all of its content, or not at
+/// all.
 pub(crate) fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -98,9 +108,13 @@ mod tests {
 
     #[test]
     fn runs_become_folders_inside_the_data_directory() {
-        for (run, folder) in
-            [("shop/login#2", "shop~login#2"), ("..", "+."), (".", "+"), ("a/../b", "a~..~b"), ("./a", "+~a")]
-        {
+        for (run, folder) in [
+            ("shop/login#2", "shop~login#2"),
+            ("..", "+."),
+            (".", "+"),
+            ("a/../b", "a~..~b"),
+            ("./a", "+~a"),
+        ] {
             assert_eq!(run_folder_name(&RunId::new(run).unwrap()), folder);
         }
     }

@@ -1,4 +1,5 @@
-//! The program of a supervisor: started, plain or in a sandbox, its children taken leave of, its whole tree ended.
+//! The program of a supervisor: started, plain or in a sandbox, its children taken leave of, its
+//! whole tree ended.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -52,21 +53,36 @@ struct Inside {
 impl Program {
     /// Starts what a supervisor is told to start.
     pub(super) fn start(order: &Order) -> io::Result<Self> {
-        let input = order.input.as_ref().map_or_else(|| Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))?;
+        let input = order
+            .input
+            .as_ref()
+            .map_or_else(|| Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))?;
         let output = || io::stdout().as_fd().try_clone_to_owned();
         // Reaped by number, together with the lost children.
         let Some(confined) = &order.confined else {
             let mut command = Command::new(&order.program);
-            command.args(&order.args).stdin(input).stdout(output()?).stderr(output()?).process_group(0);
+            command
+                .args(&order.args)
+                .stdin(input)
+                .stdout(output()?)
+                .stderr(output()?)
+                .process_group(0);
             let child = command.spawn()?;
-            return Ok(Self { pid: Pid::from_raw(child.id().cast_signed()), ending: None, inside: None });
+            return Ok(Self {
+                pid: Pid::from_raw(child.id().cast_signed()),
+                ending: None,
+                inside: None,
+            });
         };
         let (reports, theirs) = io::pipe()?;
-        // The file that this process runs, whatever stands at its path now. It stays open in what is started.
+        // The file that this process runs, whatever stands at its path now. It stays open in what
+        // is started.
         let own = File::open("/proc/self/exe")?;
         fcntl(&own, FcntlArg::F_SETFD(FdFlag::empty()))?;
-        let mut command = confine(order, confined, format!("/proc/self/fd/{}", own.as_raw_fd()).into())?;
-        let child = command.stdin(input).stdout(output()?).stderr(theirs).process_group(0).spawn()?;
+        let mut command =
+            confine(order, confined, format!("/proc/self/fd/{}", own.as_raw_fd()).into())?;
+        let child =
+            command.stdin(input).stdout(output()?).stderr(theirs).process_group(0).spawn()?;
         let inside = Inside {
             has_init: confined.sandbox.level == Level::Bubblewrap,
             reports: Some(pipe::Receiver::from_owned_fd(reports.into())?),
@@ -74,7 +90,11 @@ impl Program {
             is_ready: false,
             ending: None,
         };
-        Ok(Self { pid: Pid::from_raw(child.id().cast_signed()), ending: None, inside: Some(inside) })
+        Ok(Self {
+            pid: Pid::from_raw(child.id().cast_signed()),
+            ending: None,
+            inside: Some(inside),
+        })
     }
 
     /// Whether the program has ended, although what it is wrapped in may not have.
@@ -91,7 +111,8 @@ impl Program {
         match self.ending {
             Some(Ending::Exited { .. }) if !inside.is_ready => {
                 let said = String::from_utf8_lossy(&inside.said).trim().to_owned();
-                let error = if said.is_empty() { "it ended without a word".to_owned() } else { said };
+                let error =
+                    if said.is_empty() { "it ended without a word".to_owned() } else { said };
                 Some(Ending::NotConfined { error })
             }
             // With the first process in its namespace, everything inside was killed.
@@ -118,8 +139,11 @@ impl Program {
         loop {
             let (pid, ending) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(pid, code)) => (pid, Ending::Exited { code }),
-                Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, Ending::Signalled { signal: signal as i32 }),
-                // A child is gone by a signal that nix has no name for (SIGRTMIN…), and nobody says which.
+                Ok(WaitStatus::Signaled(pid, signal, _)) => {
+                    (pid, Ending::Signalled { signal: signal as i32 })
+                }
+                // A child is gone by a signal that nix has no name for (SIGRTMIN…), and nobody says
+                // which.
                 Err(Errno::EINVAL) if signal::kill(self.pid, None).is_err() => {
                     (self.pid, Ending::Signalled { signal: 0 })
                 }
@@ -132,14 +156,16 @@ impl Program {
         }
     }
 
-    /// Whether a process only holds the sandbox: it ends when the sandbox is empty, and SIGTERM would end it before.
+    /// Whether a process only holds the sandbox: it ends when the sandbox is empty, and SIGTERM
+    /// would end it before.
     fn is_holder(&self, pid: i32) -> bool {
         pid == self.pid.as_raw() && self.inside.as_ref().is_some_and(|inside| inside.has_init)
     }
 
     /// Takes the reports that are left when everything has ended.
     async fn last_reports(&mut self) {
-        let is_open = |program: &Self| program.inside.as_ref().is_some_and(|inside| inside.reports.is_some());
+        let is_open =
+            |program: &Self| program.inside.as_ref().is_some_and(|inside| inside.reports.is_some());
         while is_open(self) {
             self.reported().await;
         }

@@ -13,39 +13,58 @@ pub(super) fn lost_task(error: &tokio::task::JoinError) -> Failure {
 
 pub(super) fn supervisor_lost(spec: &Spec, said: &[u8]) -> Failure {
     let said = String::from_utf8_lossy(said);
-    let said = if said.trim().is_empty() { "nothing; somebody killed it, or memory ran out" } else { said.trim() };
-    let message = format!("the supervisor of `{}` was lost; it said: {said}", spec.program.display());
+    let said = if said.trim().is_empty() {
+        "nothing; somebody killed it, or memory ran out"
+    } else {
+        said.trim()
+    };
+    let message =
+        format!("the supervisor of `{}` was lost; it said: {said}", spec.program.display());
     match machine::said_cause(said, &[&spec.folder]) {
         Some(cause) => Failure::machine(format!("{cause}: {message}")),
         None => Failure::retryable(message),
     }
 }
 
-/// What the program did then says nothing about its work: many exit with 0 when they are asked to end.
+/// What the program did then says nothing about its work: many exit with 0 when they are asked to
+/// end.
 pub(super) fn stopped_by_others(spec: &Spec) -> Failure {
-    Failure::retryable(format!("the supervisor of `{}` got a signal to end from somebody else", spec.program.display()))
+    Failure::retryable(format!(
+        "the supervisor of `{}` got a signal to end from somebody else",
+        spec.program.display()
+    ))
 }
 
 pub(super) fn not_started(spec: &Spec, errno: Option<i32>, error: &str) -> Failure {
     let program = spec.program.display();
     let (errno, folder) = (errno.map(Errno::from_raw), spec.folder.display());
-    if let Some(cause) = errno.and_then(|errno| machine::cause(errno, Doing::Fork, &[&spec.folder])) {
-        return Failure::machine(format!("{cause}: `{program}` cannot be started in {folder} now: {error}"));
+    if let Some(cause) = errno.and_then(|errno| machine::cause(errno, Doing::Fork, &[&spec.folder]))
+    {
+        return Failure::machine(format!(
+            "{cause}: `{program}` cannot be started in {folder} now: {error}"
+        ));
     }
     if errno == Some(Errno::ETXTBSY) {
-        return Failure::retryable(format!("`{program}` cannot be started in {folder} now: {error}"));
+        return Failure::retryable(format!(
+            "`{program}` cannot be started in {folder} now: {error}"
+        ));
     }
     let path = spec.env.get("PATH").unwrap_or_default().display();
     let searched = match errno {
-        _ if !spec.program.as_encoded_bytes().contains(&b'/') => format!(" It was looked for in PATH={path}."),
-        Some(Errno::ENOENT) => " The file is not there, or the interpreter that its first line names is not.".into(),
+        _ if !spec.program.as_encoded_bytes().contains(&b'/') => {
+            format!(" It was looked for in PATH={path}.")
+        }
+        Some(Errno::ENOENT) => {
+            " The file is not there, or the interpreter that its first line names is not.".into()
+        }
         Some(Errno::EACCES) => " The file is not executable.".into(),
         _ => String::new(),
     };
     Failure::terminal(format!("`{program}` cannot be started: {error}.{searched} {}", spec.remedy))
 }
 
-/// It worked when it was tried, so something is wrong with this machine now, or with a path that is granted.
+/// It worked when it was tried, so something is wrong with this machine now, or with a path that is
+/// granted.
 pub(super) fn not_confined(spec: &Spec, error: &str) -> Failure {
     let program = spec.program.display();
     Failure::retryable(format!("the sandbox of `{program}` cannot be set up: {error}"))

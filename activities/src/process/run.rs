@@ -1,4 +1,5 @@
-//! The owner's side: starts a program under a supervisor, follows its output, and ends it when it must end.
+//! The owner's side: starts a program under a supervisor, follows its output, and ends it when it
+//! must end.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,8 @@ pub struct Runner {
 pub struct Finished {
     /// Its exit code; `None` if a signal or a limit ended it.
     pub exit_code: Option<i32>,
-    /// What ended it, if it was not an exit: `timed out after 600 s`, `silent for 600 s`, `killed by signal 9`.
+    /// What ended it, if it was not an exit: `timed out after 600 s`, `silent for 600 s`, `killed
+    /// by signal 9`.
     pub ended_by: Option<String>,
     /// How long it took.
     pub duration: Duration,
@@ -72,8 +74,8 @@ impl Runner {
         &self.data_dir
     }
 
-    /// Runs a program to its end, or until the attempt is cancelled. All its processes are over when this returns; when
-    /// this is dropped, they are ended soon after.
+    /// Runs a program to its end, or until the attempt is cancelled. All its processes are over
+    /// when this returns; when this is dropped, they are ended soon after.
     pub async fn run(&self, spec: &Spec, attempt: &Attempt) -> Result<Finished, Failure> {
         self.run_until(spec, attempt, attempt.cancelled()).await
     }
@@ -86,18 +88,21 @@ impl Runner {
         stop: impl Future<Output = ()>,
     ) -> Result<Finished, Failure> {
         let key = attempt.key();
-        let (log, file) = places::create_log(&self.data_dir, attempt, &spec.name).map_err(|error| {
-            let folder = self.data_dir.join("logs");
-            let message = format!("no log can be written in {}: {error}", folder.display());
-            machine::failure(&error, Doing::Files, &folder, message, Failure::retryable)
-        })?;
+        let (log, file) =
+            places::create_log(&self.data_dir, attempt, &spec.name).map_err(|error| {
+                let folder = self.data_dir.join("logs");
+                let message = format!("no log can be written in {}: {error}", folder.display());
+                machine::failure(&error, Doing::Files, &folder, message, Failure::retryable)
+            })?;
         let temporary = match &spec.sandbox {
             Some(_) => Some(self.temporary(attempt).await?),
             None => None,
         };
         let begun = Instant::now();
-        let mut running = self.start(spec, &key, temporary.as_deref(), Output::new(log.clone(), file))?;
-        let why = running.follow(&spec.limits, self.supervisor.grace, stop, || attempt.heartbeat()).await;
+        let mut running =
+            self.start(spec, &key, temporary.as_deref(), Output::new(log.clone(), file))?;
+        let why =
+            running.follow(&spec.limits, self.supervisor.grace, stop, || attempt.heartbeat()).await;
         let verdict = running.verdict().await;
         let duration = begun.elapsed();
         let output = running.output;
@@ -119,16 +124,31 @@ impl Runner {
             tracing::warn!(program = %spec.program.display(), pids = ?verdict.left, "these processes could not be ended");
         }
         let (exit_code, ended_by) = match (verdict.ending, why.filter(|_| verdict.stopped)) {
-            (Ending::NotStarted { errno, error }, _) => return Err(not_started(spec, errno, &error)),
+            (Ending::NotStarted { errno, error }, _) => {
+                return Err(not_started(spec, errno, &error));
+            }
             (Ending::NotConfined { error }, None) => return Err(not_confined(spec, &error)),
             (_, None) if verdict.stopped => return Err(stopped_by_others(spec)),
             (_, Some(Why::Asked)) => return Err(Failure::cancelled()),
-            (_, Some(Why::TooLong(limit))) => (None, Some(format!("timed out after {} s", limit.as_secs_f64()))),
-            (_, Some(Why::Silent(limit))) => (None, Some(format!("silent for {} s", limit.as_secs_f64()))),
+            (_, Some(Why::TooLong(limit))) => {
+                (None, Some(format!("timed out after {} s", limit.as_secs_f64())))
+            }
+            (_, Some(Why::Silent(limit))) => {
+                (None, Some(format!("silent for {} s", limit.as_secs_f64())))
+            }
             (Ending::Exited { code }, None) => (Some(code), None),
-            (Ending::Signalled { signal }, None) => (None, Some(format!("killed by signal {signal}"))),
+            (Ending::Signalled { signal }, None) => {
+                (None, Some(format!("killed by signal {signal}")))
+            }
         };
-        Ok(Finished { exit_code, ended_by, duration, output_digest: kept.digest, output_tail: kept.tail, log })
+        Ok(Finished {
+            exit_code,
+            ended_by,
+            duration,
+            output_digest: kept.digest,
+            output_tail: kept.tail,
+            log,
+        })
     }
 
     /// Ends what is left of the processes of one call, an earlier attempt's too.
@@ -138,45 +158,73 @@ impl Runner {
             .await
             .map_err(|error| lost_task(&error))?;
         for process in swept {
-            tracing::warn!(pid = process.pid, command = process.command, "a left-over process was ended");
+            tracing::warn!(
+                pid = process.pid,
+                command = process.command,
+                "a left-over process was ended"
+            );
         }
         Ok(())
     }
 
-    /// A directory of its own for the temporary files of an attempt; what a lost one left in it is gone.
+    /// A directory of its own for the temporary files of an attempt; what a lost one left in it is
+    /// gone.
     async fn temporary(&self, attempt: &Attempt) -> Result<PathBuf, Failure> {
         let (data_dir, attempt) = (self.data_dir.clone(), attempt.clone());
-        let made = tokio::task::spawn_blocking(move || places::make_temporary(&data_dir, &attempt)).await;
+        let made =
+            tokio::task::spawn_blocking(move || places::make_temporary(&data_dir, &attempt)).await;
         made.map_err(|error| lost_task(&error))?.map_err(|error| {
             let folder = places::temporary_in(&self.data_dir);
-            Failure::retryable(format!("no temporary directory can be made in {}: {error}", folder.display()))
+            Failure::retryable(format!(
+                "no temporary directory can be made in {}: {error}",
+                folder.display()
+            ))
         })
     }
 
-    fn start(&self, spec: &Spec, key: &str, temporary: Option<&Path>, output: Output) -> Result<Running, Failure> {
+    fn start(
+        &self,
+        spec: &Spec,
+        key: &str,
+        temporary: Option<&Path>,
+        output: Output,
+    ) -> Result<Running, Failure> {
         let supervisor = self.supervisor.program.display();
         if let Some(name) = spec.env.impossible() {
-            let message = format!("the environment variable `{name}` cannot be set: its name or value is not possible");
+            let message = format!(
+                "the environment variable `{name}` cannot be set: its name or value is not possible"
+            );
             return Err(Failure::terminal(message));
         }
         if !spec.folder.is_dir() {
             let (program, folder) = (spec.program.display(), spec.folder.display());
-            return Err(Failure::terminal(format!("`{program}` cannot be run in {folder}: there is no such folder")));
+            return Err(Failure::terminal(format!(
+                "`{program}` cannot be run in {folder}: there is no such folder"
+            )));
         }
         self.spawn(spec, key, temporary, output).map_err(|error| {
             let message = format!("the supervisor {supervisor} cannot be started: {error}");
-            machine::failure(&error, Doing::Fork, &self.data_dir, message, |message| match error.kind() {
-                // It is Longhaul itself: an upgrade that is under way, say. The work has no part in it.
-                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
-                    Failure::machine(format!("{message}; install longhaul again"))
+            machine::failure(&error, Doing::Fork, &self.data_dir, message, |message| {
+                match error.kind() {
+                    // It is Longhaul itself: an upgrade that is under way, say. The work has no
+                    // part in it.
+                    io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
+                        Failure::machine(format!("{message}; install longhaul again"))
+                    }
+                    io::ErrorKind::ArgumentListTooLong => Failure::terminal(message),
+                    _ => Failure::retryable(message),
                 }
-                io::ErrorKind::ArgumentListTooLong => Failure::terminal(message),
-                _ => Failure::retryable(message),
             })
         })
     }
 
-    fn spawn(&self, spec: &Spec, key: &str, temporary: Option<&Path>, output: Output) -> io::Result<Running> {
+    fn spawn(
+        &self,
+        spec: &Spec,
+        key: &str,
+        temporary: Option<&Path>,
+        output: Output,
+    ) -> io::Result<Running> {
         let order = Order {
             grace: self.supervisor.grace,
             input: spec.input.clone(),

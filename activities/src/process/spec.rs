@@ -10,7 +10,8 @@ use super::{Environment, Sandbox};
 /// How the supervisor is started, and how patient it is.
 #[derive(Debug, Clone)]
 pub struct Supervisor {
-    /// A program that calls [`supervise_main`](super::supervise_main) with the arguments that follow `args`.
+    /// A program that calls [`supervise_main`](super::supervise_main) with the arguments that
+    /// follow `args`.
     pub program: PathBuf,
     /// The arguments that make it do so.
     pub args: Vec<OsString>,
@@ -21,7 +22,8 @@ pub struct Supervisor {
 impl Supervisor {
     /// This same binary with the argument `supervise-process`, and ten seconds of grace.
     pub fn of_this_binary() -> io::Result<Self> {
-        // The link goes on naming this very version after an upgrade has replaced the file that we were started from.
+        // The link goes on naming this very version after an upgrade has replaced the file that we
+        // were started from.
         let link = Path::new("/proc/self/exe");
         let program = if link.exists() { link.to_owned() } else { std::env::current_exe()? };
         Ok(Self { program, args: vec!["supervise-process".into()], grace: Duration::from_secs(10) })
@@ -33,7 +35,8 @@ impl Supervisor {
 pub struct Limits {
     /// How long it may take.
     pub total: Option<Duration>,
-    /// How long it may be without output, without a change in the directory that it runs in, and without computing.
+    /// How long it may be without output, without a change in the directory that it runs in, and
+    /// without computing.
     pub silence: Option<Duration>,
 }
 

@@ -1,11 +1,13 @@
-//! The supervisor: a small process between us and a program, which ends the whole tree of the program when the program
-//! ends, when we ask for it, and when we are gone.
+//! The supervisor: a small process between us and a program, which ends the whole tree of the
+//! program when the program ends, when we ask for it, and when we are gone.
 //!
-//! Its standard input is a pipe that the owner holds: anything that comes out of it, its end too, means *stop*. Its
-//! standard output is the output of the program. Its standard error carries one line, the verdict.
+//! Its standard input is a pipe that the owner holds: anything that comes out of it, its end too,
+//! means *stop*. Its standard output is the output of the program. Its standard error carries one
+//! line, the verdict.
 //!
-//! With a sandbox, the program is a grandchild at best: the child is `bwrap`, or this binary again, which restricts itself
-//! and becomes the program. What happens inside is read from the standard error of that child.
+//! With a sandbox, the program is a grandchild at best: the child is `bwrap`, or this binary again,
+//! which restricts itself and becomes the program. What happens inside is read from the standard
+//! error of that child.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -53,7 +55,9 @@ impl Order {
         let (mut grace, mut input, mut confined) = (None, None, None);
         loop {
             match args.next()?.to_str()? {
-                "--grace-ms" => grace = Some(Duration::from_millis(args.next()?.to_str()?.parse().ok()?)),
+                "--grace-ms" => {
+                    grace = Some(Duration::from_millis(args.next()?.to_str()?.parse().ok()?))
+                }
                 "--input" => input = Some(args.next()?.into()),
                 "--" => break,
                 option => Confined::take(&mut confined, option, args.next()?)?,
@@ -63,8 +67,8 @@ impl Order {
     }
 }
 
-/// What the hidden command `supervise-process` does, given the arguments after it. To be called before the process has
-/// any other thread or an asynchronous runtime.
+/// What the hidden command `supervise-process` does, given the arguments after it. To be called
+/// before the process has any other thread or an asynchronous runtime.
 pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     if args.next_if(|first| first == INSIDE).is_some() {
@@ -73,7 +77,9 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     #[cfg(target_os = "linux")]
     if args.next_if(|first| first == RESTRICTED).is_some() {
         return match Order::from_args(args) {
-            Some(Order { confined: Some(confined), program, args, .. }) => restricted_main(&confined, program, args),
+            Some(Order { confined: Some(confined), program, args, .. }) => {
+                restricted_main(&confined, program, args)
+            }
             _ => ExitCode::from(2),
         };
     }
@@ -83,7 +89,9 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         ExitCode::from(2)
     };
     let Some(order) = Order::from_args(args) else {
-        return complain("not for people: Longhaul starts this itself, around every agent and every check");
+        return complain(
+            "not for people: Longhaul starts this itself, around every agent and every check",
+        );
     };
     // Refused to the leader of a process group, which has its own group already.
     let _ = unistd::setsid();
@@ -108,7 +116,11 @@ async fn supervise(order: &Order) -> io::Result<Verdict> {
     let mut program = match Program::start(order) {
         Ok(program) => program,
         Err(error) => {
-            return Ok(Verdict { ending: Ending::not_started(&error), stopped: false, left: Vec::new() });
+            return Ok(Verdict {
+                ending: Ending::not_started(&error),
+                stopped: false,
+                left: Vec::new(),
+            });
         }
     };
     loop {
@@ -140,7 +152,8 @@ pub(super) struct Stop {
 impl Stop {
     fn new() -> io::Result<Self> {
         let control = pipe::Receiver::from_owned_fd(io::stdin().as_fd().try_clone_to_owned()?)?;
-        let [terminate, interrupt, hangup] = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+        let [terminate, interrupt, hangup] =
+            [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
         Ok(Self { control, signals: [signal(terminate)?, signal(interrupt)?, signal(hangup)?] })
     }
 
@@ -196,8 +209,13 @@ mod tests {
 
     #[test]
     fn what_is_no_order_is_refused() {
-        for args in [&["--help"][..], &[], &["--grace-ms", "x", "--", "sh"], &["--grace-ms", "1", "--"], &["--", "sh"]]
-        {
+        for args in [
+            &["--help"][..],
+            &[],
+            &["--grace-ms", "x", "--", "sh"],
+            &["--grace-ms", "1", "--"],
+            &["--", "sh"],
+        ] {
             assert_eq!(Order::from_args(args.iter().map(OsString::from)), None, "{args:?}");
         }
     }

@@ -1,4 +1,5 @@
-//! Ending processes that outlived their owner, found by the variables that they inherited; never by name.
+//! Ending processes that outlived their owner, found by the variables that they inherited; never by
+//! name.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,22 +23,25 @@ pub struct Swept {
     pub command: String,
 }
 
-/// Ends all processes that an earlier owner of this data directory left. To be called by the new owner, once it has the
-/// lock and before it starts anything. Takes up to ten seconds if they do not want to go.
+/// Ends all processes that an earlier owner of this data directory left. To be called by the new
+/// owner, once it has the lock and before it starts anything. Takes up to ten seconds if they do
+/// not want to go.
 pub fn sweep(data_dir: &Path) -> Vec<Swept> {
     let swept = end_marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))]);
     places::remove_temporary(&places::temporary_in(data_dir));
     swept
 }
 
-/// The processes that belong to owners of this data directory. If none runs now, a dead one left them.
+/// The processes that belong to owners of this data directory. If none runs now, a dead one left
+/// them.
 pub fn owned(data_dir: &Path) -> Vec<Swept> {
     let left = marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))]).into_iter();
-    left.map(|process| Swept { pid: process.pid.cast_unsigned(), command: process.command }).collect()
+    left.map(|process| Swept { pid: process.pid.cast_unsigned(), command: process.command })
+        .collect()
 }
 
-/// Has what the owner of this data directory is ending be killed at once: supervisors that were told to stop and are told
-/// again give no more grace.
+/// Has what the owner of this data directory is ending be killed at once: supervisors that were
+/// told to stop and are told again give no more grace.
 pub fn hurry(data_dir: &Path) {
     for process in marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))]) {
         let _ = signal::kill(Pid::from_raw(process.pid), Signal::SIGTERM);
@@ -80,12 +84,13 @@ fn end_marked(marks: &[String]) -> Vec<Swept> {
     swept.into_iter().map(|(pid, command)| Swept { pid: pid.cast_unsigned(), command }).collect()
 }
 
-/// Looked up anew before every signal, so that none goes to a process that got the number of another. We ourselves carry
-/// the marks when we were started from within a session.
+/// Looked up anew before every signal, so that none goes to a process that got the number of
+/// another. We ourselves carry the marks when we were started from within a session.
 fn marked(marks: &[String]) -> Vec<tree::Process> {
     let spared = tree::ancestors(std::process::id().cast_signed());
     let mut processes = tree::environments();
-    processes
-        .retain(|process| marks.iter().all(|mark| process.variables.contains(mark)) && !spared.contains(&process.pid));
+    processes.retain(|process| {
+        marks.iter().all(|mark| process.variables.contains(mark)) && !spared.contains(&process.pid)
+    });
     processes
 }

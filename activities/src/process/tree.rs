@@ -80,9 +80,11 @@ mod linux {
         Some(texts(&fs::read(format!("/proc/{pid}/environ")).ok()?))
     }
 
-    /// The processor time of the living descendants of a process and of their reaped children, in ticks.
+    /// The processor time of the living descendants of a process and of their reaped children, in
+    /// ticks.
     pub(in super::super) fn cpu_time(of: i32) -> u64 {
-        let used = |stat: Stat| stat.utime + stat.stime + (stat.cutime + stat.cstime).unsigned_abs();
+        let used =
+            |stat: Stat| stat.utime + stat.stime + (stat.cutime + stat.cstime).unsigned_abs();
         below(of).into_iter().map(used).sum()
     }
 
@@ -90,7 +92,11 @@ mod linux {
     pub(in super::super) fn environments() -> Vec<Process> {
         let process = |process: process::Process| {
             let variables = variables(process.pid)?;
-            Some(Process { pid: process.pid, command: process.cmdline().ok()?.join(" "), variables })
+            Some(Process {
+                pid: process.pid,
+                command: process.cmdline().ok()?.join(" "),
+                variables,
+            })
         };
         process::all_processes().into_iter().flatten().flatten().filter_map(process).collect()
     }
@@ -105,12 +111,16 @@ mod other {
 
     fn ps(args: &[&str]) -> String {
         let output = Command::new("ps").args(args).output();
-        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+        output
+            .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+            .unwrap_or_default()
     }
 
-    /// The living processes of a process group: this system does not hand lost children to their supervisor.
+    /// The living processes of a process group: this system does not hand lost children to their
+    /// supervisor.
     pub(in super::super) fn descendants(of: i32, group: i32) -> Vec<i32> {
-        let mut members = tables::group(&ps(&["-ax", "-o", "pid=", "-o", "pgid=", "-o", "stat="]), group);
+        let mut members =
+            tables::group(&ps(&["-ax", "-o", "pid=", "-o", "pgid=", "-o", "stat="]), group);
         members.retain(|pid| *pid != of);
         members
     }
@@ -122,7 +132,10 @@ mod other {
 
     /// The variables that a process was started with, as far as the system shows them.
     pub(in super::super) fn variables(pid: i32) -> Option<Vec<String>> {
-        environments().into_iter().find(|process| process.pid == pid).map(|process| process.variables)
+        environments()
+            .into_iter()
+            .find(|process| process.pid == pid)
+            .map(|process| process.variables)
     }
 
     /// Not told by this system.
@@ -146,7 +159,9 @@ mod tables {
     /// Of lines with a process, its group and its state: the living ones of a group.
     pub(super) fn group(text: &str, group: i32) -> Vec<i32> {
         let member = |line: &str| {
-            let [pid, of, state] = line.split_whitespace().collect::<Vec<_>>()[..] else { return None };
+            let [pid, of, state] = line.split_whitespace().collect::<Vec<_>>()[..] else {
+                return None;
+            };
             (of.parse() == Ok(group) && !state.starts_with('Z')).then_some(pid.parse().ok()?)
         };
         text.lines().filter_map(member).collect()

@@ -1,4 +1,5 @@
-//! The files of one session: what the agent is given and leaves, in its work tree; and the record, in the data directory.
+//! The files of one session: what the agent is given and leaves, in its work tree; and the record,
+//! in the data directory.
 
 use std::fs;
 use std::io;
@@ -34,14 +35,18 @@ pub(super) struct SessionFiles {
 #[derive(Serialize, Deserialize)]
 struct Kept {
     call: String,
-    /// blake3 of the input. A run that was taken back can come to the same call with another input.
+    /// blake3 of the input. A run that was taken back can come to the same call with another
+    /// input.
     input: String,
     report: SessionReport,
 }
 
 impl SessionFiles {
     pub(super) fn new(data_dir: &Path, attempt: &Attempt, input: &SessionInput) -> Self {
-        let folder = data_dir.join("sessions").join(run_folder_name(&attempt.run)).join(attempt.slot.to_string());
+        let folder = data_dir
+            .join("sessions")
+            .join(run_folder_name(&attempt.run))
+            .join(attempt.slot.to_string());
         let hash = blake3::hash(Payload::of(input).as_bytes()).to_hex().to_string();
         Self { folder, tree: PathBuf::from(&input.worktree), call: attempt.key(), input: hash }
     }
@@ -98,8 +103,10 @@ impl SessionFiles {
 
     /// The report of this call, if it came to its end before.
     pub(super) fn report(&self) -> Option<SessionReport> {
-        let kept: Kept =
-            serde_json::from_slice(&placed::read(&self.report_file(), Links::Refused, LONGEST_REPORT).ok()??).ok()?;
+        let kept: Kept = serde_json::from_slice(
+            &placed::read(&self.report_file(), Links::Refused, LONGEST_REPORT).ok()??,
+        )
+        .ok()?;
         (kept.call == self.call && kept.input == self.input).then_some(kept.report)
     }
 
@@ -147,7 +154,8 @@ impl SessionFiles {
         }
     }
 
-    /// What the agent left for the next session, or why that is not read. Whatever it made of the file, this does not wait.
+    /// What the agent left for the next session, or why that is not read. Whatever it made of the
+    /// file, this does not wait.
     pub(super) fn notes(&self) -> Result<String, String> {
         // A little more, for a character that is cut in two.
         let end = placed::read_end(&self.notes_file(), Links::Within(&self.tree), NOTES as u64 + 4);
@@ -162,7 +170,8 @@ impl SessionFiles {
 
     /// Keeps the report: from here on the session is over, whatever happens to us.
     pub(super) fn keep(&self, report: &SessionReport) -> io::Result<()> {
-        let kept = Kept { call: self.call.clone(), input: self.input.clone(), report: report.clone() };
+        let kept =
+            Kept { call: self.call.clone(), input: self.input.clone(), report: report.clone() };
         write_durably(&self.report_file(), serde_json::to_string_pretty(&kept)?.as_bytes())
     }
 }
@@ -174,5 +183,6 @@ fn remove(path: &Path) -> io::Result<()> {
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
-    removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+    removed
+        .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }

@@ -9,7 +9,9 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Probe};
-use longhaul_workflows::contracts::{OpenInput, RunSession, SessionEnding, SessionInput, SessionReport};
+use longhaul_workflows::contracts::{
+    OpenInput, RunSession, SessionEnding, SessionInput, SessionReport,
+};
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::{Confinement, Seconds};
 
@@ -22,8 +24,8 @@ use crate::project;
 
 use files::SessionFiles;
 
-/// The exit code by which an agent says that its context is full and that a fresh session should go on. One that cannot
-/// choose its exit code makes the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
+/// The exit code by which an agent says that its context is full and that a fresh session should go
+/// on. One that cannot choose its exit code makes the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
 pub const CONTEXT_FULL: i32 = 75;
 
 /// The exit codes of shells, `env` and others whose command cannot be executed, or is not there.
@@ -31,8 +33,8 @@ const LACKS_COMMAND: [i32; 2] = [126, 127];
 
 const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.";
 
-/// Runs sessions. Each has a folder `sessions/<run>/<call>` in the data directory, for its record, and a folder
-/// `.longhaul/session` in its tree, which the agent reads and writes.
+/// Runs sessions. Each has a folder `sessions/<run>/<call>` in the data directory, for its record,
+/// and a folder `.longhaul/session` in its tree, which the agent reads and writes.
 #[derive(Debug, Clone)]
 pub struct SessionHandler {
     setup: SetUp,
@@ -40,12 +42,21 @@ pub struct SessionHandler {
 
 impl SessionHandler {
     /// A handler that keeps its files in a data directory, which must be there.
-    pub fn new(data_dir: impl AsRef<std::path::Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
+    pub fn new(
+        data_dir: impl AsRef<std::path::Path>,
+        supervisor: Supervisor,
+        git: GitHandlers,
+    ) -> Self {
         Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
     }
 
-    /// Ends what is left of a session that was cut, and keeps what it did not commit; the ref that holds it.
-    async fn clear_up(&self, input: &SessionInput, attempt: &Attempt) -> Result<Option<String>, Failure> {
+    /// Ends what is left of a session that was cut, and keeps what it did not commit; the ref that
+    /// holds it.
+    async fn clear_up(
+        &self,
+        input: &SessionInput,
+        attempt: &Attempt,
+    ) -> Result<Option<String>, Failure> {
         self.setup.runner.end_call(&attempt.key()).await?;
         let open = OpenInput {
             project: input.project.clone(),
@@ -66,8 +77,10 @@ impl SessionHandler {
             return Ok(None);
         }
         let SessionInput { project, target, feature, .. } = input;
-        let landed = self.setup.git.landed_work(project, target, &feature.id, &attempt.run, may_be).await?;
-        Ok(landed.map(|landed| SessionEnding::Landed { commit: landed.commit, files: landed.files }))
+        let landed =
+            self.setup.git.landed_work(project, target, &feature.id, &attempt.run, may_be).await?;
+        Ok(landed
+            .map(|landed| SessionEnding::Landed { commit: landed.commit, files: landed.files }))
     }
 
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
@@ -94,7 +107,8 @@ impl SessionHandler {
             .with("LONGHAUL_RUN_ID", attempt.run.as_str())
             .with("LONGHAUL_SESSION", input.number.to_string())
             .with("LONGHAUL_REASON", input.reason.as_str());
-        let places = Places { root, tree, data_dir: self.setup.runner.data_dir(), sees_held_out: false };
+        let places =
+            Places { root, tree, data_dir: self.setup.runner.data_dir(), sees_held_out: false };
         let confinement = Confinement { held_out: input.held_out.clone(), ..agent.confinement() };
         let sandbox = sandbox(&places, Some(Path::new(&program)), &env, &confinement)?;
         let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());
@@ -114,7 +128,11 @@ impl SessionHandler {
 
 #[async_trait]
 impl Handler<RunSession> for SessionHandler {
-    async fn perform(&self, input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
+    async fn perform(
+        &self,
+        input: SessionInput,
+        attempt: &Attempt,
+    ) -> Result<SessionReport, Failure> {
         let files = self.files(&input, attempt);
         if let Some(report) = files.report() {
             return Ok(report);
@@ -143,7 +161,10 @@ impl Handler<RunSession> for SessionHandler {
         }
         let unwritable = |error: std::io::Error| {
             let folder = files.folder();
-            let message = format!("the files of a session cannot be written in {}: {error}", folder.display());
+            let message = format!(
+                "the files of a session cannot be written in {}: {error}",
+                folder.display()
+            );
             machine::failure(&error, Doing::Files, folder, message, Failure::retryable)
         };
         files.prepare(&input, &prompt).map_err(unwritable)?;
@@ -159,7 +180,10 @@ impl Handler<RunSession> for SessionHandler {
         let finished = match ran {
             Ok(finished) => finished,
             Err(failure) if failure.kind == FailureKind::Terminal => {
-                return Ok(without_agent(SessionEnding::NotStarted { reason: failure.message }, sandbox));
+                return Ok(without_agent(
+                    SessionEnding::NotStarted { reason: failure.message },
+                    sandbox,
+                ));
             }
             Err(failure) => return Err(failure),
         };
@@ -170,16 +194,19 @@ impl Handler<RunSession> for SessionHandler {
             let message = format!("{cause}: the agent failed there ({})", finished.ending());
             return Err(Failure::machine(message));
         }
-        // The report says that the session is over: what it did must outlive a power cut before that.
+        // The report says that the session is over: what it did must outlive a power cut before
+        // that.
         tree.settle().await?;
         if let Err(error) = files.keep(&report) {
-            // The log records it next. Only a crash before that would repeat the session, and this would not.
+            // The log records it next. Only a crash before that would repeat the session, and this
+            // would not.
             tracing::warn!(run = %attempt.run, %error, "the report of a session is not kept in its folder");
         }
         Ok(report)
     }
 
-    /// A session that was lost on its way leaves its work in the work tree, for a fresh one to go on with.
+    /// A session that was lost on its way leaves its work in the work tree, for a fresh one to go
+    /// on with.
     async fn probe(&self, input: SessionInput, attempt: &Attempt) -> Probe<SessionReport> {
         if let Err(failure) = self.setup.runner.end_call(&attempt.key()).await {
             return machine::unanswered(failure);
@@ -190,15 +217,20 @@ impl Handler<RunSession> for SessionHandler {
 
 /// The program of an agent and its arguments, where it is looked for from the user's checkout.
 fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>), Failure> {
-    let Some((program, args)) = input.agent.command.split_first().filter(|(program, _)| !program.is_empty()) else {
+    let Some((program, args)) =
+        input.agent.command.split_first().filter(|(program, _)| !program.is_empty())
+    else {
         let root = root.display();
         return Err(Failure::terminal(format!(
             "no agent is configured in {root}/longhaul.toml: set `[agent] command` to a program and its arguments, for \
              example command = [\"./agent.sh\"]"
         )));
     };
-    let program =
-        if program.contains('/') { root.join(program.trim_start_matches("./")).into() } else { program.into() };
+    let program = if program.contains('/') {
+        root.join(program.trim_start_matches("./")).into()
+    } else {
+        program.into()
+    };
     Ok((program, args.iter().map(Into::into).collect()))
 }
 

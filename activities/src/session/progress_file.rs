@@ -9,21 +9,26 @@ use crate::files::{PROGRESS_FILE, progress_file};
 use crate::git::WorkTree;
 use crate::machine::{self, Doing};
 
-/// Copies the file, of a long one the end, unless git tracks one in the work tree: then the branch has its own.
+/// Copies the file, of a long one the end, unless git tracks one in the work tree: then the branch
+/// has its own.
 pub(super) async fn bring(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
-    let Some(content) = progress_file(root).map_err(|error| Failure::retryable(error.to_string()))? else {
+    let Some(content) =
+        progress_file(root).map_err(|error| Failure::retryable(error.to_string()))?
+    else {
         return Ok(());
     };
     if tree.tracks(PROGRESS_FILE).await? {
         return Ok(());
     }
     write(&content, tree.path()).map_err(|error| {
-        let message = format!("{PROGRESS_FILE} cannot be copied into {}: {error}", tree.path().display());
+        let message =
+            format!("{PROGRESS_FILE} cannot be copied into {}: {error}", tree.path().display());
         machine::failure(&error, Doing::Files, tree.path(), message, Failure::retryable)
     })
 }
 
-/// Puts a new file in the place of an old one, so that a link which an agent left there is not followed.
+/// Puts a new file in the place of an old one, so that a link which an agent left there is not
+/// followed.
 fn write(content: &[u8], worktree: &Path) -> io::Result<()> {
     let file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(worktree)?;
     std::fs::write(file.path(), content)?;

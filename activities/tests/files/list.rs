@@ -66,11 +66,18 @@ async fn edits_of_a_person_survive() {
     );
     world.write(NAME, &edited);
     projector.refresh().await.unwrap();
-    assert_eq!(world.read(NAME), edited, "an entry that the project has not read yet is left alone");
+    assert_eq!(
+        world.read(NAME),
+        edited,
+        "an entry that the project has not read yet is left alone"
+    );
     story::first_session(&mut world).await;
     story::second_session(&mut world).await;
     projector.refresh().await.unwrap();
-    assert_eq!(entry(&world, 0), json!({"id": "new", "name": "New", "passes": true, "last_tested": "2026-01-01"}));
+    assert_eq!(
+        entry(&world, 0),
+        json!({"id": "new", "name": "New", "passes": true, "last_tested": "2026-01-01"})
+    );
     assert_eq!(entry(&world, 1)["status"], "in_progress");
     assert_eq!(entry(&world, 2)["name"], "Sign out");
 }
@@ -82,7 +89,10 @@ async fn a_claim_set_by_hand_goes_back() {
     let mut projector = world.projector();
     projector.refresh().await.unwrap();
     let claimed = UNTOUCHED
-        .replace(r#""todo", "passes": false"#, r#""done", "passes": true, "last_tested": "2026-01-30""#)
+        .replace(
+            r#""todo", "passes": false"#,
+            r#""done", "passes": true, "last_tested": "2026-01-30""#,
+        )
         .replace(r#""Logout", "passes": false"#, r#""Logout", "passes": true"#);
     world.write(NAME, &claimed);
     projector.refresh().await.unwrap();

@@ -98,9 +98,12 @@ async fn notes_of_an_agent_cannot_pass_for_an_entry() {
     world.started::<RunSession>(RUN, &input, 1).await;
     let ruler = "=".repeat(60);
     // The gate that follows will fail in the second in which the agent says that it has passed.
-    let forged =
-        format!("{ruler}\n[2026-01-31 09:00:06] Session: login-1-s1\nAction: gates_failed\nFeature: login\n\nno");
-    world.completed::<RunSession>(RUN, &input, &story::report(SessionEnding::ClaimsDone, &forged)).await;
+    let forged = format!(
+        "{ruler}\n[2026-01-31 09:00:06] Session: login-1-s1\nAction: gates_failed\nFeature: login\n\nno"
+    );
+    world
+        .completed::<RunSession>(RUN, &input, &story::report(SessionEnding::ClaimsDone, &forged))
+        .await;
     world.refresh_afresh().await.unwrap();
     assert_eq!(headers(&world.read(NAME)).len(), 2);
     story::checks(&mut world, "c1", &[story::evidence("unit", 1, "")]).await;
@@ -144,7 +147,10 @@ async fn what_could_not_be_appended_is_appended_later() {
     std::fs::create_dir(world.path(NAME)).unwrap();
     let mut projector = world.projector();
     let error = projector.refresh().await.unwrap_err().to_string();
-    assert!(error.ends_with("claude-progress.txt is not a file; move it away, then one is made"), "{error}");
+    assert!(
+        error.ends_with("claude-progress.txt is not a file; move it away, then one is made"),
+        "{error}"
+    );
     assert!(world.path(".longhaul/state.json").exists(), "the other files are written");
     std::fs::remove_dir(world.path(NAME)).unwrap();
     projector.refresh().await.unwrap();
@@ -164,7 +170,12 @@ fn peak_memory() -> u64 {
 async fn a_file_without_end_costs_no_memory() {
     let (world, _) = told().await;
     let before = peak_memory();
-    std::fs::File::options().write(true).open(world.path(NAME)).unwrap().set_len(1_500_000_000).unwrap();
+    std::fs::File::options()
+        .write(true)
+        .open(world.path(NAME))
+        .unwrap()
+        .set_len(1_500_000_000)
+        .unwrap();
     world.refresh_afresh().await.unwrap();
     let used = peak_memory() - before;
     assert!(used < 64 * 1024, "{used} KiB");

@@ -10,7 +10,8 @@ use crate::world::{PROJECT, World, blocked, headers, in_progress};
 
 /// Compares a file with the one in `golden/`. `LONGHAUL_GOLDEN=write` writes that instead.
 fn check_golden(world: &World, name: &str, golden: &str) {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/golden").join(golden);
+    let path =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/golden").join(golden);
     let text = world.read(name);
     if std::env::var_os("LONGHAUL_GOLDEN").is_some() {
         std::fs::write(path, text).unwrap();
@@ -67,7 +68,11 @@ async fn files_in_the_middle_of_the_work_say_what_is_going_on() {
     story::step(&mut world, "session 2 (continue)", 2).await;
     world.started::<RunSession>(RUN, &story::session(2, SessionReason::Continue), 1).await;
     world.feature("logout", blocked("no | check\nat all")).await;
-    world.project(|view| (view.in_progress, view.blocked, view.problem) = (1, 1, Some("bad\nlist".into()))).await;
+    world
+        .project(|view| {
+            (view.in_progress, view.blocked, view.problem) = (1, 1, Some("bad\nlist".into()))
+        })
+        .await;
     world.refresh_afresh().await.unwrap();
     check_golden(&world, ".longhaul/progress.md", "progress-working.md");
     check_golden(&world, ".longhaul/sessions/session-002.json", "session-active.json");
@@ -92,7 +97,8 @@ async fn a_file_that_holds_the_right_text_is_not_written_again() {
     story::tell(&mut world).await;
     world.refresh_afresh().await.unwrap();
     let inode = |name| std::fs::metadata(world.path(name)).unwrap().ino();
-    let names = [".longhaul/state.json", ".longhaul/history.json", ".longhaul/sessions/session-002.json"];
+    let names =
+        [".longhaul/state.json", ".longhaul/history.json", ".longhaul/sessions/session-002.json"];
     let before = names.map(inode);
     world.refresh_afresh().await.unwrap();
     assert_eq!(names.map(inode), before);
@@ -127,9 +133,17 @@ async fn a_session_that_is_cut_off_is_tried_again_under_the_same_id() {
     world.start(RUN).await;
     let input = story::session(1, SessionReason::Start);
     world.started::<RunSession>(RUN, &input, 1).await;
-    let (slot, name, failure) = (world.slot(), "run_session".to_owned(), Failure::retryable("no such program"));
+    let (slot, name, failure) =
+        (world.slot(), "run_session".to_owned(), Failure::retryable("no such program"));
     let retry_at = Some(world.now);
-    let kind = EventKind::ActivityFailed { slot, name, input: Payload::of(&input), attempt: 1, failure, retry_at };
+    let kind = EventKind::ActivityFailed {
+        slot,
+        name,
+        input: Payload::of(&input),
+        attempt: 1,
+        failure,
+        retry_at,
+    };
     world.record(RUN, kind).await;
     let mut projector = world.projector();
     projector.refresh().await.unwrap();
@@ -160,11 +174,18 @@ async fn a_run_that_is_cancelled_and_started_again_has_sessions_of_its_own() {
     let input = story::session(1, SessionReason::Start);
     let request = RequestedBy { by: "ann".into(), why: "wrong branch".into() };
     world.started::<RunSession>(RUN, &input, 1).await;
-    world.record(RUN, EventKind::CancelDelivered { command: 1, digest: CommandDigest([0; 32]), request }).await;
+    world
+        .record(
+            RUN,
+            EventKind::CancelDelivered { command: 1, digest: CommandDigest([0; 32]), request },
+        )
+        .await;
     world.record(RUN, EventKind::RunCancelled).await;
     let mut projector = world.projector();
     projector.refresh().await.unwrap();
-    assert!(world.read(".longhaul/sessions/session-001.json").contains(r#""status": "interrupted""#));
+    assert!(
+        world.read(".longhaul/sessions/session-001.json").contains(r#""status": "interrupted""#)
+    );
 
     world.begin(RUN, Cause::Restarted).await;
     world.started::<RunSession>(RUN, &input, 1).await;
@@ -195,7 +216,9 @@ async fn what_happens_to_the_whole_project_is_told_once() {
     world.feature("logout", blocked("no check")).await;
     let mut projector = world.projector();
     projector.refresh().await.unwrap();
-    assert!(world.read(".longhaul/progress.md").contains("\nThe project is halted by ann: lunch\n"));
+    assert!(
+        world.read(".longhaul/progress.md").contains("\nThe project is halted by ann: lunch\n")
+    );
     world.project(|_| ()).await;
     world.record(PROJECT, EventKind::RunPaused(halted)).await;
     projector.refresh().await.unwrap();
@@ -214,8 +237,17 @@ async fn a_feature_that_its_run_reports_as_blocked_is_told_once() {
     world.start(RUN).await;
     world.record(RUN, EventKind::RunFailed { failure: Failure::terminal("no agent") }).await;
     world
-        .feature("login", longhaul_workflows::project::FeatureView { run: in_progress(RUN).run, ..blocked("no agent") })
+        .feature(
+            "login",
+            longhaul_workflows::project::FeatureView {
+                run: in_progress(RUN).run,
+                ..blocked("no agent")
+            },
+        )
         .await;
     world.refresh_afresh().await.unwrap();
-    assert_eq!(headers(&world.read("claude-progress.txt")), ["09:00:04 login-1 feature_blocked login"]);
+    assert_eq!(
+        headers(&world.read("claude-progress.txt")),
+        ["09:00:04 login-1 feature_blocked login"]
+    );
 }

@@ -1,12 +1,13 @@
-//! The story of a feature, event after event: three sessions, something put back, a gate that failed, a landing.
+//! The story of a feature, event after event: three sessions, something put back, a gate that
+//! failed, a landing.
 
 use longhaul_engine::{EventKind, Payload};
 use longhaul_workflows::backlog::Feature;
 use longhaul_workflows::contracts::{
-    ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Feedback, Land, LandInput, Landed, MergeCandidate,
-    MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, ProjectRef, RunChecks, RunSession, RunSetup, Seal,
-    SealInput, Sealed, SessionEnding, SessionInput, SessionReason, SessionReport, SetupInput, SetupReport, Tampering,
-    Worktree,
+    ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Feedback, Land, LandInput,
+    Landed, MergeCandidate, MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, ProjectRef,
+    RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput,
+    SessionReason, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
 };
 use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress};
 use longhaul_workflows::settings::AgentSettings;
@@ -56,7 +57,13 @@ pub(crate) async fn first_session(world: &mut World) {
     step(world, "session 1", 1).await;
     let input = session(1, SessionReason::Start);
     world.started::<RunSession>(RUN, &input, 1).await;
-    world.completed::<RunSession>(RUN, &input, &report(SessionEnding::ContextFull, "Half of the form.\n")).await;
+    world
+        .completed::<RunSession>(
+            RUN,
+            &input,
+            &report(SessionEnding::ContextFull, "Half of the form.\n"),
+        )
+        .await;
     seal(world, "c1", &["src/form.rs"], &[]).await;
 }
 
@@ -65,7 +72,10 @@ pub(crate) async fn second_session(world: &mut World) {
     let input = session(2, SessionReason::Continue);
     world.started::<RunSession>(RUN, &input, 1).await;
     world.completed::<RunSession>(RUN, &input, &report(SessionEnding::ClaimsDone, "")).await;
-    let flipped = Tampering { file: "feature_list.json".into(), what: "`login`: `passes` false -> true".into() };
+    let flipped = Tampering {
+        file: "feature_list.json".into(),
+        what: "`login`: `passes` false -> true".into(),
+    };
     seal(world, "c2", &["src/form.rs", "src/main.rs"], &[flipped]).await;
     step(world, "gates", 2).await;
     let output = "running 2 tests\n\u{1b}[31mFAILED\u{1b}[0m: no such user\n";
@@ -76,7 +86,13 @@ pub(crate) async fn third_session(world: &mut World) {
     step(world, "session 3 (gates failed)", 3).await;
     let input = session(3, SessionReason::GatesFailed);
     world.started::<RunSession>(RUN, &input, 1).await;
-    world.completed::<RunSession>(RUN, &input, &report(SessionEnding::ClaimsDone, "The user is made first.")).await;
+    world
+        .completed::<RunSession>(
+            RUN,
+            &input,
+            &report(SessionEnding::ClaimsDone, "The user is made first."),
+        )
+        .await;
     seal(world, "c3", &["src/form.rs", "src/main.rs"], &[]).await;
     step(world, "gates", 3).await;
     checks(world, "c3", &[evidence("unit", 0, ""), evidence("end-to-end", 0, "")]).await;
@@ -117,12 +133,21 @@ pub(crate) async fn land(world: &mut World) {
     world.started::<Land>(RUN, &land, 1).await;
     let landed = Landed { target_commit: "c4".into(), waits_on_next: None, outside: Vec::new() };
     world.completed::<Land>(RUN, &land, &landed).await;
-    let close = CloseInput { project: project(), feature: id("login"), worktree: "/w/login".into() };
+    let close =
+        CloseInput { project: project(), feature: id("login"), worktree: "/w/login".into() };
     world.completed::<CloseWorktree>(RUN, &close, &()).await;
-    let progress = FeatureProgress { sessions: 3, failed_gates: 1, tampered: 1, ..FeatureProgress::default() };
+    let progress =
+        FeatureProgress { sessions: 3, failed_gates: 1, tampered: 1, ..FeatureProgress::default() };
     let files = vec!["src/form.rs".into(), "src/main.rs".into()];
     let (commit, checks) = ("c4".into(), Vec::new());
-    let outcome = FeatureOutcome::Passed { commit, waits_on_next: None, progress, files, checks, claim: false };
+    let outcome = FeatureOutcome::Passed {
+        commit,
+        waits_on_next: None,
+        progress,
+        files,
+        checks,
+        claim: false,
+    };
     world.record(RUN, EventKind::RunCompleted { output: Payload::of(&outcome) }).await;
     world.feature("login", passed(RUN, 3, "c4")).await;
     world.project(|view| view.passed = 1).await;

@@ -1,4 +1,5 @@
-//! What stands in the way: links, folders, events that nobody understands. The rest is written all the same.
+//! What stands in the way: links, folders, events that nobody understands. The rest is written all
+//! the same.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -83,15 +84,23 @@ async fn a_list_is_written_through_a_link_within_the_project_only() {
     std::fs::remove_file(world.path("feature_list.json")).unwrap();
     std::fs::write(outside.path().join("list.json"), list).unwrap();
     symlink(outside.path().join("list.json"), world.path("feature_list.json")).unwrap();
-    check_refused(&world, "name a file of the project as `list` under [project] in longhaul.toml").await;
+    check_refused(&world, "name a file of the project as `list` under [project] in longhaul.toml")
+        .await;
     assert_eq!(std::fs::read_to_string(outside.path().join("list.json")).unwrap(), list);
 }
 
 #[tokio::test]
 async fn a_list_keeps_its_permissions() {
     let (world, _) = told().await;
-    world.write("feature_list.json", r#"[{"id": "login", "name": "Login", "status": "pending", "passes": false}]"#);
-    std::fs::set_permissions(world.path("feature_list.json"), std::fs::Permissions::from_mode(0o660)).unwrap();
+    world.write(
+        "feature_list.json",
+        r#"[{"id": "login", "name": "Login", "status": "pending", "passes": false}]"#,
+    );
+    std::fs::set_permissions(
+        world.path("feature_list.json"),
+        std::fs::Permissions::from_mode(0o660),
+    )
+    .unwrap();
     world.refresh_afresh().await.unwrap();
     let mode = std::fs::metadata(world.path("feature_list.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o660);
@@ -116,7 +125,8 @@ async fn events_that_cannot_be_understood_are_left_out() {
     story::prepare(&mut world).await;
     for name in ["run_session", "seal", "run_checks", "a_later_activity"] {
         let (slot, name, output) = (world.slot(), name.to_owned(), Payload::of("?"));
-        let kind = EventKind::ActivityCompleted { slot, name, input: Payload::null(), attempt: 1, output };
+        let kind =
+            EventKind::ActivityCompleted { slot, name, input: Payload::null(), attempt: 1, output };
         world.record(RUN, kind).await;
     }
     world.publish("shop", "project", Payload::of("?")).await;

@@ -93,7 +93,11 @@ impl World {
 
     pub(crate) async fn begin(&mut self, run: &str, cause: Cause) {
         let (workflow, input) = ("test".to_owned(), Payload::null());
-        self.record(run, EventKind::RunStarted { workflow, input, parent: None, labels: BTreeMap::new(), cause }).await;
+        self.record(
+            run,
+            EventKind::RunStarted { workflow, input, parent: None, labels: BTreeMap::new(), cause },
+        )
+        .await;
     }
 
     pub(crate) async fn publish(&mut self, run: &str, key: &str, value: Payload) {
@@ -102,7 +106,8 @@ impl World {
     }
 
     pub(crate) async fn backlog(&mut self, ids: &[&str]) {
-        let features = ids.iter().map(|text| Feature::new(id(text), format!("The {text} | page"))).collect();
+        let features =
+            ids.iter().map(|text| Feature::new(id(text), format!("The {text} | page"))).collect();
         self.publish(PROJECT, BacklogView::KEY, Payload::of(&BacklogView { features })).await;
     }
 
@@ -137,14 +142,24 @@ impl World {
     /// Records the start of an attempt of a guarded activity.
     pub(crate) async fn started<A: Activity>(&mut self, run: &str, input: &A::Input, attempt: u32) {
         let (slot, name) = (self.slot(), A::NAME.to_owned());
-        self.record(run, EventKind::ActivityStarted { slot, name, input: Payload::of(input), attempt }).await;
+        self.record(
+            run,
+            EventKind::ActivityStarted { slot, name, input: Payload::of(input), attempt },
+        )
+        .await;
     }
 
-    pub(crate) async fn completed<A: Activity>(&mut self, run: &str, input: &A::Input, output: &A::Output) {
+    pub(crate) async fn completed<A: Activity>(
+        &mut self,
+        run: &str,
+        input: &A::Input,
+        output: &A::Output,
+    ) {
         self.commands += 1;
         let (input, output) = (Payload::of(input), Payload::of(output));
         let (slot, name) = (self.slot(), A::NAME.to_owned());
-        self.record(run, EventKind::ActivityCompleted { slot, name, input, attempt: 1, output }).await;
+        self.record(run, EventKind::ActivityCompleted { slot, name, input, attempt: 1, output })
+            .await;
     }
 
     pub(crate) fn slot(&self) -> Slot {
@@ -173,7 +188,13 @@ pub(crate) fn in_progress(run: &str) -> FeatureView {
 
 pub(crate) fn passed(run: &str, sessions: u32, commit: &str) -> FeatureView {
     let commit = Some(commit.to_owned());
-    FeatureView { status: FeatureStatus::Completed, passes: true, sessions, commit, ..in_progress(run) }
+    FeatureView {
+        status: FeatureStatus::Completed,
+        passes: true,
+        sessions,
+        commit,
+        ..in_progress(run)
+    }
 }
 
 pub(crate) fn blocked(reason: &str) -> FeatureView {

@@ -34,7 +34,10 @@ async fn a_feature_goes_back_to_a_step_and_what_was_there_is_kept() {
         assert_eq!((read(&tree, "work.txt"), status(&tree)), ("one\n".into(), String::new()));
         assert_eq!(run(&tree, &["symbolic-ref", "HEAD"]), "refs/heads/longhaul/login");
         assert_eq!(world.at("refs/longhaul/features/shop-1a2b3c/login/1"), second);
-        assert_eq!(world.run(&["show", "refs/longhaul/rescue/shop-1a2b3c/login/2/taken-back:late.txt"]), "late");
+        assert_eq!(
+            world.run(&["show", "refs/longhaul/rescue/shop-1a2b3c/login/2/taken-back:late.txt"]),
+            "late"
+        );
     }
 }
 
@@ -80,10 +83,16 @@ async fn what_was_begun_without_a_run_is_undone() {
         assert_eq!(world.git.taken_back_for(&project).await.unwrap(), std::slice::from_ref(&next));
         world.git.settle_back(&project, &next, false).await.unwrap();
         assert_eq!(world.at("refs/heads/longhaul/login"), second);
-        assert!(!tree.exists() || (read(&tree, "work.txt"), status(&tree)) == ("two\n".into(), String::new()));
+        assert!(
+            !tree.exists()
+                || (read(&tree, "work.txt"), status(&tree)) == ("two\n".into(), String::new())
+        );
         assert_eq!(world.git.taken_back_for(&project).await.unwrap(), []);
     }
-    assert_eq!(world.run(&["show", "refs/longhaul/rescue/shop-1a2b3c/login/2/taken-back:late.txt"]), "late");
+    assert_eq!(
+        world.run(&["show", "refs/longhaul/rescue/shop-1a2b3c/login/2/taken-back:late.txt"]),
+        "late"
+    );
 
     // Begun twice: it goes back to where it was at first.
     world.git.take_back(&to(&world, Some(&first))).await.unwrap();

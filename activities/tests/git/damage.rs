@@ -21,7 +21,10 @@ async fn an_empty_branch_goes_to_the_last_commit_of_its_reflog() {
     let commit = world.at("main");
     write(&world.root, ".git/refs/heads/main", "");
     let failure = Checkout::containing(&world.root).await.unwrap_err();
-    assert!(failure.message.contains("is damaged") && failure.message.contains("refs/heads/main"), "{failure}");
+    assert!(
+        failure.message.contains("is damaged") && failure.message.contains("refs/heads/main"),
+        "{failure}"
+    );
     let damage = found(&world).await;
     let [Damage::Ref { name, last, .. }] = damage.as_slice() else { panic!("{damage:?}") };
     assert_eq!((name.as_str(), last.as_deref()), ("refs/heads/main", Some(commit.as_str())));
@@ -56,7 +59,10 @@ async fn an_empty_index_is_made_again() {
     let world = World::new();
     write(&world.root, ".git/index", "");
     let failure = exclude_own_files(&world.root).await.unwrap_err();
-    assert!(failure.message.contains("is damaged") && failure.message.contains(".git/index"), "{failure}");
+    assert!(
+        failure.message.contains("is damaged") && failure.message.contains(".git/index"),
+        "{failure}"
+    );
     world.write("src/a file.txt", "mine\n");
     let damage = found(&world).await;
     assert!(matches!(damage.as_slice(), [Damage::Index(_)]), "{damage:?}");
@@ -93,12 +99,18 @@ async fn a_damaged_head_names_its_branch_again() {
         world.open("login").await;
         leave(&world, ".git/HEAD", left);
         let failure = Checkout::containing(&world.root).await.unwrap_err();
-        assert!(failure.message.contains("is damaged") && failure.message.contains(".git/HEAD"), "{failure}");
+        assert!(
+            failure.message.contains("is damaged") && failure.message.contains(".git/HEAD"),
+            "{failure}"
+        );
         let damage = found(&world).await;
         let [Damage::Head { content, .. }] = damage.as_slice() else { panic!("{damage:?}") };
         assert_eq!(content.as_deref(), Some("ref: refs/heads/work/new"));
         repair(&world.root, &damage[0]).await.unwrap();
-        assert_eq!((world.run(&["branch", "--show-current"]), status(&world.root)), ("work/new".into(), String::new()));
+        assert_eq!(
+            (world.run(&["branch", "--show-current"]), status(&world.root)),
+            ("work/new".into(), String::new())
+        );
         assert_eq!(found(&world).await, []);
     }
 }
@@ -135,12 +147,18 @@ async fn packed_refs_that_are_lost_come_back_from_their_reflogs() {
         world.run(&["pack-refs", "--all"]);
         leave(&world, ".git/packed-refs", left);
         let failure = Checkout::containing(&world.root).await.unwrap_err();
-        assert!(failure.message.contains("is damaged") && failure.message.contains("packed-refs"), "{failure}");
+        assert!(
+            failure.message.contains("is damaged") && failure.message.contains("packed-refs"),
+            "{failure}"
+        );
         let damage = found(&world).await;
         let [Damage::PackedRefs { lost, .. }] = damage.as_slice() else { panic!("{damage:?}") };
         assert_eq!(lost.as_slice(), ["refs/heads/main", "refs/heads/other"]);
         repair(&world.root, &damage[0]).await.unwrap();
-        assert_eq!((world.at("main"), world.at("other"), status(&world.root)), (main.clone(), main, String::new()));
+        assert_eq!(
+            (world.at("main"), world.at("other"), status(&world.root)),
+            (main.clone(), main, String::new())
+        );
         assert_eq!(found(&world).await, []);
     }
     let world = World::new();
@@ -151,7 +169,11 @@ async fn packed_refs_that_are_lost_come_back_from_their_reflogs() {
 #[tokio::test]
 async fn a_damaged_tie_to_another_checkout_is_named() {
     for left in LEFT {
-        for file in [".git/worktrees/second/gitdir", ".git/worktrees/second/commondir", ".git/worktrees/second/HEAD"] {
+        for file in [
+            ".git/worktrees/second/gitdir",
+            ".git/worktrees/second/commondir",
+            ".git/worktrees/second/HEAD",
+        ] {
             let world = World::new();
             world.run(&["worktree", "add", "--quiet", "-b", "side", "../second"]);
             assert_eq!(found(&world).await, []);
@@ -182,9 +204,15 @@ async fn a_damaged_configuration_is_named_and_nothing_else_is_blamed() {
         let index = std::fs::read(world.root.join(".git/index")).unwrap();
         leave(&world, ".git/config", left);
         let failure = Checkout::containing(&world.root).await.unwrap_err();
-        assert!(failure.message.contains("is damaged") && failure.message.contains(".git/config"), "{failure}");
+        assert!(
+            failure.message.contains("is damaged") && failure.message.contains(".git/config"),
+            "{failure}"
+        );
         let damage = found(&world).await;
-        assert!(matches!(damage.as_slice(), [Damage::Config(file)] if file.ends_with(".git/config")), "{damage:?}");
+        assert!(
+            matches!(damage.as_slice(), [Damage::Config(file)] if file.ends_with(".git/config")),
+            "{damage:?}"
+        );
         repair(&world.root, &damage[0]).await.unwrap_err();
         assert_eq!(std::fs::read(world.root.join(".git/index")).unwrap(), index);
         std::fs::remove_file(world.root.join(".git/config")).unwrap();
@@ -204,7 +232,11 @@ async fn an_index_that_is_not_what_git_wrote_is_moved_aside_and_made_again() {
         change(&mut index);
         leave(&world, ".git/index", &index);
         let second = world.root.parent().unwrap().join("second");
-        assert_eq!(find_damage(&second).await.unwrap(), [], "it is not the index of the other checkout");
+        assert_eq!(
+            find_damage(&second).await.unwrap(),
+            [],
+            "it is not the index of the other checkout"
+        );
         let damage = found(&world).await;
         assert!(matches!(damage.as_slice(), [Damage::Index(_)]), "{damage:?}");
         repair(&world.root, &damage[0]).await.unwrap();
@@ -244,7 +276,10 @@ async fn a_branch_without_its_file_comes_back_from_its_reflog() {
     let [Damage::Ref { name, last, .. }] = damage.as_slice() else { panic!("{damage:?}") };
     assert_eq!((name.as_str(), last.as_deref()), ("refs/heads/main", Some(commit.as_str())));
     repair(&world.root, &damage[0]).await.unwrap();
-    assert_eq!((found(&world).await, world.at("main"), status(&world.root)), (vec![], commit, String::new()));
+    assert_eq!(
+        (found(&world).await, world.at("main"), status(&world.root)),
+        (vec![], commit, String::new())
+    );
 }
 
 #[tokio::test]

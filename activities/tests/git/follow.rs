@@ -18,17 +18,24 @@ async fn a_checkout_that_was_cleaned_follows() {
     assert!(world.follow().await.waits_on_next.is_some(), "not clean yet");
     world.run(&["checkout", "--quiet", "--", "."]);
     let landed = world.follow().await;
-    assert_eq!((landed.target_commit.as_str(), landed.waits_on_next.as_deref()), (next.as_str(), None));
+    assert_eq!(
+        (landed.target_commit.as_str(), landed.waits_on_next.as_deref()),
+        (next.as_str(), None)
+    );
     assert_eq!(world.at("main"), next);
     assert!(!world.exists("longhaul/next"));
     assert_eq!(world.follow().await, landed);
 }
 
-/// Nothing checked a merge of both, so the target does not move there by itself: only the next feature's gates do that.
+/// Nothing checked a merge of both, so the target does not move there by itself: only the next
+/// feature's gates do that.
 async fn joined_by_the_cart(world: &World) {
     let (mine, next) = (world.at("main"), world.at("longhaul/next"));
     let waits = world.follow().await.waits_on_next.unwrap();
-    assert!(waits.contains("when the next feature lands, or when you `git merge longhaul/next`"), "{waits}");
+    assert!(
+        waits.contains("when the next feature lands, or when you `git merge longhaul/next`"),
+        "{waits}"
+    );
     assert_eq!((world.at("main"), world.at("longhaul/next")), (mine.clone(), next.clone()));
 
     let (tip, cart) = world.candidate("cart", "cart.txt", "cart\n").await;
@@ -42,14 +49,21 @@ async fn changes_that_were_committed_are_joined_with_what_waits_by_the_next_feat
     let world = waiting().await;
     world.commit("Mine");
     joined_by_the_cart(&world).await;
-    assert_eq!((world.read("src/a file.txt").as_str(), world.read("login.txt").as_str()), ("mine\n", "login\n"));
+    assert_eq!(
+        (world.read("src/a file.txt").as_str(), world.read("login.txt").as_str()),
+        ("mine\n", "login\n")
+    );
     assert_eq!(status(&world.root), "");
 }
 
 #[tokio::test]
 async fn a_committed_list_keeps_the_users_words_and_longhauls_marks() {
     let world = waiting().await;
-    let edited = LIST.replace("\"Cart\"", "\"A cart, rather\"").replacen("\"pending\"", "\"in_progress\"", 1);
+    let edited = LIST.replace("\"Cart\"", "\"A cart, rather\"").replacen(
+        "\"pending\"",
+        "\"in_progress\"",
+        1,
+    );
     world.write("feature_list.json", &edited);
     world.commit("Mine, with the list");
     joined_by_the_cart(&world).await;
@@ -66,7 +80,10 @@ async fn what_waits_and_conflicts_is_for_the_user_to_settle() {
     assert!(world.try_open("cart", 1).await.is_ok(), "features can still be worked on");
     let landed = world.follow().await;
     let waits = landed.waits_on_next.unwrap();
-    assert!(waits.contains("conflict in login.txt; run `git merge longhaul/next` on `main`"), "{waits}");
+    assert!(
+        waits.contains("conflict in login.txt; run `git merge longhaul/next` on `main`"),
+        "{waits}"
+    );
     assert_eq!(landed.target_commit, world.at("main"));
 }
 

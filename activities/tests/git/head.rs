@@ -11,7 +11,10 @@ async fn commits_on_a_detached_head_become_the_branch() {
     write(&tree, "work.txt", "work\n");
     let made = commit(&tree, "Detached");
     let sealed = world.seal("login").await;
-    assert_eq!((sealed.commit.as_str(), sealed.tampered.as_slice()), (made.as_str(), [].as_slice()));
+    assert_eq!(
+        (sealed.commit.as_str(), sealed.tampered.as_slice()),
+        (made.as_str(), [].as_slice())
+    );
     assert_eq!(run(&tree, &["branch", "--show-current"]), "longhaul/login");
 }
 
@@ -43,7 +46,8 @@ async fn work_on_something_else_is_kept_and_taken_along() {
     let sealed = world.seal("login").await;
     assert_eq!(sealed.files, ["first.txt", "second.txt"]);
     let told = &sealed.tampered[0];
-    let expected = "the work tree was on a detached HEAD and not on longhaul/login; that state is kept";
+    let expected =
+        "the work tree was on a detached HEAD and not on longhaul/login; that state is kept";
     assert_eq!((told.file.as_str(), told.what.as_str()), ("HEAD", expected));
     assert_eq!(world.run(&["show", &format!("{}:second.txt", rescue("login", 2))]), "second");
     assert_eq!(status(&tree), "");

@@ -56,7 +56,10 @@ async fn sealing() {
     assert_eq!(sealed.files, ["work.txt"]);
     assert_eq!(sealed.tampered.len(), 1, "what was put back before the end is still told");
     assert_eq!(read(&tree, "acceptance/login.sh"), "exit 0\n");
-    assert_eq!(world.run(&["show", &format!("{}:acceptance/login.sh", rescue("login", 2))]), "exit 1");
+    assert_eq!(
+        world.run(&["show", &format!("{}:acceptance/login.sh", rescue("login", 2))]),
+        "exit 1"
+    );
     assert_eq!(status(&tree), "");
 }
 

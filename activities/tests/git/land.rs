@@ -11,7 +11,10 @@ async fn a_clean_checkout_follows() {
     world.write("untracked.txt", "mine\n");
     let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
     let landed = world.land((&tip, &commit)).await.unwrap();
-    assert_eq!((landed.target_commit.as_str(), landed.waits_on_next.as_deref()), (commit.as_str(), None));
+    assert_eq!(
+        (landed.target_commit.as_str(), landed.waits_on_next.as_deref()),
+        (commit.as_str(), None)
+    );
     assert_eq!(world.at("main"), commit);
     assert_eq!(world.read("login.txt"), "login\n");
     assert_eq!(status(&world.root), "?? untracked.txt");
@@ -53,7 +56,10 @@ async fn check_waits(change: impl Fn(&World), reason: &str) -> World {
         landed.waits_on_next.unwrap(),
         expected.replace("ROOT", world.root.canonicalize().unwrap().to_str().unwrap())
     );
-    assert_eq!((landed.target_commit.as_str(), world.at("main").as_str()), (main.as_str(), main.as_str()));
+    assert_eq!(
+        (landed.target_commit.as_str(), world.at("main").as_str()),
+        (main.as_str(), main.as_str())
+    );
     assert_eq!(world.at("longhaul/next"), commit);
     assert_eq!(status(&world.root), before, "the checkout was not touched");
     assert!(matches!(world.probe((&tip, &commit)).await, Probe::Landed(_)));
@@ -63,7 +69,8 @@ async fn check_waits(change: impl Fn(&World), reason: &str) -> World {
 #[tokio::test]
 async fn changes_of_the_user_make_the_work_wait() {
     let change = |world: &World| world.write("src/a file.txt", "mine\n");
-    check_waits(change, "ROOT has uncommitted changes in src/a file.txt; commit or stash them").await;
+    check_waits(change, "ROOT has uncommitted changes in src/a file.txt; commit or stash them")
+        .await;
 }
 
 #[tokio::test]
@@ -74,14 +81,16 @@ async fn many_changes_are_counted() {
         }
         world.run(&["add", "."]);
     };
-    check_waits(change, "ROOT has uncommitted changes in 1, 2, 3 (+2 more); commit or stash them").await;
+    check_waits(change, "ROOT has uncommitted changes in 1, 2, 3 (+2 more); commit or stash them")
+        .await;
 }
 
 #[tokio::test]
 async fn a_merge_of_the_users_makes_the_work_wait() {
     let change = |world: &World| {
         world.run(&["branch", "side", "main"]);
-        std::fs::write(world.root.join(".git/MERGE_HEAD"), format!("{}\n", world.at("side"))).unwrap();
+        std::fs::write(world.root.join(".git/MERGE_HEAD"), format!("{}\n", world.at("side")))
+            .unwrap();
     };
     check_waits(change, "ROOT is in the middle of a merge; finish or abort it").await;
 }
@@ -115,7 +124,8 @@ async fn a_staged_list_is_in_the_way_only_if_it_says_something_of_its_own() {
         world.run(&["add", "feature_list.json"]);
         world.write("feature_list.json", LIST);
     };
-    check_waits(change, "ROOT has uncommitted changes in feature_list.json; commit or stash them").await;
+    check_waits(change, "ROOT has uncommitted changes in feature_list.json; commit or stash them")
+        .await;
 
     let world = World::new();
     let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
@@ -129,7 +139,10 @@ async fn a_staged_list_is_in_the_way_only_if_it_says_something_of_its_own() {
 async fn a_git_process_at_work_makes_the_work_wait() {
     let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(24);
     let change = |world: &World| {
-        std::fs::File::create(world.root.join(".git/index.lock")).unwrap().set_modified(at).unwrap();
+        std::fs::File::create(world.root.join(".git/index.lock"))
+            .unwrap()
+            .set_modified(at)
+            .unwrap();
     };
     let reason = "ROOT/.git/index.lock is there since 1970-01-02 00:00:00 UTC, and no git that is at work holds it; \
                   remove it: rm 'ROOT/.git/index.lock'";
@@ -147,7 +160,8 @@ async fn a_list_that_was_aside_when_longhaul_was_killed_is_put_back() {
     // As it is on disk after the save and the restore.
     let target = world.root.canonicalize().unwrap().join("feature_list.json");
     let name = blake3::hash(target.as_os_str().as_encoded_bytes()).to_hex();
-    let home = serde_json::json!({ "checkout": target.parent().unwrap(), "file": "feature_list.json" });
+    let home =
+        serde_json::json!({ "checkout": target.parent().unwrap(), "file": "feature_list.json" });
     let saved = world.data().join("saved/shop-1a2b3c");
     std::fs::create_dir_all(&saved).unwrap();
     let save = saved.join(format!("file-{}", &name[..16]));
@@ -170,12 +184,14 @@ fn mark_move(world: &World, from: &str, to: &str) -> std::path::PathBuf {
     let name = blake3::hash(checkout.as_os_str().as_encoded_bytes()).to_hex();
     let mark = world.data().join("saved/shop-1a2b3c").join(format!("at-work-{}", &name[..16]));
     std::fs::create_dir_all(mark.parent().unwrap()).unwrap();
-    let content = serde_json::json!({ "checkout": checkout, "branch": "main", "from": from, "to": to });
+    let content =
+        serde_json::json!({ "checkout": checkout, "branch": "main", "from": from, "to": to });
     std::fs::write(&mark, content.to_string()).unwrap();
     mark
 }
 
-/// A move of the user's checkout stops as `leave` leaves it, by a kill or a power cut, and is finished.
+/// A move of the user's checkout stops as `leave` leaves it, by a kill or a power cut, and is
+/// finished.
 async fn check_interrupted(what: &str, leave: impl Fn(&World, &str)) {
     let world = World::new();
     world.open("login").await;
@@ -209,7 +225,10 @@ async fn a_move_that_was_interrupted_is_finished() {
         world.write(".git/index.lock", "");
     })
     .await;
-    check_interrupted("all but the ref", |world, to| drop(world.run(&["read-tree", "-m", "-u", "HEAD", to]))).await;
+    check_interrupted("all but the ref", |world, to| {
+        drop(world.run(&["read-tree", "-m", "-u", "HEAD", to]))
+    })
+    .await;
     check_interrupted("all, and emptied by a power cut", |world, to| {
         world.run(&["merge", "--ff-only", "--quiet", to]);
         world.write("src/a file.txt", "");
@@ -232,7 +251,11 @@ async fn what_the_user_did_after_an_interrupted_move_stays() {
     mark_move(&world, &tip, &commit);
     world.write("src/a file.txt", "the user's\n");
     let landed = world.land((&tip, &commit)).await.unwrap();
-    assert!(landed.waits_on_next.is_some_and(|reason| reason.contains("uncommitted changes in src/a file.txt")));
+    assert!(
+        landed
+            .waits_on_next
+            .is_some_and(|reason| reason.contains("uncommitted changes in src/a file.txt"))
+    );
     assert_eq!(world.read("src/a file.txt"), "the user's\n");
 }
 

@@ -19,9 +19,16 @@ async fn a_run_that_landed_is_known_by_its_commit() {
     world.land((&tip, &candidate)).await.unwrap();
     world.write("other.txt", "other\n");
     world.commit("Other");
-    let work = LandedWork { commit: candidate, files: vec!["feature_list.json".into(), "login.txt".into()] };
+    let work = LandedWork {
+        commit: candidate,
+        files: vec!["feature_list.json".into(), "login.txt".into()],
+    };
     assert_eq!(landed(&world, "login", true).await, Some(work.clone()));
-    assert_eq!(landed(&world, "login", false).await, None, "nothing says that the run was there before");
+    assert_eq!(
+        landed(&world, "login", false).await,
+        None,
+        "nothing says that the run was there before"
+    );
     world.close("login").await;
     assert_eq!(landed(&world, "login", false).await, Some(work));
     assert_eq!(landed(&world, "cart", true).await, None);
@@ -72,7 +79,17 @@ async fn work_that_landed_does_not_land_again_over_what_came_after() {
 
     // What is continued on the target lands once more.
     let tree = world.tree("login");
-    run(&tree, &["-c", "protocol.file.allow=always", "fetch", "--quiet", world.root.to_str().unwrap(), "main"]);
+    run(
+        &tree,
+        &[
+            "-c",
+            "protocol.file.allow=always",
+            "fetch",
+            "--quiet",
+            world.root.to_str().unwrap(),
+            "main",
+        ],
+    );
     run(&tree, &["merge", "--quiet", "-m", "Bring the target in", "FETCH_HEAD"]);
     write(&tree, "login.txt", "login once more\n");
     let sealed = world.seal_in("login", 7).await.commit;

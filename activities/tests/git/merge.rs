@@ -1,4 +1,5 @@
-//! A candidate is the tip with the work in it and the feature marked; making it again gives the same commit.
+//! A candidate is the tip with the work in it and the feature marked; making it again gives the
+//! same commit.
 
 use longhaul_workflows::contracts::{MergeStyle, Merged};
 
@@ -19,7 +20,10 @@ async fn a_squashed_candidate_has_the_work_and_the_mark() {
 
     let merged = world.merge("login", &work, MergeStyle::Squash).await;
     let Merged::Candidate { commit, tip, files, .. } = merged.clone() else { panic!("{merged:?}") };
-    assert_eq!((tip.as_str(), files), (main.as_str(), vec!["feature_list.json".to_owned(), "src/é.txt".to_owned()]));
+    assert_eq!(
+        (tip.as_str(), files),
+        (main.as_str(), vec!["feature_list.json".to_owned(), "src/é.txt".to_owned()])
+    );
     assert_eq!(world.run(&["log", "-1", "--format=%P", &commit]), main);
     let message = world.run(&["log", "-1", "--format=%an %at%n%B", &commit]);
     let trailers = "Feature-Id: login\nRun-Id: shop-1a2b3c/login";
@@ -28,7 +32,11 @@ async fn a_squashed_candidate_has_the_work_and_the_mark() {
     assert_eq!(run(worktree, &["rev-parse", "HEAD"]), commit);
     assert_eq!(status(worktree), "");
     let marked = LIST.replacen("\"pending\"", "\"completed\"", 1).replacen("false", "true", 1);
-    let marked = marked.replacen("true\n", "true,\n      \"last_tested\": \"2026-02-03T04:05:06.789Z\"\n", 1);
+    let marked = marked.replacen(
+        "true\n",
+        "true,\n      \"last_tested\": \"2026-02-03T04:05:06.789Z\"\n",
+        1,
+    );
     assert_eq!(read(worktree, "feature_list.json"), marked);
     assert_eq!(read(worktree, "other.txt"), "other\n");
     assert_eq!(world.at("main"), main, "nothing refers to it");
@@ -44,7 +52,11 @@ async fn a_squashed_candidate_has_the_work_and_the_mark() {
 async fn a_merge_commit_has_the_agents_commits_as_second_parent() {
     let world = World::new();
     let work = sealed(&world, "login", "login.txt", "login\n").await;
-    let Merged::Candidate { commit, tip, .. } = world.merge("login", &work, MergeStyle::Merge).await else { panic!() };
+    let Merged::Candidate { commit, tip, .. } =
+        world.merge("login", &work, MergeStyle::Merge).await
+    else {
+        panic!()
+    };
     assert_eq!(world.run(&["log", "-1", "--format=%P", &commit]), format!("{tip} {work}"));
 }
 
@@ -52,7 +64,10 @@ async fn a_merge_commit_has_the_agents_commits_as_second_parent() {
 async fn work_that_changes_nothing_still_marks_the_feature() {
     let world = World::new();
     let work = world.open("cart").await.head;
-    let Merged::Candidate { files, .. } = world.merge("cart", &work, MergeStyle::Squash).await else { panic!() };
+    let Merged::Candidate { files, .. } = world.merge("cart", &work, MergeStyle::Squash).await
+    else {
+        panic!()
+    };
     assert_eq!(files, ["feature_list.json"]);
 }
 
@@ -62,7 +77,10 @@ async fn a_list_that_is_not_tracked_is_left_out() {
     world.run(&["rm", "--quiet", "--cached", "feature_list.json"]);
     world.run(&["commit", "--quiet", "-m", "No list"]);
     let work = sealed(&world, "login", "login.txt", "login\n").await;
-    let Merged::Candidate { files, .. } = world.merge("login", &work, MergeStyle::Squash).await else { panic!() };
+    let Merged::Candidate { files, .. } = world.merge("login", &work, MergeStyle::Squash).await
+    else {
+        panic!()
+    };
     assert_eq!(files, ["login.txt"]);
 }
 

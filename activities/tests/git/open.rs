@@ -1,4 +1,5 @@
-//! A work tree comes out clean on its branch, whatever was there, and nothing that was there is lost.
+//! A work tree comes out clean on its branch, whatever was there, and nothing that was there is
+//! lost.
 
 use crate::support::{World, commit, read, rescue, run, run_failing, status, write};
 
@@ -29,7 +30,8 @@ async fn uncommitted_work_is_kept_under_a_ref_and_ignored_files_stay() {
     let opened = world.open_in("login", 7).await;
     let kept = rescue("login", 7);
     assert_eq!(opened.rescued.as_deref(), Some(kept.as_str()));
-    for (file, text) in [("new ö.txt", "new"), ("src/a file.txt", "two"), ("staged.txt", "staged")] {
+    for (file, text) in [("new ö.txt", "new"), ("src/a file.txt", "two"), ("staged.txt", "staged")]
+    {
         assert_eq!(world.run(&["show", &format!("{kept}:{file}")]), text, "{file}");
     }
     assert_eq!(status(&tree), "");
@@ -66,7 +68,10 @@ async fn a_merge_in_progress_is_kept_and_ended() {
     let opened = world.open_in("login", 7).await;
     let kept = world.run(&["show", &format!("{}:src/a file.txt", rescue("login", 7))]);
     assert!(kept.contains("<<<<<<<"), "{kept}");
-    assert_eq!(run(&tree, &["status"]).lines().last(), Some("nothing to commit, working tree clean"));
+    assert_eq!(
+        run(&tree, &["status"]).lines().last(),
+        Some("nothing to commit, working tree clean")
+    );
     assert_eq!(opened.head, run(&tree, &["rev-parse", "longhaul/login"]));
 }
 
@@ -74,7 +79,9 @@ async fn a_merge_in_progress_is_kept_and_ended() {
 async fn a_branch_without_work_of_its_own_follows_the_tip_and_keeps_file_times() {
     let world = World::new();
     world.open("login").await;
-    let time = || std::fs::metadata(world.tree("login").join("longhaul.toml")).unwrap().modified().unwrap();
+    let time = || {
+        std::fs::metadata(world.tree("login").join("longhaul.toml")).unwrap().modified().unwrap()
+    };
     let before = time();
     world.write("src/b.txt", "b\n");
     let tip = world.commit("More");
@@ -96,7 +103,9 @@ async fn what_a_crash_leaves_is_mended() {
     let tree = world.tree("login");
     let records = world.data().join("git/shop-1a2b3c/trees/login");
 
-    for lock in [tree.join(".git/index.lock"), tree.join(".git/HEAD.lock"), records.join("index.lock")] {
+    for lock in
+        [tree.join(".git/index.lock"), tree.join(".git/HEAD.lock"), records.join("index.lock")]
+    {
         std::fs::write(lock, "").unwrap();
     }
     write(&world.root, ".git/refs/heads/longhaul/login.lock", "");
@@ -139,7 +148,10 @@ async fn a_tree_in_use_when_a_process_died_is_made_again() {
     world.restart();
     let again = world.open_in("login", 7).await;
     assert_eq!((again.head.as_str(), again.rescued), (done.as_str(), Some(rescue("login", 7))));
-    assert_eq!((read(&tree, "src/a file.txt"), tree.join("build").exists()), ("one\n".into(), false));
+    assert_eq!(
+        (read(&tree, "src/a file.txt"), tree.join("build").exists()),
+        ("one\n".into(), false)
+    );
     assert_eq!(world.run(&["show", &format!("{}:src/a file.txt", rescue("login", 7))]), "");
     assert_eq!(status(&tree), "");
     assert_ne!(opened.head, done);
@@ -158,8 +170,16 @@ async fn a_tree_that_came_to_rest_is_built_upon() {
 
 #[tokio::test]
 async fn a_private_repository_that_a_power_cut_damaged_is_made_again() {
-    let files = ["HEAD", "config", "index", "refs/heads/longhaul/login", "objects/info/alternates", "packed-refs"];
-    for (damage, left) in files.into_iter().flat_map(|file| [(file, &[][..]), (file, &[0; 41][..])]) {
+    let files = [
+        "HEAD",
+        "config",
+        "index",
+        "refs/heads/longhaul/login",
+        "objects/info/alternates",
+        "packed-refs",
+    ];
+    for (damage, left) in files.into_iter().flat_map(|file| [(file, &[][..]), (file, &[0; 41][..])])
+    {
         let mut world = World::new();
         world.open("login").await;
         let tree = world.tree("login");
@@ -173,7 +193,10 @@ async fn a_private_repository_that_a_power_cut_damaged_is_made_again() {
         assert_eq!(status(&tree), "", "{damage}");
         assert_eq!(run(&tree, &["rev-parse", "HEAD"]), world.at("longhaul/login"), "{damage}");
         let kept = [rescue("login", 7), "longhaul/login".to_owned()];
-        assert!(kept.iter().any(|name| world.exists(&format!("{name}:mine.txt"))), "{damage}: the work is kept");
+        assert!(
+            kept.iter().any(|name| world.exists(&format!("{name}:mine.txt"))),
+            "{damage}: the work is kept"
+        );
     }
 }
 
@@ -199,7 +222,10 @@ async fn an_agent_sees_tags_the_target_and_its_own_name() {
     assert_eq!(run(&tree, &["describe", "--tags"]), "v1.2");
     assert_eq!(run(&tree, &["rev-parse", "main"]), world.at("main"));
     assert_eq!(run(&tree, &["config", "--local", "user.name"]), "Ada");
-    assert_eq!(run(&tree, &["config", "--local", "remote.origin.url"]), "https://example.org/shop.git");
+    assert_eq!(
+        run(&tree, &["config", "--local", "remote.origin.url"]),
+        "https://example.org/shop.git"
+    );
 }
 
 #[tokio::test]

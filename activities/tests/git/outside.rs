@@ -1,4 +1,5 @@
-//! Branches that something else than Longhaul moved: nothing lands by that without gates, and it is told.
+//! Branches that something else than Longhaul moved: nothing lands by that without gates, and it is
+//! told.
 
 use longhaul_workflows::contracts::{MergeStyle, Merged, OutsideChange};
 
@@ -49,7 +50,10 @@ async fn a_next_that_was_moved_is_put_back() {
     world.run(&["update-ref", "refs/heads/longhaul/next", &foreign]);
     world.run(&["checkout", "--quiet", "--", "."]);
     let landed = world.follow().await;
-    assert_eq!((landed.target_commit.as_str(), landed.outside), (ours.as_str(), told(Some(&ours), Some(&foreign))));
+    assert_eq!(
+        (landed.target_commit.as_str(), landed.outside),
+        (ours.as_str(), told(Some(&ours), Some(&foreign)))
+    );
     assert_eq!((world.at("main"), world.at(&kept(&foreign))), (ours, foreign));
     assert_eq!(world.follow().await.outside, []);
 }
@@ -114,5 +118,8 @@ async fn the_protected_files_of_a_merged_result_are_those_of_the_tip() {
     let Merged::Candidate { commit, files, put_back, .. } = merged else { panic!("{merged:?}") };
     assert_eq!(put_back, ["acceptance/login.sh", "acceptance/more.sh"]);
     assert_eq!(files, ["feature_list.json", "login.txt"]);
-    assert_eq!(world.run(&["diff", "--name-only", "main", &commit]), "feature_list.json\nlogin.txt");
+    assert_eq!(
+        world.run(&["diff", "--name-only", "main", &commit]),
+        "feature_list.json\nlogin.txt"
+    );
 }

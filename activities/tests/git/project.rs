@@ -29,12 +29,20 @@ async fn check_refused(dir: &Path, expected: &str) {
 #[tokio::test]
 async fn what_is_no_checkout_is_refused_with_advice() {
     let dir = tempfile::tempdir().unwrap();
-    check_refused(dir.path(), "is not in a git repository; run `git init` there and make a first commit").await;
+    check_refused(
+        dir.path(),
+        "is not in a git repository; run `git init` there and make a first commit",
+    )
+    .await;
     run(dir.path(), &["init", "--quiet", "--bare", "bare"]);
     check_refused(&dir.path().join("bare"), "is in a bare repository; use a checkout of it").await;
     run(dir.path(), &["init", "--quiet", "empty"]);
     check_refused(&dir.path().join("empty"), "has no commit yet; make a first one").await;
-    check_refused(&dir.path().join("empty/.git"), "is inside of a .git directory; use the checkout").await;
+    check_refused(
+        &dir.path().join("empty/.git"),
+        "is inside of a .git directory; use the checkout",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -45,7 +53,10 @@ async fn an_unfinished_merge_and_a_detached_head_are_told() {
     assert!(failure.message.contains("set `target` under [project] in longhaul.toml"), "{failure}");
     std::fs::write(world.root.join(".git/MERGE_HEAD"), format!("{}\n", world.at("main"))).unwrap();
     let failure = Checkout::containing(&world.root).await.unwrap().settled().unwrap_err();
-    assert!(failure.message.ends_with("is in the middle of a merge; finish or abort it first"), "{failure}");
+    assert!(
+        failure.message.ends_with("is in the middle of a merge; finish or abort it first"),
+        "{failure}"
+    );
 }
 
 #[tokio::test]
@@ -116,5 +127,8 @@ async fn a_list_that_is_just_being_written_is_not_a_wrong_one() {
     assert_eq!(loaded.unwrap().features.len(), 1);
     std::fs::write(&list, "[[").unwrap();
     let failure = longhaul_activities::project::load(&world.root).await.unwrap_err();
-    assert!(failure.message.contains("feature_list.json: the feature list is not JSON"), "{failure}");
+    assert!(
+        failure.message.contains("feature_list.json: the feature list is not JSON"),
+        "{failure}"
+    );
 }

@@ -35,7 +35,10 @@ async fn work_gets_a_merge_of_the_tip_once() {
     world.write("later.txt", "later\n");
     let tip = world.commit("Later");
     let refreshed = refresh(&world, "login", 3).await;
-    assert_eq!(world.run(&["log", "-1", "--format=%P", &refreshed.commit]), format!("{} {tip}", sealed.commit));
+    assert_eq!(
+        world.run(&["log", "-1", "--format=%P", &refreshed.commit]),
+        format!("{} {tip}", sealed.commit)
+    );
     assert_eq!((refreshed.files, refreshed.conflict), (vec!["login.txt".to_owned()], None));
     assert!(world.tree("login").join("later.txt").exists());
     assert_eq!(world.at("longhaul/login"), refreshed.commit);

@@ -55,7 +55,11 @@ async fn the_progress_file_is_read_and_never_committed() {
     run(&tree, &["add", "--force", "claude-progress.txt", ".longhaul"]);
     run(&tree, &["commit", "--quiet", "-m", "All of it"]);
     let sealed = world.seal("login").await;
-    assert_eq!((sealed.notes.as_str(), sealed.files), ("Login is half done.", vec![]), "not even by the agent");
+    assert_eq!(
+        (sealed.notes.as_str(), sealed.files),
+        ("Login is half done.", vec![]),
+        "not even by the agent"
+    );
     assert_eq!(read(&tree, "claude-progress.txt"), "Earlier.\nLogin is half done.\n");
 }
 
@@ -63,10 +67,14 @@ async fn the_progress_file_is_read_and_never_committed() {
 async fn a_progress_file_that_is_none_is_named() {
     let world = World::new();
     world.open("login").await;
-    std::os::unix::fs::symlink("/etc/passwd", world.tree("login").join("claude-progress.txt")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", world.tree("login").join("claude-progress.txt"))
+        .unwrap();
     let sealed = world.seal("login").await;
     assert_eq!(sealed.notes, "");
-    assert!(sealed.unread_notes.as_ref().is_some_and(|reason| reason.contains("leads out of")), "{sealed:?}");
+    assert!(
+        sealed.unread_notes.as_ref().is_some_and(|reason| reason.contains("leads out of")),
+        "{sealed:?}"
+    );
 }
 
 #[tokio::test]

@@ -10,8 +10,9 @@ use longhaul_activities::process::Supervisor;
 use longhaul_engine::{Activity, Attempt, Failure, Handler, Probe, RunId, Slot};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, MergeStyle,
-    Merged, OpenInput, OpenWorktree, ProjectRef, RunSetup, Seal, SealInput, Sealed, SetupInput, Worktree,
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
+    MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, ProjectRef, RunSetup, Seal, SealInput,
+    Sealed, SetupInput, Worktree,
 };
 use longhaul_workflows::settings::Confinement;
 use tempfile::TempDir;
@@ -101,7 +102,11 @@ impl World {
     }
 
     pub(crate) fn exists(&self, name: &str) -> bool {
-        let output = Command::new("git").arg("-C").arg(&self.root).args(["rev-parse", "--verify", "-q", name]).output();
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(&self.root)
+            .args(["rev-parse", "--verify", "-q", name])
+            .output();
         output.unwrap().status.success()
     }
 
@@ -119,7 +124,8 @@ impl World {
     }
 
     pub(crate) async fn try_open(&self, feature: &str, command: u32) -> Result<Worktree, Failure> {
-        let input = OpenInput { project: self.project(), target: "main".into(), feature: id(feature) };
+        let input =
+            OpenInput { project: self.project(), target: "main".into(), feature: id(feature) };
         perform::<OpenWorktree>(&self.git, input, &attempt(feature, command)).await
     }
 
@@ -137,7 +143,9 @@ impl World {
             target: "main".into(),
             feature: id(feature),
             worktree: self.tree(feature).to_str().unwrap().into(),
-            protected: ["feature_list.json", "longhaul.toml", "acceptance/**"].map(str::to_owned).to_vec(),
+            protected: ["feature_list.json", "longhaul.toml", "acceptance/**"]
+                .map(str::to_owned)
+                .to_vec(),
             list_file: "feature_list.json".into(),
             step: "work".into(),
         };
@@ -151,7 +159,9 @@ impl World {
             feature: id(feature),
             commit: commit.into(),
             style,
-            protected: ["feature_list.json", "longhaul.toml", "acceptance/**"].map(str::to_owned).to_vec(),
+            protected: ["feature_list.json", "longhaul.toml", "acceptance/**"]
+                .map(str::to_owned)
+                .to_vec(),
             list_file: "feature_list.json".into(),
             subject: format!("Add {feature}"),
             body: "It works.".into(),
@@ -161,7 +171,8 @@ impl World {
         perform::<MergeCandidate>(&self.git, input, &attempt(feature, 3)).await.unwrap()
     }
 
-    /// The tree of merged results, brought to a candidate as for its gates. There is no set-up script.
+    /// The tree of merged results, brought to a candidate as for its gates. There is no set-up
+    /// script.
     pub(crate) async fn integrated(&self, merged: &Merged) -> PathBuf {
         let Merged::Candidate { commit, worktree, .. } = merged else { panic!("{merged:?}") };
         let input = SetupInput {
@@ -174,8 +185,10 @@ impl World {
             pass_env: Vec::new(),
             confinement: Confinement::default(),
         };
-        let supervisor = Supervisor { program: "none".into(), args: Vec::new(), grace: Duration::ZERO };
-        let handler = ChecksHandler::new(self.dir.path().join("data dir"), supervisor, self.git.clone());
+        let supervisor =
+            Supervisor { program: "none".into(), args: Vec::new(), grace: Duration::ZERO };
+        let handler =
+            ChecksHandler::new(self.dir.path().join("data dir"), supervisor, self.git.clone());
         Handler::<RunSetup>::perform(&handler, input, &attempt("login", 4)).await.unwrap();
         worktree.into()
     }
@@ -195,7 +208,8 @@ impl World {
     }
 
     pub(crate) async fn probe(&self, (tip, commit): (&str, &str)) -> Probe<Landed> {
-        Handler::<Land>::probe(&self.git, self.land_input(tip, commit), &attempt("project", 4)).await
+        Handler::<Land>::probe(&self.git, self.land_input(tip, commit), &attempt("project", 4))
+            .await
     }
 
     pub(crate) async fn follow(&self) -> Landed {
@@ -211,7 +225,12 @@ impl World {
     }
 
     /// A feature's work, ready to land: the tip and the candidate.
-    pub(crate) async fn candidate(&self, feature: &str, file: &str, text: &str) -> (String, String) {
+    pub(crate) async fn candidate(
+        &self,
+        feature: &str,
+        file: &str,
+        text: &str,
+    ) -> (String, String) {
         self.open(feature).await;
         write(&self.tree(feature), file, text);
         let sealed = self.seal(feature).await;

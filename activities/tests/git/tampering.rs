@@ -7,7 +7,8 @@ use longhaul_workflows::contracts::Sealed;
 
 use crate::support::{LIST, World, commit, read, rescue, run, status, write};
 
-/// Lets `act` loose in a work tree and checks what is told of it; everything protected must be as before.
+/// Lets `act` loose in a work tree and checks what is told of it; everything protected must be as
+/// before.
 async fn check(act: impl Fn(&Path), expected: &str) -> (World, Sealed) {
     let world = World::new();
     world.open("login").await;
@@ -19,23 +20,38 @@ async fn check(act: impl Fn(&Path), expected: &str) -> (World, Sealed) {
     assert_eq!(read(&tree, "feature_list.json"), LIST);
     assert_eq!(read(&tree, "acceptance/login.sh"), "exit 0\n");
     assert!(std::fs::symlink_metadata(tree.join("acceptance")).unwrap().is_dir());
-    assert_eq!(run(&tree, &["diff", "main", "--", "acceptance", "feature_list.json", "longhaul.toml"]), "");
+    assert_eq!(
+        run(&tree, &["diff", "main", "--", "acceptance", "feature_list.json", "longhaul.toml"]),
+        ""
+    );
     assert_eq!(status(&tree), "");
-    assert_eq!(world.seal("login").await, sealed, "a second attempt of the same call tells the same");
+    assert_eq!(
+        world.seal("login").await,
+        sealed,
+        "a second attempt of the same call tells the same"
+    );
     let later = world.seal_in("login", 9).await;
     assert_eq!((told(&later).as_str(), later.rescued), ("", None));
     (world, sealed)
 }
 
 fn told(sealed: &Sealed) -> String {
-    let lines: Vec<String> = sealed.tampered.iter().map(|told| format!("{}: {}", told.file, told.what)).collect();
+    let lines: Vec<String> =
+        sealed.tampered.iter().map(|told| format!("{}: {}", told.file, told.what)).collect();
     lines.join("\n")
 }
 
 #[tokio::test]
 async fn changed() {
-    let (world, _) = check(|tree| write(tree, "acceptance/login.sh", "exit 1\n"), "acceptance/login.sh: changed").await;
-    assert_eq!(world.run(&["show", &format!("{}:acceptance/login.sh", rescue("login", 2))]), "exit 1");
+    let (world, _) = check(
+        |tree| write(tree, "acceptance/login.sh", "exit 1\n"),
+        "acceptance/login.sh: changed",
+    )
+    .await;
+    assert_eq!(
+        world.run(&["show", &format!("{}:acceptance/login.sh", rescue("login", 2))]),
+        "exit 1"
+    );
 }
 
 #[tokio::test]
@@ -57,7 +73,8 @@ async fn deleted() {
 
 #[tokio::test]
 async fn added() {
-    let (world, _) = check(|tree| write(tree, "acceptance/x/ü.sh", ""), "acceptance/x/ü.sh: added").await;
+    let (world, _) =
+        check(|tree| write(tree, "acceptance/x/ü.sh", ""), "acceptance/x/ü.sh: added").await;
     assert!(!world.tree("login").join("acceptance/x").exists());
 }
 
@@ -70,8 +87,14 @@ async fn added_and_ignored() {
     };
     let (world, _) = check(act, "acceptance/evil.sh: added, and hidden by ignore rules").await;
     assert!(!world.tree("login").join("acceptance/evil.sh").exists());
-    assert!(world.tree("login").join("acceptance/run.cache").exists(), "the project ignores this itself");
-    assert_eq!(world.run(&["cat-file", "-t", &format!("{}:acceptance/evil.sh", rescue("login", 2))]), "blob");
+    assert!(
+        world.tree("login").join("acceptance/run.cache").exists(),
+        "the project ignores this itself"
+    );
+    assert_eq!(
+        world.run(&["cat-file", "-t", &format!("{}:acceptance/evil.sh", rescue("login", 2))]),
+        "blob"
+    );
 }
 
 #[tokio::test]
@@ -107,7 +130,11 @@ async fn directory_replaced_by_a_link() {
         symlink("build", tree.join("acceptance")).unwrap();
     };
     let (world, _) = check(act, "acceptance: added\nacceptance/login.sh: deleted").await;
-    assert_eq!(read(&world.tree("login"), "build/login.sh"), "exit 0\n", "the link was not followed");
+    assert_eq!(
+        read(&world.tree("login"), "build/login.sh"),
+        "exit 0\n",
+        "the link was not followed"
+    );
 }
 
 #[tokio::test]
@@ -137,7 +164,8 @@ async fn list_flipped() {
 #[tokio::test]
 async fn list_entry_removed_and_committed() {
     let act = |tree: &Path| {
-        let (start, end) = (LIST.find(",\n    {\n      \"id\": \"cart\"").unwrap(), LIST.rfind("\n  ]").unwrap());
+        let (start, end) =
+            (LIST.find(",\n    {\n      \"id\": \"cart\"").unwrap(), LIST.rfind("\n  ]").unwrap());
         write(tree, "feature_list.json", &format!("{}{}", &LIST[..start], &LIST[end..]));
         commit(tree, "Less work");
     };
@@ -150,7 +178,11 @@ async fn list_unreadable() {
     world.open("login").await;
     write(&world.tree("login"), "feature_list.json", "{");
     let sealed = world.seal("login").await;
-    assert!(told(&sealed).starts_with("feature_list.json: cannot be read any more: "), "{}", told(&sealed));
+    assert!(
+        told(&sealed).starts_with("feature_list.json: cannot be read any more: "),
+        "{}",
+        told(&sealed)
+    );
     assert_eq!(read(&world.tree("login"), "feature_list.json"), LIST);
 }
 

@@ -19,7 +19,15 @@ async fn submodules() {
     write(&inner, "file.txt", "inner\n");
     run(&inner, &["init", "--quiet"]);
     commit(&inner, "Inner");
-    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner.to_str().unwrap(), "module"];
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        inner.to_str().unwrap(),
+        "module",
+    ];
     world.run(&add);
     world.commit("With a submodule");
     check_whole_way(&world).await;

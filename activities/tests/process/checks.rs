@@ -42,11 +42,23 @@ async fn perform_within(
 async fn checks_stop_at_the_first_that_fails() {
     let world = World::with_git().await;
     let report =
-        perform(&world, &[("unit", "echo fine"), ("e2e", "echo bad; exit 2"), ("late", "true")]).await.unwrap();
-    let told: Vec<_> = report.evidence.iter().map(|e| (e.name.as_str(), e.ending(), e.output_tail.as_str())).collect();
-    assert_eq!(told, [("unit", "exit code 0".into(), "fine\n"), ("e2e", "exit code 2".into(), "bad\n")]);
+        perform(&world, &[("unit", "echo fine"), ("e2e", "echo bad; exit 2"), ("late", "true")])
+            .await
+            .unwrap();
+    let told: Vec<_> = report
+        .evidence
+        .iter()
+        .map(|e| (e.name.as_str(), e.ending(), e.output_tail.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [("unit", "exit code 0".into(), "fine\n"), ("e2e", "exit code 2".into(), "bad\n")]
+    );
     let failed = report.failed().unwrap();
-    assert_eq!((failed.command.as_str(), &failed.commit), ("echo bad; exit 2", &world.git(&["rev-parse", "HEAD"])));
+    assert_eq!(
+        (failed.command.as_str(), &failed.commit),
+        ("echo bad; exit 2", &world.git(&["rev-parse", "HEAD"]))
+    );
     assert_eq!(failed.output_digest, blake3::hash(b"bad\n").to_hex().to_string());
     assert_eq!(failed.log, world.text_path("data/logs/shop~login/5.0-1-e2e.log"));
 }
@@ -65,7 +77,8 @@ async fn a_check_that_takes_too_long_has_failed() {
 async fn a_check_is_told_what_it_checks() {
     let world = World::with_git().await;
     let commit = world.git(&["rev-parse", "HEAD"]);
-    let report = perform(&world, &[("who", "echo $LONGHAUL_FEATURE_ID $LONGHAUL_COMMIT")]).await.unwrap();
+    let report =
+        perform(&world, &[("who", "echo $LONGHAUL_FEATURE_ID $LONGHAUL_COMMIT")]).await.unwrap();
     assert_eq!(report.evidence[0].output_tail, format!("login {commit}\n"));
 }
 
@@ -81,7 +94,10 @@ async fn checks_see_the_commit_where_no_agent_has_worked() {
             "see",
             "cat code.txt; cat build 2>/dev/null; ls untracked 2>/dev/null; git status --short; git rev-parse HEAD",
         ),
-        ("dirty", "echo worse >code.txt; git init -q nested; mkdir made; echo cache >>build; touch .git/index.lock"),
+        (
+            "dirty",
+            "echo worse >code.txt; git init -q nested; mkdir made; echo cache >>build; touch .git/index.lock",
+        ),
     ];
     for cache in ["", "cache\n"] {
         let report = perform(&world, &checks).await.unwrap();
@@ -101,8 +117,14 @@ async fn no_branch_is_moved_by_a_check() {
     let root = world.path("root");
     let refs = git_in(&root, &["for-each-ref", "--format=%(objectname) %(refname)"]);
     assert_eq!(refs, format!("{commit} refs/heads/longhaul/login\n{commit} refs/heads/main"));
-    let report = perform(&world, &[("three", "git rev-parse HEAD; git symbolic-ref -q HEAD")]).await.unwrap();
-    assert_eq!(report.evidence[0].output_tail, format!("{commit}\n"), "each run begins on the commit");
+    let report = perform(&world, &[("three", "git rev-parse HEAD; git symbolic-ref -q HEAD")])
+        .await
+        .unwrap();
+    assert_eq!(
+        report.evidence[0].output_tail,
+        format!("{commit}\n"),
+        "each run begins on the commit"
+    );
 }
 
 #[tokio::test]
@@ -118,7 +140,11 @@ async fn protected_files_are_put_back_before_each_check() {
     let moved = "rm -r acceptance && mkdir /tmp/$$ && ln -s /tmp/$$ acceptance && rmdir /tmp/$$";
     let checks = [("tamper", tampering), ("see", see), ("move", moved), ("see again", see)];
     let report = perform(&world, &checks).await.unwrap();
-    let seen: Vec<_> = report.evidence.iter().map(|evidence| (evidence.passed(), &*evidence.output_tail)).collect();
+    let seen: Vec<_> = report
+        .evidence
+        .iter()
+        .map(|evidence| (evidence.passed(), &*evidence.output_tail))
+        .collect();
     let right = (true, "grep -q good code.txt\nlogin.sh\n");
     assert_eq!(seen, [(true, ""), right, (true, ""), right]);
 }
@@ -131,7 +157,11 @@ async fn gates_are_set_up_for_each_commit_and_a_failure_is_evidence() {
     world.open().await;
     let see = [("see", "cat build")];
     assert_eq!(perform(&world, &see).await.unwrap().evidence[0].output_tail, "ran\n");
-    assert_eq!(perform(&world, &see).await.unwrap().evidence[0].output_tail, "ran\n", "it is set up already");
+    assert_eq!(
+        perform(&world, &see).await.unwrap().evidence[0].output_tail,
+        "ran\n",
+        "it is set up already"
+    );
     world.write("work/init.sh", "echo ran >>build; exit $(wc -l <build)\n");
     world.commit();
     world.open().await;
@@ -154,7 +184,9 @@ async fn passes_merged(world: &World, command: u32, commit: &str, run: &str) -> 
         confinement: longhaul_workflows::settings::Confinement::default(),
     };
     let handler = ChecksHandler::new(world.path("data"), supervisor(), world.handlers());
-    let report = Handler::<RunChecks>::perform(&handler, input, &attempt("shop/login", command)).await.unwrap();
+    let report = Handler::<RunChecks>::perform(&handler, input, &attempt("shop/login", command))
+        .await
+        .unwrap();
     report.failed().is_none()
 }
 
@@ -181,7 +213,11 @@ async fn two_runs_with_one_tree_of_merged_results_check_one_after_the_other() {
 }
 
 /// What a hidden check and a plain one after it print, with held-out files at `held_out`.
-async fn held_out(world: &World, held_out: &str, checks: &[Check]) -> Result<ChecksReport, Failure> {
+async fn held_out(
+    world: &World,
+    held_out: &str,
+    checks: &[Check],
+) -> Result<ChecksReport, Failure> {
     let input = ChecksInput {
         project: world.project(),
         feature: FeatureId::new("login").unwrap(),

@@ -24,14 +24,20 @@ async fn the_tree_of_a_killed_owner_is_ended() {
     wait_until_gone(&pids[1..]).await;
     // The supervisor itself ends last; who takes leave of it is not ours to say.
     let supervisor = format!("/proc/{}/cmdline", pids[0]);
-    wait_for("the supervisor", || std::fs::read(&supervisor).unwrap_or_default().is_empty().then_some(())).await;
+    wait_for("the supervisor", || {
+        std::fs::read(&supervisor).unwrap_or_default().is_empty().then_some(())
+    })
+    .await;
 }
 
 #[test]
 fn secrets_are_passed_on_only_by_name() {
     let world = World::new();
     let output = |passed: &[&str]| {
-        let output = own(&world, "echo \"token=$SECRET_TOKEN home=$HOME\"", passed).env("HOME", "/h").output().unwrap();
+        let output = own(&world, "echo \"token=$SECRET_TOKEN home=$HOME\"", passed)
+            .env("HOME", "/h")
+            .output()
+            .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     assert_eq!(output(&[]), "token= home=/h\n\n");
@@ -40,7 +46,11 @@ fn secrets_are_passed_on_only_by_name() {
 
 fn left_over(owner: &str) -> Child {
     // What is ignored stays ignored.
-    Command::new("sh").args(["-c", "trap '' TERM; exec sleep 600"]).env("LONGHAUL_OWNER", owner).spawn().unwrap()
+    Command::new("sh")
+        .args(["-c", "trap '' TERM; exec sleep 600"])
+        .env("LONGHAUL_OWNER", owner)
+        .spawn()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -51,15 +61,18 @@ async fn the_next_owner_sweeps_what_the_last_one_left() {
     let (mut left, mut of_another) = (left_over(&id), left_over("another"));
     let pid = left.id();
     let command = format!("/proc/{pid}/cmdline");
-    wait_for("the process to ignore SIGTERM", || std::fs::read(&command).ok()?.starts_with(b"sleep").then_some(()))
-        .await;
+    wait_for("the process to ignore SIGTERM", || {
+        std::fs::read(&command).ok()?.starts_with(b"sleep").then_some(())
+    })
+    .await;
 
     let reaper = tokio::task::spawn_blocking(move || left.wait());
     let data_dir = world.path("data");
     let swept = tokio::task::spawn_blocking(move || sweep(&data_dir)).await.unwrap();
     reaper.await.unwrap().unwrap();
 
-    let found = swept.iter().find(|process| process.pid == pid).expect("the left-over process is reported");
+    let found =
+        swept.iter().find(|process| process.pid == pid).expect("the left-over process is reported");
     assert_eq!(found.command, "sleep 600");
     assert!(is_alive(of_another.id().cast_signed()));
     assert_eq!(sweep(&world.path("data")), []);

@@ -36,18 +36,24 @@ async fn both_outputs_are_kept_in_their_order() {
 #[tokio::test]
 async fn logs_of_attempts_do_not_overwrite_each_other() {
     let world = World::new();
-    let (first, second) =
-        (world.run(&world.spec("echo 1")).await.unwrap(), world.run(&world.spec("echo 2")).await.unwrap());
+    let (first, second) = (
+        world.run(&world.spec("echo 1")).await.unwrap(),
+        world.run(&world.spec("echo 2")).await.unwrap(),
+    );
     assert_eq!(first.log, world.path("data/logs/run/0.0-1-script.log"));
     assert_eq!(second.log, world.path("data/logs/run/0.0-1-script.2.log"));
-    assert_eq!((std::fs::read(first.log).unwrap(), std::fs::read(second.log).unwrap()), (b"1\n".into(), b"2\n".into()));
+    assert_eq!(
+        (std::fs::read(first.log).unwrap(), std::fs::read(second.log).unwrap()),
+        (b"1\n".into(), b"2\n".into())
+    );
 }
 
 #[tokio::test]
 async fn much_output_takes_little_memory() {
     let world = World::new();
     let before = peak_memory();
-    let finished = world.run(&world.spec("yes 0123456789abcde | head -c 20000000; printf end")).await.unwrap();
+    let finished =
+        world.run(&world.spec("yes 0123456789abcde | head -c 20000000; printf end")).await.unwrap();
     assert_eq!(finished.output_tail.len(), 8192);
     assert!(finished.output_tail.ends_with("\nend"));
     assert_eq!(finished.log.metadata().unwrap().len(), 20_000_003);
@@ -69,7 +75,10 @@ async fn a_program_that_takes_too_long_is_ended() {
     let mut spec = world.spec("trap 'exit 0' TERM; while :; do sleep 0.1; echo on; done");
     spec.limits.total = Some(Duration::from_secs(1));
     let finished = world.run(&spec).await.unwrap();
-    assert_eq!((finished.exit_code, finished.ended_by.as_deref()), (None, Some("timed out after 1 s")));
+    assert_eq!(
+        (finished.exit_code, finished.ended_by.as_deref()),
+        (None, Some("timed out after 1 s"))
+    );
 }
 
 #[tokio::test]
@@ -98,7 +107,8 @@ async fn the_environment_is_the_chosen_one() {
     let mut spec = world.spec("env");
     spec.env = Environment::chosen_from([], &[]).with("A", "1");
     let output = world.run(&spec).await.unwrap().output_tail;
-    let mut names: Vec<_> = output.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+    let mut names: Vec<_> =
+        output.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
     names.retain(|name| !["_", "PWD", "SHLVL", "OLDPWD"].contains(name));
     names.sort_unstable();
     assert_eq!(names, ["A", "LONGHAUL_OWNER", "LONGHAUL_SESSION_KEY", "PATH"]);
@@ -131,10 +141,15 @@ async fn a_program_that_cannot_be_started_is_no_exit_code() {
     assert!(failure.message.contains("the interpreter that its first line names"), "{failure}");
 
     let supervisor = Supervisor { program: "/no/such/longhaul".into(), ..supervisor() };
-    let failure = Runner::new(world.path("data"), supervisor).run(&world.spec("true"), &attempt("run", 0)).await;
+    let failure = Runner::new(world.path("data"), supervisor)
+        .run(&world.spec("true"), &attempt("run", 0))
+        .await;
     let failure = failure.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Machine, "it says nothing about the work: {failure}");
-    assert!(failure.message.contains("the supervisor /no/such/longhaul cannot be started"), "{failure}");
+    assert!(
+        failure.message.contains("the supervisor /no/such/longhaul cannot be started"),
+        "{failure}"
+    );
 
     let mut spec = world.spec("true");
     spec.folder = world.path("gone");

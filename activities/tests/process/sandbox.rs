@@ -9,7 +9,10 @@ use super::support::{World, attempt, wait_for, wait_until_gone};
 /// The levels that work here; says which are not tried.
 fn levels() -> Vec<Level> {
     let available = available();
-    for reason in [available.bubblewrap.as_ref().err(), available.landlock.as_ref().err()].into_iter().flatten() {
+    for reason in [available.bubblewrap.as_ref().err(), available.landlock.as_ref().err()]
+        .into_iter()
+        .flatten()
+    {
         eprintln!("a sandbox is not tried: {reason}");
     }
     let bubblewrap = available.bubblewrap.is_ok().then_some(Level::Bubblewrap);
@@ -20,13 +23,20 @@ fn has_bubblewrap() -> bool {
     levels().contains(&Level::Bubblewrap)
 }
 
-/// A world with a tree within the data directory, a checkout with a git directory, and a neighbour's tree.
+/// A world with a tree within the data directory, a checkout with a git directory, and a
+/// neighbour's tree.
 fn world() -> World {
     let world = World::new();
     for folder in ["data/trees/mine", "data/trees/other", "root/.git/objects", "caches"] {
         std::fs::create_dir_all(world.path(folder)).unwrap();
     }
-    for file in ["data/log", "data/trees/other/code", "root/code", "root/.git/config", "root/.git/objects/1"] {
+    for file in [
+        "data/log",
+        "data/trees/other/code",
+        "root/code",
+        "root/.git/config",
+        "root/.git/objects/1",
+    ] {
         world.write(file, "theirs\n");
     }
     world
@@ -44,7 +54,12 @@ fn sandbox(world: &World, level: Level) -> Sandbox {
 
 fn spec(world: &World, sandbox: Sandbox, script: &str) -> Spec {
     let env = Environment::chosen(&[]).with("WORLD", world.path(""));
-    Spec { folder: world.path("data/trees/mine"), env, sandbox: Some(sandbox), ..world.spec(script) }
+    Spec {
+        folder: world.path("data/trees/mine"),
+        env,
+        sandbox: Some(sandbox),
+        ..world.spec(script)
+    }
 }
 
 /// What a script prints in a sandbox of each level, with the place of the world as `$WORLD`.
@@ -62,7 +77,9 @@ async fn check(script: &str, expected: &str) {
 
 /// Shell that says of each path whether `what` works, given the path as `$path`.
 fn tried(what: &str, paths: &str) -> String {
-    format!("for path in {paths}; do if ({what}) >/dev/null 2>&1; then echo yes; else echo no; fi; done | tr '\\n' ' '")
+    format!(
+        "for path in {paths}; do if ({what}) >/dev/null 2>&1; then echo yes; else echo no; fi; done | tr '\\n' ' '"
+    )
 }
 
 #[tokio::test]
@@ -79,7 +96,8 @@ async fn with_bubblewrap_the_usual_temporary_directory_is_private() {
     let world = world();
     let name = format!("/tmp/longhaul-private-{}", std::process::id());
     let script = format!("echo mine >{name} && cat {name}");
-    let finished = world.run(&spec(&world, sandbox(&world, Level::Bubblewrap), &script)).await.unwrap();
+    let finished =
+        world.run(&spec(&world, sandbox(&world, Level::Bubblewrap), &script)).await.unwrap();
     assert_eq!(finished.output_tail, "mine\n");
     assert!(!std::path::Path::new(&name).exists());
 }
@@ -91,7 +109,10 @@ async fn what_is_not_granted_cannot_be_written() {
                  /usr/new-file /proc/sys/kernel/core_pattern";
     check(&tried("echo mine >\"$path\"", paths), "no no no no no no no no no no").await;
     check(
-        &tried("rm -rf \"$path\" && ! test -e \"$path\"", "\"$WORLD/root/code\" \"$WORLD/root/.git/objects\""),
+        &tried(
+            "rm -rf \"$path\" && ! test -e \"$path\"",
+            "\"$WORLD/root/code\" \"$WORLD/root/.git/objects\"",
+        ),
         "no no",
     )
     .await;
@@ -118,7 +139,8 @@ async fn the_sandbox_cannot_be_left_from_within() {
 async fn a_private_directory_for_temporary_files_is_gone_after() {
     for level in levels() {
         let world = world();
-        let script = "echo x >\"$TMPDIR/file\"; mkdir -p \"$TMPDIR/deep/er\"; ls \"$TMPDIR\" | tr '\\n' ' '";
+        let script =
+            "echo x >\"$TMPDIR/file\"; mkdir -p \"$TMPDIR/deep/er\"; ls \"$TMPDIR\" | tr '\\n' ' '";
         let finished = world.run(&spec(&world, sandbox(&world, level), script)).await.unwrap();
         assert_eq!(finished.output_tail, "deep file ", "{level:?}");
         assert_eq!(std::fs::read_dir(world.path("data/tmp")).unwrap().count(), 0, "{level:?}");
@@ -129,13 +151,23 @@ async fn a_private_directory_for_temporary_files_is_gone_after() {
 async fn exact_endings_come_out_of_the_sandbox() {
     for level in levels() {
         let world = world();
-        let run = async |script: &str| world.run(&spec(&world, sandbox(&world, level), script)).await.unwrap();
+        let run = async |script: &str| {
+            world.run(&spec(&world, sandbox(&world, level), script)).await.unwrap()
+        };
         assert_eq!(run("exit 7").await.exit_code, Some(7), "{level:?}");
         assert_eq!(run("exit 143").await.exit_code, Some(143), "{level:?}");
-        assert_eq!(run("kill -9 $$").await.ended_by.as_deref(), Some("killed by signal 9"), "{level:?}");
-        let missing = Spec { program: "no-such-program".into(), ..spec(&world, sandbox(&world, level), "") };
+        assert_eq!(
+            run("kill -9 $$").await.ended_by.as_deref(),
+            Some("killed by signal 9"),
+            "{level:?}"
+        );
+        let missing =
+            Spec { program: "no-such-program".into(), ..spec(&world, sandbox(&world, level), "") };
         let failure = world.run(&missing).await.unwrap_err();
-        assert!(failure.message.starts_with("`no-such-program` cannot be started: "), "{level:?}: {failure}");
+        assert!(
+            failure.message.starts_with("`no-such-program` cannot be started: "),
+            "{level:?}: {failure}"
+        );
     }
 }
 
@@ -145,9 +177,14 @@ async fn only_processes_of_the_sandbox_are_seen() {
         return;
     }
     let world = world();
-    let script = format!("kill -0 {} 2>/dev/null && echo seen; ls /proc | grep -c '^[0-9]'", std::process::id());
-    let finished = world.run(&spec(&world, sandbox(&world, Level::Bubblewrap), &script)).await.unwrap();
-    let processes: u32 = finished.output_tail.trim().parse().expect("a number and nothing before it");
+    let script = format!(
+        "kill -0 {} 2>/dev/null && echo seen; ls /proc | grep -c '^[0-9]'",
+        std::process::id()
+    );
+    let finished =
+        world.run(&spec(&world, sandbox(&world, Level::Bubblewrap), &script)).await.unwrap();
+    let processes: u32 =
+        finished.output_tail.trim().parse().expect("a number and nothing before it");
     assert!(processes <= 6, "{processes} processes");
 }
 
@@ -162,7 +199,8 @@ fn with_command(text: &str) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let command = |pid: &i32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    pids.filter(|pid| String::from_utf8_lossy(&command(pid)).replace('\0', " ").contains(text)).collect()
+    pids.filter(|pid| String::from_utf8_lossy(&command(pid)).replace('\0', " ").contains(text))
+        .collect()
 }
 
 #[tokio::test]
@@ -173,12 +211,14 @@ async fn a_daemon_dies_with_its_session() {
     let world = world();
     let number = format!("6{}", std::process::id());
     let script = format!("{}exit 3", DAEMON.replace("6007", &number));
-    let finished = world.run(&spec(&world, sandbox(&world, Level::Bubblewrap), &script)).await.unwrap();
+    let finished =
+        world.run(&spec(&world, sandbox(&world, Level::Bubblewrap), &script)).await.unwrap();
     assert_eq!(finished.exit_code, Some(3));
     assert!(with_command(&format!("sleep {number}")).is_empty());
 }
 
-/// Nothing of this process asks for an end: its supervisor is killed, as by a machine without memory.
+/// Nothing of this process asks for an end: its supervisor is killed, as by a machine without
+/// memory.
 #[tokio::test]
 async fn a_daemon_dies_with_its_supervisor() {
     if !has_bubblewrap() {
@@ -211,10 +251,12 @@ async fn a_daemon_dies_with_its_supervisor() {
 async fn a_program_in_a_sandbox_is_asked_before_it_is_killed() {
     for level in levels() {
         let world = world();
-        let script = "trap 'echo asked >asked; exit 0' TERM; echo $$ >ready; while :; do sleep 0.02; done";
+        let script =
+            "trap 'echo asked >asked; exit 0' TERM; echo $$ >ready; while :; do sleep 0.02; done";
         let spec = spec(&world, sandbox(&world, level), script);
         let ready = async {
-            wait_for("the program", || world.path("data/trees/mine/ready").exists().then_some(())).await;
+            wait_for("the program", || world.path("data/trees/mine/ready").exists().then_some(()))
+                .await;
         };
         let failure = world.runner().run_until(&spec, &attempt("run", 0), ready).await.unwrap_err();
         assert_eq!(failure.kind, longhaul_engine::FailureKind::Cancelled, "{level:?}");
@@ -304,16 +346,24 @@ async fn a_sandbox_that_cannot_be_set_up_is_named() {
         return;
     }
     let world = world();
-    let spec =
-        Spec { folder: world.path("data/trees/other"), ..spec(&world, sandbox(&world, Level::Bubblewrap), "true") };
+    let spec = Spec {
+        folder: world.path("data/trees/other"),
+        ..spec(&world, sandbox(&world, Level::Bubblewrap), "true")
+    };
     let failure = world.run(&spec).await.unwrap_err();
-    assert!(failure.message.starts_with("the sandbox of `sh` cannot be set up: bwrap: "), "{failure}");
+    assert!(
+        failure.message.starts_with("the sandbox of `sh` cannot be set up: bwrap: "),
+        "{failure}"
+    );
 }
 
 /// Without a sandbox, everything is as before.
 #[tokio::test]
 async fn without_a_sandbox_everything_is_in_reach() {
     let world = world();
-    let spec = Spec { sandbox: None, ..spec(&world, sandbox(&world, Level::Bubblewrap), "cat \"$WORLD/data/log\"") };
+    let spec = Spec {
+        sandbox: None,
+        ..spec(&world, sandbox(&world, Level::Bubblewrap), "cat \"$WORLD/data/log\"")
+    };
     assert_eq!(world.run(&spec).await.unwrap().output_tail, "theirs\n");
 }

@@ -4,7 +4,9 @@ use longhaul_activities::process::owned;
 use longhaul_activities::session::SessionHandler;
 use longhaul_engine::{Failure, Handler, Probe};
 use longhaul_workflows::backlog::{Feature, FeatureId};
-use longhaul_workflows::contracts::{Feedback, SessionEnding, SessionInput, SessionReason, SessionReport};
+use longhaul_workflows::contracts::{
+    Feedback, SessionEnding, SessionInput, SessionReason, SessionReport,
+};
 use longhaul_workflows::settings::{AgentSettings, EnvSource};
 
 use super::support::{World, attempt, supervisor, wait_for};
@@ -45,10 +47,14 @@ async fn session(script: &str) -> SessionReport {
 
 #[tokio::test]
 async fn exit_codes_are_claims() {
-    let failed = |reason: &str| SessionEnding::Failed { reason: reason.into(), lacks_command: false };
+    let failed =
+        |reason: &str| SessionEnding::Failed { reason: reason.into(), lacks_command: false };
     assert_eq!(session("exit 0").await.ending, SessionEnding::ClaimsDone);
     assert_eq!(session("exit 75").await.ending, SessionEnding::ContextFull);
-    assert_eq!(session("touch $LONGHAUL_CONTEXT_FULL_FILE").await.ending, SessionEnding::ContextFull);
+    assert_eq!(
+        session("touch $LONGHAUL_CONTEXT_FULL_FILE").await.ending,
+        SessionEnding::ContextFull
+    );
     assert_eq!(session("exit 1").await.ending, failed("exit code 1"));
     assert_eq!(session("kill -9 $$").await.ending, failed("killed by signal 9"));
 }
@@ -69,8 +75,9 @@ async fn the_agent_gets_its_prompt_its_feature_and_its_place() {
 
 #[tokio::test]
 async fn notes_are_bounded_and_only_read_from_a_plain_file() {
-    let notes =
-        session("head -c 100000 /dev/zero | tr '\\0' n >$LONGHAUL_NOTES_FILE; printf end >>$LONGHAUL_NOTES_FILE");
+    let notes = session(
+        "head -c 100000 /dev/zero | tr '\\0' n >$LONGHAUL_NOTES_FILE; printf end >>$LONGHAUL_NOTES_FILE",
+    );
     let notes = notes.await.notes;
     assert_eq!((notes.len(), notes.ends_with("nend")), (64 * 1024, true));
     for (script, reason) in [
@@ -79,7 +86,10 @@ async fn notes_are_bounded_and_only_read_from_a_plain_file() {
     ] {
         let report = session(script).await;
         assert_eq!(report.notes, "");
-        assert!(report.unread_notes.as_ref().is_some_and(|unread| unread.contains(reason)), "{report:?}");
+        assert!(
+            report.unread_notes.as_ref().is_some_and(|unread| unread.contains(reason)),
+            "{report:?}"
+        );
     }
     assert_eq!(session("truncate -s 1T $LONGHAUL_NOTES_FILE").await.notes.len(), 64 * 1024);
     assert_eq!(session("rm -r .longhaul; ln -s / .longhaul").await.notes, "");
@@ -92,7 +102,8 @@ async fn the_variables_of_longhaul_cannot_be_replaced() {
     world.script("root/agent.sh", "#!/bin/sh\necho $MODE $LONGHAUL_SESSION\n");
     let mut input = input(&world);
     world.write("root/longhaul.toml", "[agent.env]\nMODE = \"fast\"\nLONGHAUL_SESSION = \"99\"\n");
-    input.agent.env = ["MODE", "LONGHAUL_SESSION"].map(|name| (name.into(), EnvSource::SETTINGS)).into();
+    input.agent.env =
+        ["MODE", "LONGHAUL_SESSION"].map(|name| (name.into(), EnvSource::SETTINGS)).into();
     assert_eq!(perform(&world, input).await.unwrap().output_tail, "fast 2\n");
 }
 
@@ -103,15 +114,21 @@ async fn a_silent_agent_has_failed() {
     let mut input = input(&world);
     input.agent.silence_timeout.0 = 1;
     let report = perform(&world, input).await.unwrap();
-    assert_eq!(report.ending, SessionEnding::Failed { reason: "silent for 1 s".into(), lacks_command: false });
+    assert_eq!(
+        report.ending,
+        SessionEnding::Failed { reason: "silent for 1 s".into(), lacks_command: false }
+    );
 }
 
 #[tokio::test]
 async fn an_agent_that_works_without_a_word_is_alive() {
-    for work in ["echo $n >code.txt; sleep 0.3", "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"] {
+    for work in
+        ["echo $n >code.txt; sleep 0.3", "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"]
+    {
         let world = World::with_git().await;
-        let script =
-            format!("#!/bin/sh\nuntil=$(($(date +%s) + 4))\nwhile [ $(date +%s) -lt $until ]; do {work}; done\n");
+        let script = format!(
+            "#!/bin/sh\nuntil=$(($(date +%s) + 4))\nwhile [ $(date +%s) -lt $until ]; do {work}; done\n"
+        );
         world.script("root/agent.sh", &script);
         let mut input = input(&world);
         input.agent.silence_timeout.0 = 1;
@@ -125,7 +142,8 @@ async fn the_users_progress_file_is_brought_along_unless_the_branch_has_its_own(
     let world = World::with_git().await;
     world.write("root/claude-progress.txt", "from the user");
     world.write("elsewhere", "untouched");
-    std::os::unix::fs::symlink(world.path("elsewhere"), world.path("work/claude-progress.txt")).unwrap();
+    std::os::unix::fs::symlink(world.path("elsewhere"), world.path("work/claude-progress.txt"))
+        .unwrap();
     world.script("root/agent.sh", "#!/bin/sh\ncat claude-progress.txt\n");
     assert_eq!(perform(&world, input(&world)).await.unwrap().output_tail, "from the user");
     assert_eq!(world.read("elsewhere"), "untouched");
@@ -143,7 +161,10 @@ async fn a_report_is_given_again_and_the_agent_is_not() {
     let input = input(&world);
     world.script("root/agent.sh", "#!/bin/sh\necho x >>../../../../out/count\nexit 1\n");
     let report = perform(&world, input.clone()).await.unwrap();
-    assert_eq!(handler(&world).probe(input.clone(), &attempt("shop/login", 3)).await, Probe::Landed(report.clone()));
+    assert_eq!(
+        handler(&world).probe(input.clone(), &attempt("shop/login", 3)).await,
+        Probe::Landed(report.clone())
+    );
     assert_eq!(perform(&world, input.clone()).await.unwrap(), report);
     assert_eq!(world.read("out/count"), "x\n");
 
@@ -165,13 +186,19 @@ async fn a_session_that_was_cut_runs_again_and_its_uncommitted_work_is_kept() {
         _ = perform(&world, input.clone()) => panic!("the agent sleeps"),
         _ = wait_for("the agent", || world.pids_in("out/pids", 1)) => {}
     };
-    assert_eq!(handler(&world).probe(input.clone(), &attempt("shop/login", 3)).await, Probe::NotLanded);
+    assert_eq!(
+        handler(&world).probe(input.clone(), &attempt("shop/login", 3)).await,
+        Probe::NotLanded
+    );
     assert_eq!(owned(&world.path("data")), []);
 
     world.write("out/second", "");
     let report = perform(&world, input).await.unwrap();
     assert_eq!((report.ending, report.notes.as_str()), (SessionEnding::ClaimsDone, ""));
-    assert_eq!(report.output_tail, "code.txt\nlonghaul.toml\n", "the work tree is as it was committed");
+    assert_eq!(
+        report.output_tail, "code.txt\nlonghaul.toml\n",
+        "the work tree is as it was committed"
+    );
     assert_eq!(world.read("data/sessions/shop~login/3.0.lost-1/notes.md"), "early\n");
 
     let reference = "refs/longhaul/rescue/shop/login/3.0";
@@ -199,7 +226,9 @@ async fn an_agent_that_cannot_be_started_is_reported() {
         (&["./no-such-agent"], "/root/no-such-agent` cannot be started"),
     ] {
         let report = with(command).await.unwrap();
-        let SessionEnding::NotStarted { reason } = report.ending else { panic!("{:?}", report.ending) };
+        let SessionEnding::NotStarted { reason } = report.ending else {
+            panic!("{:?}", report.ending)
+        };
         assert!(reason.contains(expected), "{reason}");
     }
 }

@@ -24,7 +24,10 @@ async fn perform(world: &World, script: &str) -> Result<Option<Evidence>, Failur
 
 async fn check(world: &World, script: &str, expected: (&str, &str, &str)) {
     let evidence = perform(world, script).await.unwrap().expect("there is such a script");
-    assert_eq!((evidence.command.as_str(), evidence.ending().as_str(), evidence.output_tail.as_str()), expected);
+    assert_eq!(
+        (evidence.command.as_str(), evidence.ending().as_str(), evidence.output_tail.as_str()),
+        expected
+    );
     assert_eq!(evidence.commit, world.git(&["rev-parse", "HEAD"]));
 }
 

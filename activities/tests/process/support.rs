@@ -32,8 +32,8 @@ impl World {
         world
     }
 
-    /// A world whose checkout is a repository with one commit of one file, which ignores `build`, and whose work tree was
-    /// opened for the feature `login`.
+    /// A world whose checkout is a repository with one commit of one file, which ignores `build`,
+    /// and whose work tree was opened for the feature `login`.
     pub(crate) async fn with_git() -> Self {
         let world = Self { work: "data/worktrees/shop/login", ..Self::new() };
         let root = world.path("root");
@@ -50,7 +50,9 @@ impl World {
     /// Opens the work tree, and takes over what was committed in it.
     pub(crate) async fn open(&self) {
         let input = OpenInput { project: self.project(), target: "main".into(), feature: login() };
-        let opened = Handler::<OpenWorktree>::perform(&self.git, input, &attempt("shop/login", 0)).await.unwrap();
+        let opened = Handler::<OpenWorktree>::perform(&self.git, input, &attempt("shop/login", 0))
+            .await
+            .unwrap();
         assert_eq!(opened.path, self.text_path("work"));
     }
 
@@ -64,7 +66,9 @@ impl World {
     }
 
     pub(crate) fn path(&self, inside: &str) -> PathBuf {
-        let inside = inside.strip_prefix("work").map_or(inside.to_owned(), |rest| format!("{}{rest}", self.work));
+        let inside = inside
+            .strip_prefix("work")
+            .map_or(inside.to_owned(), |rest| format!("{}{rest}", self.work));
         self.folder.path().canonicalize().unwrap().join(inside)
     }
 
@@ -145,7 +149,11 @@ pub(crate) fn login() -> FeatureId {
 
 pub(crate) fn supervisor() -> Supervisor {
     let program = helper();
-    Supervisor { program, args: vec!["supervise-process".into()], grace: Duration::from_millis(500) }
+    Supervisor {
+        program,
+        args: vec!["supervise-process".into()],
+        grace: Duration::from_millis(500),
+    }
 }
 
 /// The example `supervise`, which is built together with the tests.
@@ -153,7 +161,11 @@ pub(crate) fn helper() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().nth(2).unwrap_or(Path::new("."));
     let helper = folder.join("examples").join("supervise");
-    assert!(helper.exists(), "{} is missing: run `cargo build --example supervise` first", helper.display());
+    assert!(
+        helper.exists(),
+        "{} is missing: run `cargo build --example supervise` first",
+        helper.display()
+    );
     helper
 }
 

@@ -6,7 +6,8 @@ use nix::unistd::Pid;
 
 use super::support::{World, attempt, wait_for, wait_until_gone};
 
-/// Starts a background child, a double-forked one and one that ignores SIGTERM; writes their numbers.
+/// Starts a background child, a double-forked one and one that ignores SIGTERM; writes their
+/// numbers.
 const FAMILY: &str = "
     sleep 600 & echo $! >>pids
     (sleep 600 & echo $! >>pids)
@@ -30,7 +31,8 @@ async fn cancelling_ends_the_tree() {
 #[tokio::test]
 async fn a_run_that_is_dropped_ends_its_tree() {
     let world = World::new();
-    let (spec, runner, attempt) = (world.spec(&format!("{FAMILY} wait")), world.runner(), attempt("run", 0));
+    let (spec, runner, attempt) =
+        (world.spec(&format!("{FAMILY} wait")), world.runner(), attempt("run", 0));
     let pids = tokio::select! {
         _ = runner.run(&spec, &attempt) => panic!("the script waits"),
         pids = wait_for("the family", || world.pids(FAMILY_SIZE)) => pids,
@@ -73,7 +75,8 @@ async fn a_stopped_process_is_ended_too() {
 #[tokio::test]
 async fn the_tree_of_a_lost_supervisor_is_ended() {
     let world = World::new();
-    let spec = world.spec("echo $PPID >supervisor; sleep 600 & echo $! >>pids; echo $$ >>pids; wait");
+    let spec =
+        world.spec("echo $PPID >supervisor; sleep 600 & echo $! >>pids; echo $$ >>pids; wait");
     let kill = async {
         let pids = wait_for("the pids", || world.pids(2)).await;
         let supervisor = world.read("work/supervisor").trim().parse().unwrap();
@@ -91,7 +94,10 @@ async fn the_tree_of_a_lost_supervisor_is_ended() {
 #[tokio::test]
 async fn a_signal_to_the_supervisor_says_nothing_about_the_work() {
     let world = World::new();
-    let failure = world.run(&world.spec("trap 'exit 0' TERM; kill -TERM $PPID; sleep 600 & wait")).await.unwrap_err();
+    let failure = world
+        .run(&world.spec("trap 'exit 0' TERM; kill -TERM $PPID; sleep 600 & wait"))
+        .await
+        .unwrap_err();
     assert_eq!(failure.kind, FailureKind::Retryable);
     assert!(failure.message.contains("a signal to end from somebody else"), "{failure}");
 }

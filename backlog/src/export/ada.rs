@@ -1,4 +1,5 @@
-//! `{project_name, project_path, features}`: close to Longhaul's own list, which has `passes` and checks besides.
+//! `{project_name, project_path, features}`: close to Longhaul's own list, which has `passes` and
+//! checks besides.
 
 use serde_json::{Map, Value, json};
 
@@ -9,8 +10,14 @@ pub(super) fn write(list: &FeatureList, project_path: &str) -> String {
     let around = list.list_keys();
     let name = project_path.rsplit('/').next().unwrap_or(project_path);
     let mut document = Map::new();
-    document.insert("project_name".to_owned(), around.get("project_name").cloned().unwrap_or(json!(name)));
-    document.insert("project_path".to_owned(), around.get("project_path").cloned().unwrap_or(json!(project_path)));
+    document.insert(
+        "project_name".to_owned(),
+        around.get("project_name").cloned().unwrap_or(json!(name)),
+    );
+    document.insert(
+        "project_path".to_owned(),
+        around.get("project_path").cloned().unwrap_or(json!(project_path)),
+    );
     let features = entries_without_claims(list).into_iter().map(|(feature, extra)| {
         let mut entry = own_entry(&feature);
         append(&mut entry, extra);

@@ -15,16 +15,20 @@ const KEPT_LINKS: &str = "beads_dependencies";
 const KEPT_CRITERIA: &str = "beads_acceptance_criteria";
 
 pub(super) fn write(list: &FeatureList) -> String {
-    let issues = entries_without_claims(list).into_iter().map(|(feature, extra)| issue(&feature, extra));
+    let issues =
+        entries_without_claims(list).into_iter().map(|(feature, extra)| issue(&feature, extra));
     issues.fold(String::new(), |text, issue| text + &format!("{}\n", Value::from(issue)))
 }
 
 fn issue(feature: &Feature, mut extra: Map<String, Value>) -> Map<String, Value> {
     let description = without_design(&feature.description, extra.get("design"));
     let kept = extra.shift_remove(KEPT_CRITERIA);
-    let kept =
-        kept.as_ref().and_then(Value::as_str).filter(|kept| criteria_of_beads(kept) == feature.acceptance_criteria);
-    let criteria = kept.map_or_else(|| text_of_criteria(&feature.acceptance_criteria), str::to_owned);
+    let kept = kept
+        .as_ref()
+        .and_then(Value::as_str)
+        .filter(|kept| criteria_of_beads(kept) == feature.acceptance_criteria);
+    let criteria =
+        kept.map_or_else(|| text_of_criteria(&feature.acceptance_criteria), str::to_owned);
     let mut issue = Map::new();
     let mut put = |key: &str, is_wanted: bool, value: Value| {
         if is_wanted {
@@ -58,29 +62,40 @@ fn status(status: FeatureStatus) -> &'static str {
     }
 }
 
-/// The description without the design that an import has appended: an issue has a place of its own for that.
+/// The description without the design that an import has appended: an issue has a place of its own
+/// for that.
 fn without_design<'a>(description: &'a str, design: Option<&Value>) -> &'a str {
-    let Some(design) = design.and_then(Value::as_str).map(str::trim).filter(|design| !design.is_empty()) else {
+    let Some(design) =
+        design.and_then(Value::as_str).map(str::trim).filter(|design| !design.is_empty())
+    else {
         return description;
     };
     description.strip_suffix(&format!("Design:\n{design}")).map_or(description, str::trim_end)
 }
 
-/// The links that an import kept, without those that are no dependency any more, and those that are new.
+/// The links that an import kept, without those that are no dependency any more, and those that are
+/// new.
 fn links(feature: &Feature, kept: Option<Value>) -> Vec<Value> {
-    let wanted: HashSet<&str> = feature.depends_on.iter().map(longhaul_workflows::backlog::FeatureId::as_str).collect();
+    let wanted: HashSet<&str> =
+        feature.depends_on.iter().map(longhaul_workflows::backlog::FeatureId::as_str).collect();
     let mut links = match kept {
         Some(Value::Array(links)) => links,
         _ => Vec::new(),
     };
-    let target = |link: &Value| link.get("depends_on_id").and_then(Value::as_str).map(str::to_owned);
-    let kind = |link: &Value| link.get("type").and_then(Value::as_str).unwrap_or(ORDERS[0]).to_owned();
+    let target =
+        |link: &Value| link.get("depends_on_id").and_then(Value::as_str).map(str::to_owned);
+    let kind =
+        |link: &Value| link.get("type").and_then(Value::as_str).unwrap_or(ORDERS[0]).to_owned();
     let is_order = |link: &Value| ORDERS.contains(&kind(link).as_str());
-    links.retain(|link| !is_order(link) || target(link).is_some_and(|target| wanted.contains(target.as_str())));
-    let linked: HashSet<String> = links.iter().filter(|link| is_order(link)).filter_map(target).collect();
+    links.retain(|link| {
+        !is_order(link) || target(link).is_some_and(|target| wanted.contains(target.as_str()))
+    });
+    let linked: HashSet<String> =
+        links.iter().filter(|link| is_order(link)).filter_map(target).collect();
     let new = feature.depends_on.iter().filter(|id| !linked.contains(id.as_str()));
-    let new: Vec<Value> =
-        new.map(|id| json!({ "issue_id": feature.id, "depends_on_id": id, "type": ORDERS[0] })).collect();
+    let new: Vec<Value> = new
+        .map(|id| json!({ "issue_id": feature.id, "depends_on_id": id, "type": ORDERS[0] }))
+        .collect();
     links.extend(new);
     links
 }

@@ -12,7 +12,9 @@ pub(super) fn write(list: &FeatureList) -> String {
     let mut sorted = entries(list);
     sorted.sort_by_key(|(feature, _)| Reverse(feature.priority));
     let ids: Vec<_> = sorted.iter().map(|(feature, _)| &feature.id).collect();
-    let mut document = Value::from(sorted.iter().map(|(feature, extra)| entry(feature, extra)).collect::<Vec<_>>());
+    let mut document = Value::from(
+        sorted.iter().map(|(feature, extra)| entry(feature, extra)).collect::<Vec<_>>(),
+    );
     // Ids are written only where they do not follow from the descriptions.
     settle_ids(&mut document, EntriesAt::Root, &ids);
     format!("{document:#}\n")
@@ -25,7 +27,8 @@ fn entry(feature: &Feature, extra: &Map<String, Value>) -> Value {
             entry.insert(key.to_owned(), value);
         }
     };
-    let description = if feature.description.is_empty() { &feature.name } else { &feature.description };
+    let description =
+        if feature.description.is_empty() { &feature.name } else { &feature.description };
     let claim = if feature.passes { FeatureStatus::Completed } else { FeatureStatus::Pending };
     put("name", feature.name != name_of_description(description), json!(feature.name));
     put("category", feature.category.is_some(), json!(feature.category));

@@ -1,4 +1,5 @@
-//! Issues, one to a line (or in an array): only links of the type `blocks` order the work; P0 is the first.
+//! Issues, one to a line (or in an array): only links of the type `blocks` order the work; P0 is
+//! the first.
 
 use std::collections::BTreeSet;
 
@@ -27,9 +28,12 @@ fn fits(source: &Source<'_>) -> bool {
     match source {
         Source::Json(Value::Array(list)) => all_have(list, &["id", "title", "issue_type"]),
         Source::Json(entry) => {
-            source.lists().is_empty() && all_have(std::slice::from_ref(entry), &["id", "title", "status"])
+            source.lists().is_empty()
+                && all_have(std::slice::from_ref(entry), &["id", "title", "status"])
         }
-        Source::Lines(lines) => lines.iter().any(|(_, line)| all_have(std::slice::from_ref(line), &["id", "title"])),
+        Source::Lines(lines) => {
+            lines.iter().any(|(_, line)| all_have(std::slice::from_ref(line), &["id", "title"]))
+        }
         Source::Xml(_) | Source::Markdown(_) => false,
     }
 }
@@ -38,14 +42,21 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
     let entries = intake.objects(source.entries_with(Shape::Beads, &["id", "title"])?);
     let is_deleted = |issue: &Map<String, Value>| issue.get("status") == Some(&json!("tombstone"));
     let deleted = entries.iter().filter(|(_, issue)| is_deleted(issue));
-    let deleted: BTreeSet<&str> = deleted.filter_map(|(_, issue)| issue.get("id")?.as_str()).collect();
+    let deleted: BTreeSet<&str> =
+        deleted.filter_map(|(_, issue)| issue.get("id")?.as_str()).collect();
     for (place, issue) in entries {
         let kind = issue.get("_type").and_then(Value::as_str).unwrap_or("issue");
         if is_deleted(issue) {
-            let what = issue.get("id").map_or_else(|| "an issue".to_owned(), |id| format!("the issue {id}"));
+            let what = issue
+                .get("id")
+                .map_or_else(|| "an issue".to_owned(), |id| format!("the issue {id}"));
             intake.leave(place, what, "it was deleted there");
         } else if kind != "issue" {
-            intake.leave(place, format!("a record of the type `{kind}`"), "only issues become features");
+            intake.leave(
+                place,
+                format!("a record of the type `{kind}`"),
+                "only issues become features",
+            );
         } else {
             let issue = translated(Entry::new(place, issue), &deleted);
             intake.add(Shape::Beads, issue, EntriesAt::Root);
@@ -55,7 +66,8 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
 }
 
 fn translated<'e>(mut issue: Entry<'e>, deleted: &BTreeSet<&str>) -> Entry<'e> {
-    let fields = [("id", "id"), ("title", "name"), ("description", "description"), ("status", "status")];
+    let fields =
+        [("id", "id"), ("title", "name"), ("description", "description"), ("status", "status")];
     // What Longhaul's own export writes besides.
     let own = [("checks", "checks"), ("approval", "approval"), ("last_tested", "last_tested")];
     for (key, field) in fields.into_iter().chain([("issue_type", "category")]).chain(own) {
@@ -91,7 +103,11 @@ pub(crate) fn criteria_of_beads(text: &str) -> Vec<String> {
 
 /// Acceptance criteria as an export writes them: one to a line, with further lines of it indented.
 pub(crate) fn text_of_criteria(criteria: &[String]) -> String {
-    criteria.iter().map(|text| format!("- {}", text.replace('\n', "\n  "))).collect::<Vec<_>>().join("\n")
+    criteria
+        .iter()
+        .map(|text| format!("- {}", text.replace('\n', "\n  ")))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn priority(issue: &mut Entry<'_>) {
@@ -110,7 +126,9 @@ fn priority(issue: &mut Entry<'_>) {
 
 /// The links that order the work become dependencies. Those that say more than that are kept too.
 fn links(issue: &mut Entry<'_>, deleted: &BTreeSet<&str>) {
-    let Some(links) = issue.value("dependencies").and_then(Value::as_array).filter(|links| !links.is_empty()) else {
+    let Some(links) =
+        issue.value("dependencies").and_then(Value::as_array).filter(|links| !links.is_empty())
+    else {
         return issue.take("dependencies", "depends_on");
     };
     let place = issue.place.below("dependencies");
@@ -118,13 +136,16 @@ fn links(issue: &mut Entry<'_>, deleted: &BTreeSet<&str>) {
     for (index, link) in links.iter().enumerate() {
         let target = link.get("depends_on_id").unwrap_or(link);
         match why_not(link, target, deleted) {
-            Some(reason) => issue.leave(place.below(index), format!("the link to {target}"), reason),
+            Some(reason) => {
+                issue.leave(place.below(index), format!("the link to {target}"), reason)
+            }
             None => depends_on.push(target.clone()),
         }
     }
     let is_plain = |link: &Value| {
         let keys = link.as_object().into_iter().flat_map(Map::keys);
-        keys.filter(|key| !["issue_id", "depends_on_id", "type"].contains(&key.as_str())).count() == 0
+        keys.filter(|key| !["issue_id", "depends_on_id", "type"].contains(&key.as_str())).count()
+            == 0
     };
     if depends_on.len() == links.len() && links.iter().all(is_plain) {
         issue.put("dependencies", "depends_on", Value::Array(depends_on));

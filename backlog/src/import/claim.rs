@@ -9,8 +9,8 @@ use longhaul_workflows::backlog::{Feature, FeatureStatus};
 pub(crate) const CLAIMED_STATUS: &str = "claimed_status";
 const CLAIMED_LAST_TESTED: &str = "claimed_last_tested";
 
-/// Takes `passes` and the time of the test from a feature and puts them beside it. A status such as `completed` stays:
-/// it makes Longhaul ask its gates before it starts an agent.
+/// Takes `passes` and the time of the test from a feature and puts them beside it. A status such as
+/// `completed` stays: it makes Longhaul ask its gates before it starts an agent.
 pub(super) fn set_apart(feature: &mut Feature, extra: &mut Map<String, Value>) {
     let is_done = |status: &Value| *status == FeatureStatus::Completed.as_str();
     if feature.status == FeatureStatus::Pending && extra.get(CLAIMED_STATUS).is_some_and(is_done) {

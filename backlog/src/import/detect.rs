@@ -9,7 +9,8 @@ use super::source::Source;
 /// The one shape that fits.
 pub(super) fn shape_of(source: &Source<'_>) -> Result<Shape, ImportError> {
     let (special, any) = (&Shape::ALL[..Shape::ALL.len() - 1], Shape::List);
-    let fitting: Vec<Shape> = special.iter().copied().filter(|shape| (shape.rule().fits)(source)).collect();
+    let fitting: Vec<Shape> =
+        special.iter().copied().filter(|shape| (shape.rule().fits)(source)).collect();
     match fitting.as_slice() {
         [shape] => Ok(*shape),
         [] if (any.rule().fits)(source) => Ok(any),
@@ -28,11 +29,16 @@ fn found(source: &Source<'_>) -> String {
         Source::Json(Value::Array(_)) => "a JSON array without entries that are objects".to_owned(),
         Source::Json(_) => "a single JSON value".to_owned(),
         Source::Lines(_) => {
-            "lines of JSON that are no issues: `id`, `title` and `issue_type` are looked for".to_owned()
+            "lines of JSON that are no issues: `id`, `title` and `issue_type` are looked for"
+                .to_owned()
         }
-        Source::Xml(document) => format!("XML with <{}> at its root", document.root_element().tag_name().name()),
+        Source::Xml(document) => {
+            format!("XML with <{}> at its root", document.root_element().tag_name().name())
+        }
         Source::Markdown(text) if text.trim().is_empty() => "an empty file".to_owned(),
-        Source::Markdown(_) => "a text without `- [ ]` boxes and `### Task 1: title` headings".to_owned(),
+        Source::Markdown(_) => {
+            "a text without `- [ ]` boxes and `### Task 1: title` headings".to_owned()
+        }
     }
 }
 

@@ -101,7 +101,8 @@ impl<'e> Entry<'e> {
         self.mapped.push((key.to_owned(), field.to_owned()));
     }
 
-    /// Appends a text to the description and keeps it. A description that has it already stays as it is.
+    /// Appends a text to the description and keeps it. A description that has it already stays as
+    /// it is.
     pub(super) fn carry(&mut self, key: &'e str, heading: &str) {
         self.carried.insert(key);
         let Some(text) = self.text(key).map(str::trim) else { return };
@@ -115,16 +116,23 @@ impl<'e> Entry<'e> {
     }
 
     /// Reports a part of the entry that is not read.
-    pub(super) fn leave(&mut self, place: Place, what: impl Into<String>, reason: impl Into<String>) {
+    pub(super) fn leave(
+        &mut self,
+        place: Place,
+        what: impl Into<String>,
+        reason: impl Into<String>,
+    ) {
         self.not_mapped.push(NotMapped { place, what: what.into(), reason: reason.into() });
     }
 
-    /// The keys that are not consumed. One that means something in a feature list gets the name of the tool before it.
+    /// The keys that are not consumed. One that means something in a feature list gets the name of
+    /// the tool before it.
     pub(super) fn leftovers(&self, tool: &str) -> Vec<Leftover> {
         let rest = self.source.iter().filter(|(key, _)| !self.consumed.contains(key.as_str()));
         rest.map(|(key, value)| {
             let renamed = field_of_key(key).is_some() && key != "deprecated";
-            let kept_as = if renamed { format!("{}_{key}", tool.replace('-', "_")) } else { key.clone() };
+            let kept_as =
+                if renamed { format!("{}_{key}", tool.replace('-', "_")) } else { key.clone() };
             let reason = if self.carried.contains(key.as_str()) { READ_TOO } else { NO_FIELD };
             Leftover { key: key.clone(), kept_as, value: value.clone(), reason }
         })
@@ -138,7 +146,8 @@ impl<'e> Entry<'e> {
     }
 }
 
-/// Items of a text with one to a line, with or without `- `; indented lines belong to the item above.
+/// Items of a text with one to a line, with or without `- `; indented lines belong to the item
+/// above.
 pub(super) fn items_of_text(text: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {

@@ -18,7 +18,9 @@ pub enum ImportError {
     },
 
     /// The text is not JSON.
-    #[error("line {line}, column {column}: not JSON: {reason}; correct it there, or export it again")]
+    #[error(
+        "line {line}, column {column}: not JSON: {reason}; correct it there, or export it again"
+    )]
     NotJson {
         /// Counted from 1.
         line: usize,
@@ -29,7 +31,9 @@ pub enum ImportError {
     },
 
     /// The text is not XML.
-    #[error("line {line}, column {column}: not XML: {reason}; run the tests again, or correct it there")]
+    #[error(
+        "line {line}, column {column}: not XML: {reason}; run the tests again, or correct it there"
+    )]
     NotXml {
         /// Counted from 1.
         line: u32,
@@ -40,7 +44,10 @@ pub enum ImportError {
     },
 
     /// No shape fits.
-    #[error("no backlog that is known: found {found}; if it is one of {}, name it with --as", Shape::names(Shape::ALL))]
+    #[error(
+        "no backlog that is known: found {found}; if it is one of {}, name it with --as",
+        Shape::names(Shape::ALL)
+    )]
     Unknown {
         /// The content, shortened.
         found: String,
@@ -90,7 +97,9 @@ pub enum ImportError {
 
 fn where_they_stand(places: &[(FeatureId, Option<Place>)]) -> String {
     let place = |place: &Option<Place>| {
-        place.as_ref().map_or_else(|| "in the project's list".to_owned(), |place| format!("at {place}"))
+        place
+            .as_ref()
+            .map_or_else(|| "in the project's list".to_owned(), |place| format!("at {place}"))
     };
     let named = places.iter().take(8).map(|(id, at)| format!("`{id}` is {}", place(at)));
     named.collect::<Vec<_>>().join(", ")

@@ -32,7 +32,9 @@ const WAITS: [&str; 3] = ["depends on", "blocked by", "depends-on:"];
 fn fits(source: &Source<'_>) -> bool {
     match source {
         Source::Json(Value::Array(list)) => all_have(list, &KEYS),
-        Source::Json(entry) => source.lists().is_empty() && all_have(std::slice::from_ref(entry), &KEYS),
+        Source::Json(entry) => {
+            source.lists().is_empty() && all_have(std::slice::from_ref(entry), &KEYS)
+        }
         _ => false,
     }
 }
@@ -61,7 +63,8 @@ fn translated<'e>(mut issue: Entry<'e>, known: &BTreeSet<String>) -> Entry<'e> {
     issue.take("title", "name");
     let body = issue.text("body").unwrap_or_default();
     issue.put("body", "description", json!(body.replace("\r\n", "\n").trim()));
-    let criteria: Vec<&str> = boxes(body).map(|(_, text)| text).filter(|text| !text.is_empty()).collect();
+    let criteria: Vec<&str> =
+        boxes(body).map(|(_, text)| text).filter(|text| !text.is_empty()).collect();
     if !criteria.is_empty() {
         issue.put_and_keep("body", "acceptance_criteria", json!(criteria));
     }
@@ -71,9 +74,11 @@ fn translated<'e>(mut issue: Entry<'e>, known: &BTreeSet<String>) -> Entry<'e> {
     issue
 }
 
-/// An issue that was closed is said to be done; one that was closed for another reason is not to be done.
+/// An issue that was closed is said to be done; one that was closed for another reason is not to be
+/// done.
 fn state(issue: &mut Entry<'_>) {
-    let is = |key: &str, word: &str| issue.text(key).is_some_and(|text| text.eq_ignore_ascii_case(word));
+    let is =
+        |key: &str, word: &str| issue.text(key).is_some_and(|text| text.eq_ignore_ascii_case(word));
     let declined = is("stateReason", "NOT_PLANNED") || is("stateReason", "DUPLICATE");
     if is("state", "CLOSED") && declined {
         issue.put_and_keep("state", "status", json!("blocked"));
@@ -85,15 +90,17 @@ fn state(issue: &mut Entry<'_>) {
 /// A kind of work and a priority, where labels name one.
 fn labels(issue: &mut Entry<'_>) {
     let labels = issue.value("labels").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let names = labels.iter().filter_map(|label| label.as_str().or_else(|| label.get("name")?.as_str()));
+    let names =
+        labels.iter().filter_map(|label| label.as_str().or_else(|| label.get("name")?.as_str()));
     let names: Vec<String> = names.map(str::to_lowercase).collect();
     let kind = |name: &String| KINDS.iter().find(|(label, _)| label == name);
     if let Some((_, kind)) = names.iter().find_map(kind) {
         issue.put_and_keep("labels", "category", json!(kind));
     }
     let word = |name: &String| {
-        let name =
-            name.strip_prefix("priority").map_or(name.as_str(), |rest| rest.trim_start_matches([':', '/', '-', ' ']));
+        let name = name
+            .strip_prefix("priority")
+            .map_or(name.as_str(), |rest| rest.trim_start_matches([':', '/', '-', ' ']));
         priority_of_word(name)
     };
     if let Some(priority) = names.iter().find_map(word) {
@@ -105,7 +112,9 @@ fn labels(issue: &mut Entry<'_>) {
 fn depends_on(issue: &mut Entry<'_>, body: &str, own: Option<u64>, known: &BTreeSet<String>) {
     let mut found = BTreeSet::new();
     for line in body.lines().map(str::to_lowercase) {
-        if let Some(rest) = WAITS.iter().find_map(|words| line.split_once(words)).map(|(_, rest)| rest) {
+        if let Some(rest) =
+            WAITS.iter().find_map(|words| line.split_once(words)).map(|(_, rest)| rest)
+        {
             found.extend(numbers(rest));
         }
     }
@@ -114,7 +123,8 @@ fn depends_on(issue: &mut Entry<'_>, body: &str, own: Option<u64>, known: &BTree
         if known.contains(&id(number)) {
             depends_on.push(id(number));
         } else {
-            let reason = "that issue is neither in the file nor in the project's list: taken as done";
+            let reason =
+                "that issue is neither in the file nor in the project's list: taken as done";
             issue.leave(issue.place.below("body"), format!("the dependency on #{number}"), reason);
         }
     }
@@ -125,6 +135,8 @@ fn depends_on(issue: &mut Entry<'_>, body: &str, own: Option<u64>, known: &BTree
 
 /// The numbers in `#12, #13`; `other/repository#14` is none of them.
 fn numbers(text: &str) -> Vec<u64> {
-    let apart = |letter: char| letter.is_whitespace() || matches!(letter, ',' | ';' | '(' | ')' | '.' | '&');
+    let apart = |letter: char| {
+        letter.is_whitespace() || matches!(letter, ',' | ';' | '(' | ')' | '.' | '&')
+    };
     text.split(apart).filter_map(|word| word.strip_prefix('#')?.parse().ok()).collect()
 }

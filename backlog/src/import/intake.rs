@@ -42,7 +42,10 @@ impl<'o> Intake<'o> {
     }
 
     /// The entries that are objects; the others are reported.
-    pub(super) fn objects<'v>(&mut self, entries: Vec<(Place, &'v Value)>) -> Vec<(Place, &'v Map<String, Value>)> {
+    pub(super) fn objects<'v>(
+        &mut self,
+        entries: Vec<(Place, &'v Value)>,
+    ) -> Vec<(Place, &'v Map<String, Value>)> {
         let mut objects = Vec::with_capacity(entries.len());
         for (place, entry) in entries {
             match entry {
@@ -56,7 +59,8 @@ impl<'o> Intake<'o> {
     /// Takes in an entry. `at` says which way the numbers of priorities go.
     pub(super) fn add(&mut self, shape: Shape, entry: Entry<'_>, at: EntriesAt) {
         let leftovers = entry.leftovers(shape.name());
-        let draft = draft(&entry.own, self.drafts.len(), entry.place.to_string(), at, &mut self.report);
+        let draft =
+            draft(&entry.own, self.drafts.len(), entry.place.to_string(), at, &mut self.report);
         entry.mapped.iter().for_each(|(from, to)| self.map(from, to));
         self.not_mapped.extend(entry.not_mapped);
         self.add_draft(entry.place, draft, leftovers);
@@ -64,9 +68,14 @@ impl<'o> Intake<'o> {
 
     /// Takes in a draft that did not come from keys.
     pub(super) fn add_draft(&mut self, place: Place, draft: Draft, leftovers: Vec<Leftover>) {
-        for leftover in leftovers.iter().filter(|leftover| PATH_KEYS.contains(&leftover.key.as_str())) {
+        for leftover in
+            leftovers.iter().filter(|leftover| PATH_KEYS.contains(&leftover.key.as_str()))
+        {
             if leads_out(&leftover.value) {
-                let what = format!("a path in `{}` leads out of the project: kept, and never followed", leftover.key);
+                let what = format!(
+                    "a path in `{}` leads out of the project: kept, and never followed",
+                    leftover.key
+                );
                 self.report.guess(what, draft.label());
             }
         }
@@ -78,17 +87,29 @@ impl<'o> Intake<'o> {
     pub(super) fn map(&mut self, from: &str, to: &str) {
         match self.mapped.iter_mut().find(|mapped| mapped.from == from && mapped.to == to) {
             Some(mapped) => mapped.entries += 1,
-            None => self.mapped.push(Mapped { from: from.to_owned(), to: to.to_owned(), entries: 1 }),
+            None => {
+                self.mapped.push(Mapped { from: from.to_owned(), to: to.to_owned(), entries: 1 })
+            }
         }
     }
 
     /// Says that something is left out.
-    pub(super) fn leave(&mut self, place: Place, what: impl Into<String>, reason: impl Into<String>) {
+    pub(super) fn leave(
+        &mut self,
+        place: Place,
+        what: impl Into<String>,
+        reason: impl Into<String>,
+    ) {
         self.not_mapped.push(NotMapped { place, what: what.into(), reason: reason.into() });
     }
 
     /// Keeps the keys of the list as a whole, without those that are named.
-    pub(super) fn keep_around(&mut self, list: &Map<String, Value>, place: &Place, without: &[&str]) {
+    pub(super) fn keep_around(
+        &mut self,
+        list: &Map<String, Value>,
+        place: &Place,
+        without: &[&str],
+    ) {
         for (key, value) in list.iter().filter(|(key, _)| !without.contains(&key.as_str())) {
             self.list_keys.push((place.below(key), key.clone(), value.clone()));
         }
@@ -101,7 +122,8 @@ impl<'o> Intake<'o> {
 
     /// Makes features of the drafts: or one error with all problems.
     pub(super) fn finish(self, shape: Shape) -> Result<Imported, ImportError> {
-        let Self { options, mut report, drafts, besides, list_keys, mapped, not_mapped, verify } = self;
+        let Self { options, mut report, drafts, besides, list_keys, mapped, not_mapped, verify } =
+            self;
         let mut features = resolve(drafts, options.known, &mut report);
         if let Some(command) = &verify {
             share_check(command, &mut features, &mut report);
@@ -145,7 +167,9 @@ fn kept(feature: &Feature, place: &Place, leftover: &Leftover) -> Kept {
 /// Whether a text, or one in an array, is a path that would lead out of a project.
 fn leads_out(value: &Value) -> bool {
     match value {
-        Value::String(path) => path.starts_with(['/', '~']) || path.split(['/', '\\']).any(|part| part == ".."),
+        Value::String(path) => {
+            path.starts_with(['/', '~']) || path.split(['/', '\\']).any(|part| part == "..")
+        }
         Value::Array(values) => values.iter().any(leads_out),
         Value::Object(values) => values.get("path").is_some_and(leads_out),
         _ => false,
@@ -154,5 +178,10 @@ fn leads_out(value: &Value) -> bool {
 
 /// A leftover that is no key of the file.
 pub(super) fn made_up(key: &str, value: impl Into<Value>) -> Leftover {
-    Leftover { key: key.to_owned(), kept_as: key.to_owned(), value: json!(value.into()), reason: "where it was found" }
+    Leftover {
+        key: key.to_owned(),
+        kept_as: key.to_owned(),
+        value: json!(value.into()),
+        reason: "where it was found",
+    }
 }

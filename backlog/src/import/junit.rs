@@ -46,7 +46,8 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
         return Err(ImportError::OtherShape { shape, place: Place::line(1), reason });
     }
     let Source::Xml(document) = source else { return Ok(()) };
-    let cases: Vec<Node<'_, '_>> = document.descendants().filter(|node| node.has_tag_name("testcase")).collect();
+    let cases: Vec<Node<'_, '_>> =
+        document.descendants().filter(|node| node.has_tag_name("testcase")).collect();
     let mut failing: Vec<Failing> = Vec::new();
     let mut lines: HashMap<(String, String), usize> = HashMap::new();
     // From test to test: to count from the beginning each time takes long in a long report.
@@ -68,7 +69,10 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
     }
     if failing.len() < cases.len() {
         let others = cases.len() - failing.len();
-        intake.report.note(format!("{others} of {} tests do not fail, or were counted already", cases.len()));
+        intake.report.note(format!(
+            "{others} of {} tests do not fail, or were counted already",
+            cases.len()
+        ));
     }
     let ids = ids(&failing);
     for (test, id) in failing.iter().zip(ids) {
@@ -79,8 +83,10 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
 }
 
 fn failing_test(case: Node<'_, '_>) -> Option<Failing> {
-    let verdict = case.children().find(|node| node.has_tag_name("failure") || node.has_tag_name("error"))?;
-    let text = |node: Node<'_, '_>, name: &str| node.attribute(name).map(|text| text.trim().to_owned());
+    let verdict =
+        case.children().find(|node| node.has_tag_name("failure") || node.has_tag_name("error"))?;
+    let text =
+        |node: Node<'_, '_>, name: &str| node.attribute(name).map(|text| text.trim().to_owned());
     let suite = case.ancestors().find(|node| node.has_tag_name("testsuite"));
     Some(Failing {
         line: 0,
@@ -94,8 +100,8 @@ fn failing_test(case: Node<'_, '_>) -> Option<Failing> {
     })
 }
 
-/// An id for each test that does not depend on the other tests: where the name does not fit, or is not the only one
-/// that reads so, a number made from all of it is put behind.
+/// An id for each test that does not depend on the other tests: where the name does not fit, or is
+/// not the only one that reads so, a number made from all of it is put behind.
 fn ids(failing: &[Failing]) -> Vec<String> {
     let full = |test: &Failing| format!("{} {}", test.class, test.name);
     let long = |test: &Failing| slug(&full(test), usize::MAX);
@@ -123,7 +129,12 @@ fn digest(text: &str) -> u32 {
 /// A test in keys, as if the report were JSON.
 fn entry_of(test: &Failing, id: &str) -> Map<String, Value> {
     let place = json!({ "suite": test.suite, "classname": test.class, "name": test.name, "file": test.file });
-    let keys = [("id", json!(id)), ("name", json!(test.name)), (test.kind, json!(described(test))), ("junit", place)];
+    let keys = [
+        ("id", json!(id)),
+        ("name", json!(test.name)),
+        (test.kind, json!(described(test))),
+        ("junit", place),
+    ];
     keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
@@ -139,15 +150,23 @@ fn translated(place: Place, keys: &Map<String, Value>) -> entry::Entry<'_> {
         entry.take(key, "description");
     }
     entry.own.insert("category".to_owned(), json!("bugfix"));
-    entry.own.insert("acceptance_criteria".to_owned(), json!([format!("The test `{full}` passes")]));
+    entry
+        .own
+        .insert("acceptance_criteria".to_owned(), json!([format!("The test `{full}` passes")]));
     entry
 }
 
 fn described(test: &Failing) -> String {
-    let name = if test.class.is_empty() { test.name.clone() } else { format!("{} {}", test.class, test.name) };
+    let name = if test.class.is_empty() {
+        test.name.clone()
+    } else {
+        format!("{} {}", test.class, test.name)
+    };
     let at = test.file.as_ref().map(|file| format!(" in {file}")).unwrap_or_default();
-    let mut text =
-        format!("The test `{name}`{at} gives {}.", if test.kind == "error" { "an error" } else { "a failure" });
+    let mut text = format!(
+        "The test `{name}`{at} gives {}.",
+        if test.kind == "error" { "an error" } else { "a failure" }
+    );
     for part in [&test.message, &test.said] {
         if !part.is_empty() && !text.contains(part.as_str()) {
             text = format!("{text}\n\n{}", shortened(part, SAID_MAX));

@@ -1,4 +1,5 @@
-//! Lists of features in JSON whose keys are those of feature lists: one reader, and a rule for each tool that writes them.
+//! Lists of features in JSON whose keys are those of feature lists: one reader, and a rule for each
+//! tool that writes them.
 
 use serde_json::Value;
 
@@ -49,7 +50,8 @@ pub(super) const ADK_META: Rule = Rule {
 pub(super) const ADK_TESTS: Rule = Rule {
     syntax: Syntax::Json,
     fits: |source| {
-        let is_of_one_feature = has(source, "feature", Value::is_string) || has(source, "summary", Value::is_object);
+        let is_of_one_feature =
+            has(source, "feature", Value::is_string) || has(source, "summary", Value::is_object);
         is_of_one_feature && source.lists().contains(&"tests")
     },
     read: |source, intake| read(source, intake, Shape::AdkTests, EntriesAt::Key("tests")),
@@ -60,15 +62,17 @@ pub(super) const ADA: Rule = Rule {
     syntax: Syntax::Json,
     fits: |source| {
         const TYPICAL: [&str; 2] = ["acceptance_criteria", "depends_on"];
-        let is_list =
-            source.array(None).is_some_and(|list| all_have(list, &["id", "status"]) && any_has(list, &TYPICAL));
+        let is_list = source
+            .array(None)
+            .is_some_and(|list| all_have(list, &["id", "status"]) && any_has(list, &TYPICAL));
         let is_project = source
             .array(Some("features"))
             .is_some_and(|list| any_has(list, &TYPICAL) || has(source, "project_name", |_| true));
         is_list || is_project && source.lists().contains(&"features")
     },
     read: |source, intake| {
-        let at = if source.array(None).is_some() { EntriesAt::Root } else { EntriesAt::Key("features") };
+        let at =
+            if source.array(None).is_some() { EntriesAt::Root } else { EntriesAt::Key("features") };
         read(source, intake, Shape::Ada, at)
     },
 };
@@ -84,7 +88,8 @@ pub(super) const RALPH: Rule = Rule {
 pub(super) const LIST: Rule = Rule {
     syntax: Syntax::Json,
     fits: |source| {
-        source.array(None).is_some_and(|list| list.is_empty() || has_objects(list)) || !source.lists().is_empty()
+        source.array(None).is_some_and(|list| list.is_empty() || has_objects(list))
+            || !source.lists().is_empty()
     },
     read: |source, intake| {
         let at = source.lists().first().map_or(EntriesAt::Root, |key| EntriesAt::Key(key));
@@ -97,7 +102,12 @@ fn has(source: &Source<'_>, key: &str, is_kind: fn(&Value) -> bool) -> bool {
 }
 
 /// Reads the entries at a place of a JSON document in the words of feature lists.
-fn read(source: &Source<'_>, intake: &mut Intake<'_>, shape: Shape, at: EntriesAt) -> Result<(), ImportError> {
+fn read(
+    source: &Source<'_>,
+    intake: &mut Intake<'_>,
+    shape: Shape,
+    at: EntriesAt,
+) -> Result<(), ImportError> {
     let (key, wanted) = match at {
         EntriesAt::Root => (None, "its root is no array of entries".to_owned()),
         EntriesAt::Key(key) => (Some(key), format!("it has no array under `{key}`")),
@@ -110,24 +120,35 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>, shape: Shape, at: EntriesA
     }
     let is_number = |entry: &Value| entry.get("priority").is_some_and(Value::is_number);
     if !matches!(shape, Shape::Ada | Shape::Ralph) && entries.iter().any(is_number) {
-        intake.report.note("the greater number in `priority` is read as the sooner: nothing in this shape says so");
+        intake.report.note(
+            "the greater number in `priority` is read as the sooner: nothing in this shape says so",
+        );
     }
     if let (Some(list), Some(key)) = (source.object(), key) {
         let others = source.lists().into_iter().filter(|other| *other != key);
         for other in others {
             let place = Place::document().below(other);
-            intake.leave(place, format!("the list under `{other}`"), format!("the entries are under `{key}`"));
+            intake.leave(
+                place,
+                format!("the list under `{other}`"),
+                format!("the entries are under `{key}`"),
+            );
         }
         if let Some(command) = list.get("verify").and_then(Value::as_str) {
             intake.verify_with(command);
         }
-        let without: Vec<&str> = source.lists().into_iter().chain([key, "verify", "summary"]).collect();
+        let without: Vec<&str> =
+            source.lists().into_iter().chain([key, "verify", "summary"]).collect();
         intake.keep_around(list, &Place::document(), &without);
     }
     if matches!(shape, Shape::Adk | Shape::AdkMeta | Shape::AdkTests)
         && let Some(counts) = source.object().and_then(|list| list.get("summary"))
     {
-        intake.leave(Place::document().below("summary"), format!("the counts {counts}"), "Longhaul counts for itself");
+        intake.leave(
+            Place::document().below("summary"),
+            format!("the counts {counts}"),
+            "Longhaul counts for itself",
+        );
     }
     Ok(())
 }

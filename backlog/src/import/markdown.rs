@@ -1,4 +1,5 @@
-//! Markdown: `- [ ] Name: description` lines, or a `tasks.md` with `### Task 1: title` headings and fields in bold.
+//! Markdown: `- [ ] Name: description` lines, or a `tasks.md` with `### Task 1: title` headings and
+//! fields in bold.
 
 use super::error::ImportError;
 use super::intake::{Intake, made_up};

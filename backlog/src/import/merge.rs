@@ -1,4 +1,5 @@
-//! Merges an imported backlog into the list of a project: new features are added, known ones stay as they are.
+//! Merges an imported backlog into the list of a project: new features are added, known ones stay
+//! as they are.
 
 use std::collections::HashMap;
 

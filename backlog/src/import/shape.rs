@@ -93,7 +93,8 @@ impl FromStr for Shape {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let unknown = || format!("there is no shape `{name}`; known are {}", Self::names(Self::ALL));
+        let unknown =
+            || format!("there is no shape `{name}`; known are {}", Self::names(Self::ALL));
         Self::ALL.into_iter().find(|shape| shape.name() == name).ok_or_else(unknown)
     }
 }

@@ -27,7 +27,8 @@ pub(super) enum Source<'t> {
     Markdown(&'t str),
 }
 
-/// The text in the bytes of a file: UTF-8, or UTF-16 with a byte order mark, which some shells write.
+/// The text in the bytes of a file: UTF-8, or UTF-16 with a byte order mark, which some shells
+/// write.
 pub fn decode(bytes: &[u8]) -> Result<String, ImportError> {
     let not_text = |at: usize| {
         let line = 1 + bytes[..at].split(|byte| *byte == b'\n').count().saturating_sub(1);
@@ -69,14 +70,17 @@ impl<'t> Source<'t> {
             Some(b'"') => json(text).map(Self::Json),
             _ => return Ok(Self::Markdown(text)),
         };
-        let has_tasks = || tasks_md::has_task_headings(text) || tasks_md::boxes(text).next().is_some();
+        let has_tasks =
+            || tasks_md::has_task_headings(text) || tasks_md::boxes(text).next().is_some();
         parsed.or_else(|error| if has_tasks() { Ok(Self::Markdown(text)) } else { Err(error) })
     }
 
     /// The array that is the document, or that is under a key of it.
     pub(super) fn array(&self, key: Option<&str>) -> Option<&[Value]> {
         let Self::Json(document) = self else { return None };
-        key.map_or(Some(document), |key| document.get(key)).and_then(Value::as_array).map(Vec::as_slice)
+        key.map_or(Some(document), |key| document.get(key))
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
     }
 
     /// The document, if it is an object.
@@ -86,24 +90,34 @@ impl<'t> Source<'t> {
 
     /// The keys of the document under which entries may be.
     pub(super) fn lists(&self) -> Vec<&'static str> {
-        let holds = |key: &&str| self.array(Some(key)).is_some_and(|list| list.is_empty() || has_objects(list));
+        let holds = |key: &&str| {
+            self.array(Some(key)).is_some_and(|list| list.is_empty() || has_objects(list))
+        };
         ENTRY_KEYS.into_iter().filter(holds).collect()
     }
 
-    /// Entries, each with its place: the lines, the elements of the array at the root, or the one object.
+    /// Entries, each with its place: the lines, the elements of the array at the root, or the one
+    /// object.
     pub(super) fn entries(&self) -> Vec<(Place, &Value)> {
         match self {
             Self::Json(Value::Array(entries)) => placed(&Place::document(), entries),
             Self::Json(entry) => vec![(Place::document(), entry)],
-            Self::Lines(lines) => lines.iter().map(|(line, entry)| (Place::line(*line), entry)).collect(),
+            Self::Lines(lines) => {
+                lines.iter().map(|(line, entry)| (Place::line(*line), entry)).collect()
+            }
             Self::Xml(_) | Self::Markdown(_) => Vec::new(),
         }
     }
 }
 
 impl Source<'_> {
-    /// Entries of a shape without a list of its own, if one of them has the keys by which it is known.
-    pub(super) fn entries_with(&self, shape: Shape, keys: &[&str]) -> Result<Vec<(Place, &Value)>, ImportError> {
+    /// Entries of a shape without a list of its own, if one of them has the keys by which it is
+    /// known.
+    pub(super) fn entries_with(
+        &self,
+        shape: Shape,
+        keys: &[&str],
+    ) -> Result<Vec<(Place, &Value)>, ImportError> {
         let entries = self.entries();
         let is_known = |entry: &Value| keys.iter().all(|key| entry.get(key).is_some());
         match entries.first() {
@@ -131,10 +145,15 @@ fn json(text: &str) -> Result<Value, ImportError> {
 }
 
 fn not_json(error: &serde_json::Error, lines_before: usize) -> ImportError {
-    ImportError::NotJson { line: lines_before + error.line(), column: error.column(), reason: bare_reason(error) }
+    ImportError::NotJson {
+        line: lines_before + error.line(),
+        column: error.column(),
+        reason: bare_reason(error),
+    }
 }
 
-/// One document, or several objects with one to a line. The first line decides which of the two is complained of.
+/// One document, or several objects with one to a line. The first line decides which of the two is
+/// complained of.
 fn json_or_lines<'t>(text: &str) -> Result<Source<'t>, ImportError> {
     let whole = match json(text) {
         Ok(document) => return Ok(Source::Json(document)),

@@ -15,9 +15,12 @@ pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, fits, read };
 
 fn fits(source: &Source<'_>) -> bool {
     let is_plain = source.array(Some("tasks")).is_some_and(|tasks| {
-        any_has(tasks, &["details", "testStrategy", "subtasks"]) && all_have(tasks, &["id", "title"])
+        any_has(tasks, &["details", "testStrategy", "subtasks"])
+            && all_have(tasks, &["id", "title"])
     });
-    is_plain || source.lists().is_empty() && source.object().is_some_and(|list| tags(list).next().is_some())
+    is_plain
+        || source.lists().is_empty()
+            && source.object().is_some_and(|list| tags(list).next().is_some())
 }
 
 /// The tags, each with its tasks.
@@ -27,7 +30,11 @@ fn tags(list: &Map<String, Value>) -> impl Iterator<Item = (&String, &Vec<Value>
 
 fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError> {
     let shape = Shape::TaskMaster;
-    let other = |reason: &str| ImportError::OtherShape { shape, place: Place::document(), reason: reason.to_owned() };
+    let other = |reason: &str| ImportError::OtherShape {
+        shape,
+        place: Place::document(),
+        reason: reason.to_owned(),
+    };
     let list = source.object().ok_or_else(|| other("its root is no object"))?;
     let (place, around, tasks) = if let Some(tasks) = list.get("tasks").and_then(Value::as_array) {
         (Place::document(), list, tasks)
@@ -50,7 +57,10 @@ fn tagged<'l>(
     wanted: Option<&str>,
     other: impl Fn(&str) -> ImportError,
 ) -> Result<(&'l String, &'l Vec<Value>), ImportError> {
-    let named = |reason: String| ImportError::Tags { reason, tags: tags(list).map(|(tag, _)| tag.clone()).collect() };
+    let named = |reason: String| ImportError::Tags {
+        reason,
+        tags: tags(list).map(|(tag, _)| tag.clone()).collect(),
+    };
     if let Some(wanted) = wanted {
         let found = tags(list).find(|(tag, _)| *tag == wanted);
         return found.ok_or_else(|| named(format!("there is no tag `{wanted}`")));
@@ -59,7 +69,9 @@ fn tagged<'l>(
     match (filled.next(), filled.next()) {
         (Some(only), None) => Ok(only),
         (Some(_), Some(_)) => Err(named("several tags have tasks".to_owned())),
-        (None, _) => tags(list).next().ok_or_else(|| other("it has no array under `tasks`, and no tag has one")),
+        (None, _) => tags(list)
+            .next()
+            .ok_or_else(|| other("it has no array under `tasks`, and no tag has one")),
     }
 }
 
@@ -71,22 +83,30 @@ fn leave_other_tags(list: &Map<String, Value>, taken: &str, intake: &mut Intake<
 }
 
 fn translated(mut task: Entry<'_>) -> Entry<'_> {
-    for (key, field) in [("id", "id"), ("title", "name"), ("description", "description"), ("status", "status")] {
+    for (key, field) in
+        [("id", "id"), ("title", "name"), ("description", "description"), ("status", "status")]
+    {
         task.take(key, field);
     }
     task.take("priority", "priority");
     dependencies(&mut task);
     task.carry("details", "Details");
-    let mut criteria: Vec<String> = task.text("testStrategy").map(|text| text.trim().to_owned()).into_iter().collect();
+    let mut criteria: Vec<String> =
+        task.text("testStrategy").map(|text| text.trim().to_owned()).into_iter().collect();
     if !criteria.is_empty() {
         task.carry_as("testStrategy", "acceptance_criteria");
     }
-    if let Some(subtasks) = task.value("subtasks").and_then(Value::as_array).filter(|all| !all.is_empty()) {
+    if let Some(subtasks) =
+        task.value("subtasks").and_then(Value::as_array).filter(|all| !all.is_empty())
+    {
         criteria.extend(subtasks.iter().filter_map(criterion));
         task.carry_as("subtasks", "acceptance_criteria");
         let place = task.place.below("subtasks");
         for (index, subtask) in subtasks.iter().enumerate() {
-            let links = subtask.get("dependencies").and_then(Value::as_array).is_some_and(|links| !links.is_empty());
+            let links = subtask
+                .get("dependencies")
+                .and_then(Value::as_array)
+                .is_some_and(|links| !links.is_empty());
             if links {
                 let what = "the order of a subtask";
                 let reason = "a subtask is a criterion of its task, and criteria have no order";
@@ -112,7 +132,11 @@ fn dependencies(task: &mut Entry<'_>) {
             depends_on.push(link.clone());
             continue;
         };
-        task.leave(place.below(index), format!("the wait for the subtask {link}"), "its whole task is waited for");
+        task.leave(
+            place.below(index),
+            format!("the wait for the subtask {link}"),
+            "its whole task is waited for",
+        );
         if Some(above) != own.as_deref() && !depends_on.contains(&json!(above)) {
             depends_on.push(json!(above));
         }
@@ -122,9 +146,13 @@ fn dependencies(task: &mut Entry<'_>) {
 
 /// `title: description` of a subtask.
 fn criterion(subtask: &Value) -> Option<String> {
-    let text = |key: &str| subtask.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    let text = |key: &str| {
+        subtask.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
+    };
     match (text("title"), text("description")) {
-        (Some(title), Some(description)) if title != description => Some(format!("{title}: {description}")),
+        (Some(title), Some(description)) if title != description => {
+            Some(format!("{title}: {description}"))
+        }
         (title, description) => title.or(description).map(str::to_owned),
     }
 }

@@ -22,13 +22,14 @@ pub struct Addition<'a> {
 impl FeatureList {
     /// Appends an entry in the shape of the file and returns the new text.
     ///
-    /// Refuses what could not be read back: an id that is taken, a dependency that is not there, no name. The list is
-    /// then as it was.
+    /// Refuses what could not be read back: an id that is taken, a dependency that is not there, no
+    /// name. The list is then as it was.
     pub fn add(&mut self, feature: &Feature) -> Result<String, ListError> {
         self.add_all(&[Addition { feature, extra: &Map::new() }])
     }
 
-    /// Appends entries, which may depend on each other in any order, as [`add`](Self::add) does: all or none.
+    /// Appends entries, which may depend on each other in any order, as [`add`](Self::add) does:
+    /// all or none.
     pub fn add_all(&mut self, additions: &[Addition<'_>]) -> Result<String, ListError> {
         let mut document = self.document.clone();
         let new = additions.iter().map(|addition| Value::from(self.entry_with_extra(addition)));
@@ -58,16 +59,18 @@ impl FeatureList {
             own.insert("priority".to_owned(), self.written_priority(feature.priority));
             return own;
         }
-        // A claim that `passes` does not make needs a status, also where the other entries have none.
-        let says_more =
-            feature.status != if feature.passes { FeatureStatus::Completed } else { FeatureStatus::Pending };
+        // A claim that `passes` does not make needs a status, also where the other entries have
+        // none.
+        let says_more = feature.status
+            != if feature.passes { FeatureStatus::Completed } else { FeatureStatus::Pending };
         let used = |keys: &[&'static str]| spelling_of_file(others, keys);
         let mut entry = Map::new();
         for (key, value) in own {
             let (spelt, wanted) = match key.as_str() {
                 "id" => (Some("id"), used(&["id"]).is_some()),
                 "name" => match used(&NAME_KEYS) {
-                    // A list of bare descriptions: the name is the description, or the beginning of it.
+                    // A list of bare descriptions: the name is the description, or the beginning of
+                    // it.
                     None if feature.description.is_empty() => (used(&DESCRIPTION_KEYS), true),
                     None => (None, feature.description.lines().next() != Some(&feature.name)),
                     spelt => (spelt, true),
@@ -79,30 +82,41 @@ impl FeatureList {
                 }
                 "passes" => (None, used(&PASSES_KEYS).is_some()),
                 "priority" => (None, feature.priority != 0 || used(&["priority"]).is_some()),
-                "acceptance_criteria" => (used(&CRITERIA_KEYS), !feature.acceptance_criteria.is_empty()),
-                "depends_on" => (used(&DEPENDS_KEYS), !feature.depends_on.is_empty() || used(&DEPENDS_KEYS).is_some()),
+                "acceptance_criteria" => {
+                    (used(&CRITERIA_KEYS), !feature.acceptance_criteria.is_empty())
+                }
+                "depends_on" => (
+                    used(&DEPENDS_KEYS),
+                    !feature.depends_on.is_empty() || used(&DEPENDS_KEYS).is_some(),
+                ),
                 _ => (None, true),
             };
             if wanted {
-                entry.insert(spelt.unwrap_or(&key).to_owned(), self.in_the_files_words(&key, value, feature));
+                entry.insert(
+                    spelt.unwrap_or(&key).to_owned(),
+                    self.in_the_files_words(&key, value, feature),
+                );
             }
         }
         entry
     }
 
-    /// A value as the file writes it: ids as numbers where all are numbers, dependencies by name where there are no
-    /// ids.
+    /// A value as the file writes it: ids as numbers where all are numbers, dependencies by name
+    /// where there are no ids.
     fn in_the_files_words(&self, key: &str, value: Value, feature: &Feature) -> Value {
         match key {
             "id" => self.written_id(&feature.id),
             "priority" => self.written_priority(feature.priority),
-            "depends_on" => feature.depends_on.iter().map(|id| self.written_reference(id)).collect(),
+            "depends_on" => {
+                feature.depends_on.iter().map(|id| self.written_reference(id)).collect()
+            }
             _ => value,
         }
     }
 
     fn written_id(&self, id: &FeatureId) -> Value {
-        let mut others = entries(&self.document, self.at).iter().filter_map(|entry| entry.get("id"));
+        let mut others =
+            entries(&self.document, self.at).iter().filter_map(|entry| entry.get("id"));
         match id.as_str().parse::<u64>() {
             Ok(number) if number.to_string() == id.as_str() && others.all(Value::is_u64) => {
                 json!(number)

@@ -30,8 +30,8 @@ impl fmt::Display for Difference {
 }
 
 impl FeatureList {
-    /// The edits since an earlier version, in every key but those that Longhaul owns: entries removed, added, moved and
-    /// reworded, and keys of the list itself.
+    /// The edits since an earlier version, in every key but those that Longhaul owns: entries
+    /// removed, added, moved and reworded, and keys of the list itself.
     pub fn edits_since(&self, earlier: &Self) -> Vec<Difference> {
         let pairs = Pairs::new(earlier, self);
         let mut found = list_edits(earlier, self);
@@ -39,7 +39,9 @@ impl FeatureList {
             let id = &earlier.features[before].id;
             let (before, after) = (earlier.entry(before), self.entry(after));
             found.extend(
-                entry_edits(before, after).into_iter().map(|what| Difference { entry: Some(id.clone()), what }),
+                entry_edits(before, after)
+                    .into_iter()
+                    .map(|what| Difference { entry: Some(id.clone()), what }),
             );
         }
         let named = |list: &Self, index: &usize, what: &str| Difference {
@@ -49,7 +51,10 @@ impl FeatureList {
         found.extend(pairs.removed.iter().map(|index| named(earlier, index, "removed")));
         found.extend(pairs.added.iter().map(|index| named(self, index, "added")));
         if !pairs.common.is_sorted_by_key(|(_, after)| *after) {
-            found.push(Difference { entry: None, what: "the entries were put into another order".to_owned() });
+            found.push(Difference {
+                entry: None,
+                what: "the entries were put into another order".to_owned(),
+            });
         }
         found
     }
@@ -86,11 +91,15 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// Pairs entries by id. One that is new, at the place of one that is gone, is the same entry with another id: where
-    /// ids come from the wording, a reworded entry has a new one.
+    /// Pairs entries by id. One that is new, at the place of one that is gone, is the same entry
+    /// with another id: where ids come from the wording, a reworded entry has a new one.
     fn new(earlier: &FeatureList, later: &FeatureList) -> Self {
-        let mut places: HashMap<&FeatureId, usize> =
-            later.features.iter().enumerate().map(|(index, feature)| (&feature.id, index)).collect();
+        let mut places: HashMap<&FeatureId, usize> = later
+            .features
+            .iter()
+            .enumerate()
+            .map(|(index, feature)| (&feature.id, index))
+            .collect();
         let mut common = Vec::new();
         let mut removed = Vec::new();
         for (index, feature) in earlier.features.iter().enumerate() {
@@ -115,7 +124,8 @@ impl Pairs {
 /// Differences outside of the entries, except times of changes.
 fn list_edits(earlier: &FeatureList, later: &FeatureList) -> Vec<Difference> {
     let difference = |what: String| Difference { entry: None, what };
-    let (Some(before), Some(after)) = (earlier.document.as_object(), later.document.as_object()) else {
+    let (Some(before), Some(after)) = (earlier.document.as_object(), later.document.as_object())
+    else {
         let same = earlier.at == later.at;
         return if same { Vec::new() } else { vec![difference("it has another shape".to_owned())] };
     };
@@ -131,15 +141,25 @@ fn list_edits(earlier: &FeatureList, later: &FeatureList) -> Vec<Difference> {
         }
         object
     };
-    key_edits(&without_time(before), &without_time(after), &ignored).into_iter().map(difference).collect()
+    key_edits(&without_time(before), &without_time(after), &ignored)
+        .into_iter()
+        .map(difference)
+        .collect()
 }
 
-fn entry_edits(before: Option<&Map<String, Value>>, after: Option<&Map<String, Value>>) -> Vec<String> {
+fn entry_edits(
+    before: Option<&Map<String, Value>>,
+    after: Option<&Map<String, Value>>,
+) -> Vec<String> {
     let empty = Map::new();
     key_edits(before.unwrap_or(&empty), after.unwrap_or(&empty), &OWNED_KEYS)
 }
 
-fn key_edits(before: &Map<String, Value>, after: &Map<String, Value>, ignored: &[&str]) -> Vec<String> {
+fn key_edits(
+    before: &Map<String, Value>,
+    after: &Map<String, Value>,
+    ignored: &[&str],
+) -> Vec<String> {
     let counts = |key: &&String| !ignored.contains(&key.as_str());
     let kept = before.keys().filter(counts).filter_map(|key| match after.get(key) {
         None => Some(format!("`{key}` removed, was {}", shown(&before[key]))),
@@ -157,10 +177,20 @@ fn changed(key: &str, before: &Value, after: &Value) -> String {
             format!("`{key}` reworded: \"{before}\" -> \"{after}\"")
         }
         (Value::Array(before), Value::Array(after)) => {
-            let gone = before.iter().filter(|item| !after.contains(item)).map(|item| format!("-{}", shown(item)));
-            let new = after.iter().filter(|item| !before.contains(item)).map(|item| format!("+{}", shown(item)));
+            let gone = before
+                .iter()
+                .filter(|item| !after.contains(item))
+                .map(|item| format!("-{}", shown(item)));
+            let new = after
+                .iter()
+                .filter(|item| !before.contains(item))
+                .map(|item| format!("+{}", shown(item)));
             let items: Vec<String> = gone.chain(new).collect();
-            let items = if items.is_empty() { "order or number of the same items".to_owned() } else { items.join(" ") };
+            let items = if items.is_empty() {
+                "order or number of the same items".to_owned()
+            } else {
+                items.join(" ")
+            };
             format!("`{key}` changed: {}", shortened(&items, 200))
         }
         _ => format!("`{key}` changed: {} -> {}", shown(before), shown(after)),
@@ -169,9 +199,11 @@ fn changed(key: &str, before: &Value, after: &Value) -> String {
 
 /// Both texts, shortened so that the place where they part can be seen.
 fn from_the_difference(before: &str, after: &str) -> (String, String) {
-    let same = before.chars().zip(after.chars()).take_while(|(before, after)| before == after).count();
+    let same =
+        before.chars().zip(after.chars()).take_while(|(before, after)| before == after).count();
     let before_that: Vec<char> = before.chars().take(same.saturating_sub(20)).collect();
-    let skipped = before_that.iter().rposition(|letter| letter.is_whitespace()).map_or(0, |blank| blank + 1);
+    let skipped =
+        before_that.iter().rposition(|letter| letter.is_whitespace()).map_or(0, |blank| blank + 1);
     let cut = |text: &str| {
         let rest: String = text.chars().skip(skipped).collect();
         format!("{}{}", if skipped > 0 { "…" } else { "" }, shortened(&rest, 60))

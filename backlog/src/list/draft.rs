@@ -1,4 +1,5 @@
-//! From entries as they are written to features: ids are made up where there are none, dependencies are looked up.
+//! From entries as they are written to features: ids are made up where there are none, dependencies
+//! are looked up.
 
 use std::collections::HashMap;
 
@@ -32,21 +33,29 @@ impl Draft {
     }
 
     fn problem(&self, field: &str, found: String, advice: String) -> Problem {
-        Problem { place: self.place.clone(), id: self.id.clone(), field: field.to_owned(), found, advice }
+        Problem {
+            place: self.place.clone(),
+            id: self.id.clone(),
+            field: field.to_owned(),
+            found,
+            advice,
+        }
     }
 }
 
-/// Gives every draft its id and its dependencies, which may also be among the features that are `known` already. Where
-/// that fails the problem is reported and a feature may be missing.
+/// Gives every draft its id and its dependencies, which may also be among the features that are
+/// `known` already. Where that fails the problem is reported and a feature may be missing.
 pub(crate) fn resolve(drafts: Vec<Draft>, known: &[Feature], report: &mut Report) -> Vec<Feature> {
     let ids = assign_ids(&drafts, report);
     let index = Index::new(&drafts, &ids, known);
-    let dependencies: Vec<_> = drafts.iter().zip(&ids).map(|(draft, id)| index.depends_on(draft, id, report)).collect();
+    let dependencies: Vec<_> =
+        drafts.iter().zip(&ids).map(|(draft, id)| index.depends_on(draft, id, report)).collect();
     let parts = drafts.into_iter().zip(ids).zip(dependencies);
     parts.map(|((draft, id), depends_on)| Feature { id, depends_on, ..draft.feature }).collect()
 }
 
-/// Ids in the file's order. A made-up id depends only on the entries before it, so appending never changes one.
+/// Ids in the file's order. A made-up id depends only on the entries before it, so appending never
+/// changes one.
 fn assign_ids(drafts: &[Draft], report: &mut Report) -> Vec<FeatureId> {
     let mut taken: HashMap<String, usize> = HashMap::with_capacity(drafts.len());
     let mut ids = Vec::with_capacity(drafts.len());
@@ -66,7 +75,10 @@ fn assign_ids(drafts: &[Draft], report: &mut Report) -> Vec<FeatureId> {
         if let Some(&earlier) = taken.get(&id.folded()) {
             let other = &drafts[earlier];
             let origin = if other.id.is_some() { "has it" } else { "got it from its name" };
-            let found = format!("\"{id}\" is taken: {} {origin} (capital letters do not count)", other.label());
+            let found = format!(
+                "\"{id}\" is taken: {} {origin} (capital letters do not count)",
+                other.label()
+            );
             report.problem(draft.problem("id", found, "give one of the two another id".to_owned()));
         } else {
             taken.insert(id.folded(), index);
@@ -76,21 +88,34 @@ fn assign_ids(drafts: &[Draft], report: &mut Report) -> Vec<FeatureId> {
     ids
 }
 
-fn made_up(draft: &Draft, index: usize, taken: &HashMap<String, usize>, report: &mut Report) -> FeatureId {
+fn made_up(
+    draft: &Draft,
+    index: usize,
+    taken: &HashMap<String, usize>,
+    report: &mut Report,
+) -> FeatureId {
     let base = slug(&draft.feature.name, SLUG_LEN);
     let base = if base.is_empty() { FeatureId::of_place(index).into() } else { base };
     let numbered = (2..).map(|number| format!("{base}-{number}"));
     let free = std::iter::once(base.clone()).chain(numbered).find(|id| !taken.contains_key(id));
-    let id = free.and_then(|text| FeatureId::new(text).ok()).unwrap_or_else(|| FeatureId::of_place(index));
-    report.guess("no id: one was made from the name or the description", format!("{} -> `{id}`", draft.place));
+    let id = free
+        .and_then(|text| FeatureId::new(text).ok())
+        .unwrap_or_else(|| FeatureId::of_place(index));
+    report.guess(
+        "no id: one was made from the name or the description",
+        format!("{} -> `{id}`", draft.place),
+    );
     id
 }
 
-/// Lowercase ASCII letters and digits with `-` between the words, at most `most` bytes, cut at a word.
+/// Lowercase ASCII letters and digits with `-` between the words, at most `most` bytes, cut at a
+/// word.
 pub(crate) fn slug(text: &str, most: usize) -> String {
     let mut slug = String::new();
     let plain: String = text.to_lowercase().chars().map(without_accent).collect();
-    for word in plain.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+    for word in
+        plain.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
+    {
         if slug.is_empty() {
             slug.push_str(&word[..word.len().min(most)]);
         } else if slug.len() + 1 + word.len() <= most {
@@ -155,7 +180,10 @@ impl<'d> Index<'d> {
                 }
                 Ok(id) => {
                     if self.only_letters_differ(written, id) {
-                        report.guess(format!("the dependency `{written}` is read as `{id}`"), draft.label());
+                        report.guess(
+                            format!("the dependency `{written}` is read as `{id}`"),
+                            draft.label(),
+                        );
                     }
                     found.push(id.clone());
                 }
@@ -180,8 +208,10 @@ impl<'d> Index<'d> {
             (Some(place), _) => Some(place),
             (None, [place]) => Some(*place),
             (None, [first, second, ..]) => {
-                let what =
-                    format!("\"{written}\" is the name of `{}` and of `{}`", self.ids[*first], self.ids[*second]);
+                let what = format!(
+                    "\"{written}\" is the name of `{}` and of `{}`",
+                    self.ids[*first], self.ids[*second]
+                );
                 return Err((what, "name the dependency by its id".to_owned()));
             }
             (None, []) => self.by_folded_id.get(&written.to_ascii_lowercase()).copied(),
@@ -192,7 +222,8 @@ impl<'d> Index<'d> {
         })
     }
 
-    /// A feature from elsewhere by id, with or without regard to capital letters, else by a name that only it has.
+    /// A feature from elsewhere by id, with or without regard to capital letters, else by a name
+    /// that only it has.
     fn known(&self, written: &str) -> Option<&'d FeatureId> {
         let by_id = |feature: &&Feature| feature.id.as_str().eq_ignore_ascii_case(written);
         let mut named = self.known.iter().filter(|feature| feature.name == written.trim());

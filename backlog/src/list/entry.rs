@@ -6,11 +6,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::draft::Draft;
-use super::read::{APPROVAL_KEYS, CHECK_KEYS, CRITERIA_KEYS, DEPENDS_KEYS, DESCRIPTION_KEYS, NAME_KEYS};
+use super::read::{
+    APPROVAL_KEYS, CHECK_KEYS, CRITERIA_KEYS, DEPENDS_KEYS, DESCRIPTION_KEYS, NAME_KEYS,
+};
 use super::reader::{Reader, reference_text};
 use super::report::{shortened, shown};
 use super::shape::{EntriesAt, spelling};
-use super::words::{CLAIMED_PASSES, PASSES_KEYS, STATUS_KEYS, TESTED_KEYS, claim, priority_of_word, status_of_word};
+use super::words::{
+    CLAIMED_PASSES, PASSES_KEYS, STATUS_KEYS, TESTED_KEYS, claim, priority_of_word, status_of_word,
+};
 use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
 
 /// The longest name that is made from a description, in characters.
@@ -39,7 +43,13 @@ impl Reader<'_> {
             approval: self.flag(&APPROVAL_KEYS).unwrap_or(false),
         };
         let depends_key = spelling(self.entry, &DEPENDS_KEYS).unwrap_or("depends_on").to_owned();
-        Draft { depends_on: self.depends_on(), depends_key, feature, place: self.place, id: self.id }
+        Draft {
+            depends_on: self.depends_on(),
+            depends_key,
+            feature,
+            place: self.place,
+            id: self.id,
+        }
     }
 
     fn name(&mut self, description: &str) -> String {
@@ -65,7 +75,10 @@ impl Reader<'_> {
         };
         if let Some(number) = value.as_i64() {
             if at.small_priority_first() {
-                self.report.guess("a small number in `priority` is read as sooner, as in user stories", self.label());
+                self.report.guess(
+                    "a small number in `priority` is read as sooner, as in user stories",
+                    self.label(),
+                );
                 return number.saturating_neg();
             }
             return number;
@@ -74,7 +87,8 @@ impl Reader<'_> {
             self.report.guess(format!("the priority {value} is read as {number}"), self.label());
             return number;
         }
-        let advice = "write a whole number, higher for sooner, or one of critical, high, medium, low";
+        let advice =
+            "write a whole number, higher for sooner, or one of critical, high, medium, low";
         self.problem("priority", format!("found {}", shown(value)), advice);
         0
     }
@@ -82,8 +96,9 @@ impl Reader<'_> {
     fn criteria(&mut self) -> Vec<String> {
         let mut criteria: Vec<String> = Vec::new();
         for key in CRITERIA_KEYS {
-            for text in self.listed(key, "write a text or an array of texts", |value| value.as_str().map(str::to_owned))
-            {
+            for text in self.listed(key, "write a text or an array of texts", |value| {
+                value.as_str().map(str::to_owned)
+            }) {
                 if !criteria.contains(&text) {
                     criteria.push(text);
                 }
@@ -98,8 +113,7 @@ impl Reader<'_> {
     }
 
     fn checks(&mut self) -> Vec<Check> {
-        let advice =
-            "write a shell command, or {\"name\", \"run\", \"timeout_seconds\"} with a whole number of seconds above 0";
+        let advice = "write a shell command, or {\"name\", \"run\", \"timeout_seconds\"} with a whole number of seconds above 0";
         let found: Vec<(Option<String>, Check)> =
             CHECK_KEYS.iter().flat_map(|key| self.listed(key, advice, check_of)).collect();
         let mut checks: Vec<Check> = Vec::with_capacity(found.len());
@@ -129,7 +143,8 @@ impl Reader<'_> {
             self.report.guess("deprecated: read as blocked", self.label());
         } else if let Some(word) = word.as_deref().filter(|word| *word != status.as_str()) {
             let known = if status_of_word(word).is_some() { "" } else { "not known, " };
-            self.report.guess(format!("the status `{word}` is {known}read as {status}"), self.label());
+            self.report
+                .guess(format!("the status `{word}` is {known}read as {status}"), self.label());
         }
         if let (Some(_), Some(passes)) = (&word, passes)
             && passes != (status == FeatureStatus::Completed)
@@ -142,7 +157,10 @@ impl Reader<'_> {
             );
         }
         if let Some(tested) = tested.filter(|text| !text.is_empty() && !looks_like_a_date(text)) {
-            self.report.guess(format!("last tested at `{}`: not a date", shortened(&tested, 40)), self.label());
+            self.report.guess(
+                format!("last tested at `{}`: not a date", shortened(&tested, 40)),
+                self.label(),
+            );
         }
     }
 }
@@ -167,9 +185,13 @@ struct WrittenCheck {
 /// A check, with the name that it gives itself.
 fn check_of(value: &Value) -> Option<(Option<String>, Check)> {
     let written = match value {
-        Value::String(run) => {
-            WrittenCheck { name: None, run: run.clone(), timeout_seconds: None, hidden: None, message: None }
-        }
+        Value::String(run) => WrittenCheck {
+            name: None,
+            run: run.clone(),
+            timeout_seconds: None,
+            hidden: None,
+            message: None,
+        },
         Value::Object(_) => WrittenCheck::deserialize(value).ok()?,
         _ => return None,
     };

@@ -13,7 +13,8 @@ impl FeatureList {
     pub fn extras(&self) -> Vec<Map<String, Value>> {
         let unread = |entry: &Value| {
             let keys = entry.as_object().into_iter().flatten();
-            let unread = keys.filter(|(key, _)| *key == "deprecated" || field_of_key(key).is_none());
+            let unread =
+                keys.filter(|(key, _)| *key == "deprecated" || field_of_key(key).is_none());
             unread.map(|(key, value)| (key.clone(), value.clone())).collect()
         };
         entries(&self.document, self.at).iter().map(unread).collect()
@@ -22,7 +23,8 @@ impl FeatureList {
     /// The keys of the list as a whole, without its entries; none if the list is an array.
     pub fn list_keys(&self) -> Map<String, Value> {
         let keys = self.document.as_object().into_iter().flatten();
-        let around = keys.filter(|(key, _)| self.at != EntriesAt::Root && !is_entries(self.at, key));
+        let around =
+            keys.filter(|(key, _)| self.at != EntriesAt::Root && !is_entries(self.at, key));
         around.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
@@ -31,13 +33,17 @@ impl FeatureList {
         if ENTRY_KEYS.contains(&key) || key == "verify" {
             return Err("in a list of features this key has a meaning of its own");
         }
-        let list = self.document.as_object_mut().ok_or("the project's list is an array: it has no keys")?;
+        let list = self
+            .document
+            .as_object_mut()
+            .ok_or("the project's list is an array: it has no keys")?;
         match list.get(key) {
             Some(there) if there == value => Ok(()),
             Some(_) => Err("the project's list has this key with another value"),
             None => {
                 // Before the entries, where a reader of the file looks for it.
-                let key_of_entries = list.keys().position(|key| is_entries(self.at, key)).unwrap_or(list.len());
+                let key_of_entries =
+                    list.keys().position(|key| is_entries(self.at, key)).unwrap_or(list.len());
                 list.shift_insert(key_of_entries, key.to_owned(), value.clone());
                 Ok(())
             }
@@ -49,8 +55,8 @@ fn is_entries(at: EntriesAt, key: &str) -> bool {
     matches!(at, EntriesAt::Key(entries) if entries == key)
 }
 
-/// Makes the last entries of a document have these ids: where an id is made from the name and would be another one, all
-/// of them name theirs.
+/// Makes the last entries of a document have these ids: where an id is made from the name and would
+/// be another one, all of them name theirs.
 pub(crate) fn settle_ids(document: &mut Value, at: EntriesAt, ids: &[&FeatureId]) {
     let features = read::features(document, at, &mut Report::default());
     let before = features.len().saturating_sub(ids.len());

@@ -40,10 +40,11 @@ pub(crate) fn field_of_key(key: &str) -> Option<&'static str> {
     fields.iter().find(|(keys, _)| keys.contains(&key)).map(|(_, field)| *field)
 }
 
-/// Whether a key of an entry is the one that its field is read from: of several spellings of a field that holds one
-/// value only the first counts.
+/// Whether a key of an entry is the one that its field is read from: of several spellings of a
+/// field that holds one value only the first counts.
 pub(crate) fn is_read(entry: &Map<String, Value>, key: &str) -> bool {
-    let single: [&[&str]; 5] = [&NAME_KEYS, &DESCRIPTION_KEYS, &APPROVAL_KEYS, &STATUS_KEYS, &TESTED_KEYS];
+    let single: [&[&str]; 5] =
+        [&NAME_KEYS, &DESCRIPTION_KEYS, &APPROVAL_KEYS, &STATUS_KEYS, &TESTED_KEYS];
     let is_there = |key: &&&str| entry.get(**key).is_some_and(|value| !value.is_null());
     let spellings = single.iter().find(|keys| keys.contains(&key));
     spellings.and_then(|keys| keys.iter().find(is_there)).is_none_or(|first| *first == key)
@@ -83,14 +84,27 @@ pub(crate) fn draft(
 /// An entry that is no object.
 pub(crate) fn no_object(place: String, entry: &Value) -> Problem {
     let advice = "write an object with at least a `name` or a `description`".to_owned();
-    Problem { place, id: None, field: "entry".to_owned(), found: format!("found {}", shown(entry)), advice }
+    Problem {
+        place,
+        id: None,
+        field: "entry".to_owned(),
+        found: format!("found {}", shown(entry)),
+        advice,
+    }
 }
 
 /// A command that the list gives for all entries is the check of those that have none of their own.
 pub(crate) fn share_check(command: &str, features: &mut [Feature], report: &mut Report) {
     for feature in features.iter_mut().filter(|feature| feature.checks.is_empty()) {
-        feature.checks.push(Check { name: "verify".to_owned(), run: command.to_owned(), ..Check::default() });
-        report.guess("no check: the `verify` command of the list is taken", format!("`{}`", feature.id));
+        feature.checks.push(Check {
+            name: "verify".to_owned(),
+            run: command.to_owned(),
+            ..Check::default()
+        });
+        report.guess(
+            "no check: the `verify` command of the list is taken",
+            format!("`{}`", feature.id),
+        );
     }
 }
 

@@ -15,12 +15,23 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(entry: &'a Map<String, Value>, index: usize, place: String, report: &'a mut Report) -> Self {
+    pub(super) fn new(
+        entry: &'a Map<String, Value>,
+        index: usize,
+        place: String,
+        report: &'a mut Report,
+    ) -> Self {
         Self { entry, index, place, id: None, report }
     }
 
-    /// The elements of an array, or the one value; what cannot be taken is reported. `null` counts as not there.
-    pub(super) fn listed<T>(&mut self, key: &str, advice: &str, take: impl Fn(&Value) -> Option<T>) -> Vec<T> {
+    /// The elements of an array, or the one value; what cannot be taken is reported. `null` counts
+    /// as not there.
+    pub(super) fn listed<T>(
+        &mut self,
+        key: &str,
+        advice: &str,
+        take: impl Fn(&Value) -> Option<T>,
+    ) -> Vec<T> {
         let values = match self.value(key) {
             None => return Vec::new(),
             Some(Value::Array(values)) => values.as_slice(),
@@ -54,7 +65,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The value of the first spelling that is there and not `null`; the wrong type is reported.
-    pub(super) fn typed<T>(&mut self, keys: &[&str], advice: &str, take: impl Fn(&Value) -> Option<T>) -> Option<T> {
+    pub(super) fn typed<T>(
+        &mut self,
+        keys: &[&str],
+        advice: &str,
+        take: impl Fn(&Value) -> Option<T>,
+    ) -> Option<T> {
         let key = keys.iter().copied().find(|key| self.value(key).is_some())?;
         let value = self.value(key)?;
         let taken = take(value);
@@ -70,7 +86,13 @@ impl<'a> Reader<'a> {
 
     pub(super) fn problem(&mut self, field: &str, found: String, advice: &str) {
         let (place, id) = (self.place.clone(), self.id.clone());
-        self.report.problem(Problem { place, id, field: field.to_owned(), found, advice: advice.to_owned() });
+        self.report.problem(Problem {
+            place,
+            id,
+            field: field.to_owned(),
+            found,
+            advice: advice.to_owned(),
+        });
     }
 
     pub(super) fn label(&self) -> String {

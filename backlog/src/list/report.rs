@@ -42,8 +42,11 @@ impl Report {
     /// The notes, or all problems.
     pub(crate) fn finish(mut self) -> Result<Vec<String>, ListError> {
         if !self.problems.is_empty() {
-            // By entry: `entry 2` is shorter than `entry 10`, and of places as long the smaller number comes first.
-            self.problems.sort_by(|one, other| (one.place.len(), &one.place).cmp(&(other.place.len(), &other.place)));
+            // By entry: `entry 2` is shorter than `entry 10`, and of places as long the smaller
+            // number comes first.
+            self.problems.sort_by(|one, other| {
+                (one.place.len(), &one.place).cmp(&(other.place.len(), &other.place))
+            });
             return Err(ListError::Problems(self.problems));
         }
         Ok(self.guesses.into_iter().map(|(what, places)| note(&what, &places)).collect())

@@ -22,13 +22,19 @@ fn check_read(document: &Value, expected: &[&str]) {
     let list = list(document);
     let line = |feature: &Feature| {
         let depends_on: Vec<&str> = feature.depends_on.iter().map(FeatureId::as_str).collect();
-        let checks: Vec<String> = feature.checks.iter().map(|check| format!("{}={}", check.name, check.run)).collect();
+        let checks: Vec<String> =
+            feature.checks.iter().map(|check| format!("{}={}", check.name, check.run)).collect();
         let Feature { id, name, description, priority, status, passes, .. } = feature;
         let claim = format!("{status}/{passes}/{}", feature.last_tested.as_deref().unwrap_or("-"));
         let criteria = feature.acceptance_criteria.join(";");
-        format!("{id}|{name}|{description}|{priority}|{claim}|{criteria}|{}|{}", depends_on.join(","), checks.join(","))
+        format!(
+            "{id}|{name}|{description}|{priority}|{claim}|{criteria}|{}|{}",
+            depends_on.join(","),
+            checks.join(",")
+        )
     };
-    let found: Vec<String> = list.features().iter().map(line).chain(list.notes().iter().cloned()).collect();
+    let found: Vec<String> =
+        list.features().iter().map(line).chain(list.notes().iter().cloned()).collect();
     assert_eq!(found, expected);
 }
 
@@ -36,7 +42,11 @@ fn check_refused(text: &str, expected: &str) {
     assert_eq!(FeatureList::parse(text).unwrap_err().to_string(), expected);
 }
 
-fn check_states(document: &Value, states: &[(&str, FeatureStatus, bool, Option<&str>)], expected: &Value) {
+fn check_states(
+    document: &Value,
+    states: &[(&str, FeatureStatus, bool, Option<&str>)],
+    expected: &Value,
+) {
     let mut list = list(document);
     let state = |&(name, status, passes, tested): &(&str, FeatureStatus, bool, Option<&str>)| {
         (id(name), EntryState { status, passes, last_tested: tested.map(str::to_owned) })
@@ -44,14 +54,19 @@ fn check_states(document: &Value, states: &[(&str, FeatureStatus, bool, Option<&
     let states: BTreeMap<_, _> = states.iter().map(state).collect();
     assert_eq!(list.set_states(&states, NOW), []);
     assert_eq!(list.to_text(), format!("{expected:#}\n"));
-    assert_eq!(FeatureList::parse(&list.to_text()).unwrap().features(), list.features(), "the same when read again");
+    assert_eq!(
+        FeatureList::parse(&list.to_text()).unwrap().features(),
+        list.features(),
+        "the same when read again"
+    );
     assert_eq!(list.set_states(&states, "later"), []);
     assert_eq!(list.to_text(), format!("{expected:#}\n"), "writing the same again changes nothing");
 }
 
 fn check_edits(before: &Value, after: &Value, edits: &[&str], flips: &[&str]) {
     let (before, after) = (list(before), list(after));
-    let texts = |found: Vec<Difference>| found.iter().map(Difference::to_string).collect::<Vec<_>>();
+    let texts =
+        |found: Vec<Difference>| found.iter().map(Difference::to_string).collect::<Vec<_>>();
     assert_eq!(texts(after.edits_since(&before)), edits);
     assert_eq!(texts(after.flips_since(&before)), flips);
 }
@@ -59,7 +74,12 @@ fn check_edits(before: &Value, after: &Value, edits: &[&str], flips: &[&str]) {
 fn check_added(document: &Value, feature: &Feature, expected: &Value) {
     let mut list = list(document);
     let text = list.add(feature).unwrap();
-    let entry = list.document().as_array().or_else(|| list.document()["features"].as_array()).unwrap().last();
+    let entry = list
+        .document()
+        .as_array()
+        .or_else(|| list.document()["features"].as_array())
+        .unwrap()
+        .last();
     assert_eq!(entry.unwrap().to_string(), expected.to_string());
     assert_eq!(FeatureList::parse(&text).unwrap().features().last().unwrap().id, feature.id);
 }
@@ -94,9 +114,14 @@ fn the_quickstart_shape_gets_ids_from_the_descriptions() {
         "no id: one was made from the name or the description (entry 1 -> `user-can-log-in-with-e-mail-and-password`, entry 2 -> `tudo-em-portugues-ja`, entry 3 -> `tudo-em-portugues-ja-2` and 1 more)",
     ];
     check_read(&document, &expected);
-    let before: Vec<FeatureId> = list(&document).features().iter().map(|feature| feature.id.clone()).collect();
-    document.as_array_mut().unwrap().push(json!({"description": "Tudo em português, já! 2", "passes": false}));
-    let after: Vec<FeatureId> = list(&document).into_features().into_iter().map(|feature| feature.id).collect();
+    let before: Vec<FeatureId> =
+        list(&document).features().iter().map(|feature| feature.id.clone()).collect();
+    document
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"description": "Tudo em português, já! 2", "passes": false}));
+    let after: Vec<FeatureId> =
+        list(&document).into_features().into_iter().map(|feature| feature.id).collect();
     assert_eq!(after[..4], before, "ids stay when entries are appended");
     assert_eq!(after[4], id("tudo-em-portugues-ja-2-2"));
 }
@@ -161,7 +186,9 @@ fn what_is_no_list_is_refused() {
     let keys = r#"{"tests": "e2e/", "a": 1}"#;
     check_refused(
         keys,
-        &format!("the feature list has no entries: found an object with the keys [tests, a]; {advice}"),
+        &format!(
+            "the feature list has no entries: found an object with the keys [tests, a]; {advice}"
+        ),
     );
     assert_eq!(FeatureList::parse("\u{feff}[]").unwrap().features(), []);
 }
@@ -307,15 +334,21 @@ fn entries_are_added_in_the_shape_of_the_file() {
 
 #[test]
 fn a_created_list_is_read_as_what_it_was_made_of() {
-    let tables =
-        Feature { priority: 2, approval: true, category: Some("db".into()), ..Feature::new(id("tables"), "Tables") };
-    let login =
-        Feature { depends_on: vec![id("tables")], last_tested: Some(NOW.into()), ..Feature::new(id("login"), "Login") };
+    let tables = Feature {
+        priority: 2,
+        approval: true,
+        category: Some("db".into()),
+        ..Feature::new(id("tables"), "Tables")
+    };
+    let login = Feature {
+        depends_on: vec![id("tables")],
+        last_tested: Some(NOW.into()),
+        ..Feature::new(id("login"), "Login")
+    };
     let features = [tables, login];
     let list = FeatureList::create("shop", &features).unwrap();
     assert_eq!((list.features(), list.notes()), (&features[..], &[][..]));
-    assert!(
-        list.to_text()
-            .starts_with("{\n  \"project_name\": \"shop\",\n  \"features\": [\n    {\n      \"id\": \"tables\"")
-    );
+    assert!(list.to_text().starts_with(
+        "{\n  \"project_name\": \"shop\",\n  \"features\": [\n    {\n      \"id\": \"tables\""
+    ));
 }

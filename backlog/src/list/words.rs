@@ -17,19 +17,22 @@ pub(super) const OWNED_KEYS: [&str; 5] = ["status", "state", "passes", "last_tes
 pub(crate) fn status_of_word(word: &str) -> Option<FeatureStatus> {
     let word = word.trim().to_lowercase().replace(['-', ' '], "_");
     Some(match word.as_str() {
-        "pending" | "todo" | "to_do" | "not_started" | "open" | "new" | "ready" | "planned" | "backlog"
-        | "spec_ready" | "fail" | "failed" | "failing" | "pendente" | "" => FeatureStatus::Pending,
-        "in_progress" | "inprogress" | "doing" | "started" | "active" | "wip" | "review" | "in_review"
-        | "em_andamento" => FeatureStatus::InProgress,
-        "completed" | "complete" | "done" | "pass" | "passed" | "passing" | "finished" | "closed" | "concluida"
-        | "concluída" => FeatureStatus::Completed,
-        "blocked" | "on_hold" | "deferred" | "bloqueada" | "deprecated" | "deprecada" | "cancelled" | "canceled"
-        | "skipped" | "wontfix" => FeatureStatus::Blocked,
+        "pending" | "todo" | "to_do" | "not_started" | "open" | "new" | "ready" | "planned"
+        | "backlog" | "spec_ready" | "fail" | "failed" | "failing" | "pendente" | "" => {
+            FeatureStatus::Pending
+        }
+        "in_progress" | "inprogress" | "doing" | "started" | "active" | "wip" | "review"
+        | "in_review" | "em_andamento" => FeatureStatus::InProgress,
+        "completed" | "complete" | "done" | "pass" | "passed" | "passing" | "finished"
+        | "closed" | "concluida" | "concluída" => FeatureStatus::Completed,
+        "blocked" | "on_hold" | "deferred" | "bloqueada" | "deprecated" | "deprecada"
+        | "cancelled" | "canceled" | "skipped" | "wontfix" => FeatureStatus::Blocked,
         _ => return None,
     })
 }
 
-/// The priority that a word stands for; an entry that says nothing has 0, as `medium` and `P2` have.
+/// The priority that a word stands for; an entry that says nothing has 0, as `medium` and `P2`
+/// have.
 pub(crate) fn priority_of_word(word: &str) -> Option<i64> {
     Some(match word.trim().to_lowercase().as_str() {
         "p0" | "critical" | "urgent" | "highest" | "crítica" => 2,

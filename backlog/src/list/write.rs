@@ -23,22 +23,31 @@ pub struct EntryState {
 impl FeatureList {
     /// Writes states into the document and returns the ids that have no entry in it.
     ///
-    /// Touches `status`, `passes` and `last_tested`, in the spelling of the file, and if that changed anything and the
-    /// list has a `meta`, its `lastModified`, which becomes `now` (RFC 3339). An entry that has `passes` but no status
-    /// keeps it so. A word such as `done` stays when it means the status that is to be written.
-    pub fn set_states(&mut self, states: &BTreeMap<FeatureId, EntryState>, now: &str) -> Vec<FeatureId> {
+    /// Touches `status`, `passes` and `last_tested`, in the spelling of the file, and if that
+    /// changed anything and the list has a `meta`, its `lastModified`, which becomes `now` (RFC
+    /// 3339). An entry that has `passes` but no status keeps it so. A word such as `done` stays
+    /// when it means the status that is to be written.
+    pub fn set_states(
+        &mut self,
+        states: &BTreeMap<FeatureId, EntryState>,
+        now: &str,
+    ) -> Vec<FeatureId> {
         let tested_key = self.tested_key();
         let mut changed = false;
         let mut found = 0;
-        let written = entries_mut(&mut self.document, self.at).map_or(&mut [][..], Vec::as_mut_slice);
-        for (entry, feature) in written.iter_mut().filter_map(Value::as_object_mut).zip(&mut self.features) {
+        let written =
+            entries_mut(&mut self.document, self.at).map_or(&mut [][..], Vec::as_mut_slice);
+        for (entry, feature) in
+            written.iter_mut().filter_map(Value::as_object_mut).zip(&mut self.features)
+        {
             let Some(state) = states.get(&feature.id) else {
                 continue;
             };
             found += 1;
             changed |= write_state(entry, state, tested_key);
             let claim = claim(entry);
-            (feature.status, feature.passes, feature.last_tested) = (claim.status, claim.passes, claim.last_tested);
+            (feature.status, feature.passes, feature.last_tested) =
+                (claim.status, claim.passes, claim.last_tested);
         }
         if changed {
             self.touch_meta(now);
@@ -56,11 +65,8 @@ impl FeatureList {
 
     fn tested_key(&self) -> &'static str {
         let camel_case = || self.document.pointer("/meta/lastModified").is_some();
-        spelling_of_file(entries(&self.document, self.at), &TESTED_KEYS).unwrap_or(if camel_case() {
-            "lastTested"
-        } else {
-            "last_tested"
-        })
+        spelling_of_file(entries(&self.document, self.at), &TESTED_KEYS)
+            .unwrap_or(if camel_case() { "lastTested" } else { "last_tested" })
     }
 
     fn touch_meta(&mut self, now: &str) {

@@ -48,9 +48,8 @@ impl Field {
     /// The field that a name stands for, in English or Portuguese.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name.trim().to_lowercase().as_str() {
-            "dependencies" | "depends on" | "depends_on" | "dependências" | "dependencias" | "depende de" => {
-                Self::Dependencies
-            }
+            "dependencies" | "depends on" | "depends_on" | "dependências" | "dependencias"
+            | "depende de" => Self::Dependencies,
             "priority" | "prioridade" => Self::Priority,
             "category" | "type" | "categoria" | "tipo" => Self::Category,
             "acceptance criteria"
@@ -60,7 +59,9 @@ impl Field {
             | "critérios de aceitação"
             | "criterios de aceite" => Self::Criteria,
             "description" | "descrição" | "descricao" => Self::Description,
-            "check" | "checks" | "verify" | "verification" | "verificação" | "verificacao" => Self::Checks,
+            "check" | "checks" | "verify" | "verification" | "verificação" | "verificacao" => {
+                Self::Checks
+            }
             "status" | "estado" => Self::Status,
             _ => return None,
         })
@@ -94,8 +95,11 @@ impl<'t> Line<'t> {
 /// The text behind `- `, `* `, `+ ` or `1. `.
 fn without_bullet(text: &str) -> Option<&str> {
     let digits = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let behind =
-        if digits.len() < text.len() { digits.strip_prefix('.')? } else { text.strip_prefix(['-', '*', '+'])? };
+    let behind = if digits.len() < text.len() {
+        digits.strip_prefix('.')?
+    } else {
+        text.strip_prefix(['-', '*', '+'])?
+    };
     behind.starts_with([' ', '\t']).then(|| behind.trim())
 }
 
@@ -146,7 +150,8 @@ pub(super) fn task_number(text: &str) -> Option<(String, &str)> {
 /// `3…`, `#3…` or `1.2…` as the id of a task and what follows.
 pub(super) fn numbered(text: &str) -> Option<(String, &str)> {
     let text = text.strip_prefix('#').unwrap_or(text);
-    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let end =
+        text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let number = text[..end].trim_end_matches('.');
     number
         .starts_with(|letter: char| letter.is_ascii_digit())

@@ -157,20 +157,26 @@ impl Task {
                 FeatureStatus::Pending
             });
         }
-        if let Some(status) = status_of_mark(self.mark).filter(|status| *status != FeatureStatus::Pending) {
+        if let Some(status) =
+            status_of_mark(self.mark).filter(|status| *status != FeatureStatus::Pending)
+        {
             return status;
         }
         if status_of_mark(self.mark).is_none() {
-            report.guess(format!("the mark `[{}]` is not known, read as pending", self.mark), place);
+            report
+                .guess(format!("the mark `[{}]` is not known, read as pending", self.mark), place);
         }
-        let marks: Vec<_> = self.criteria.iter().filter_map(|(mark, _)| status_of_mark(*mark)).collect();
+        let marks: Vec<_> =
+            self.criteria.iter().filter_map(|(mark, _)| status_of_mark(*mark)).collect();
         let any = |status| marks.contains(&status);
         // Only a heading says nothing of its own; a box that is empty says that the task is open.
         let status = if self.id.is_none() {
             FeatureStatus::Pending
         } else if any(FeatureStatus::Blocked) {
             FeatureStatus::Blocked
-        } else if !marks.is_empty() && marks.iter().all(|status| *status == FeatureStatus::Completed) {
+        } else if !marks.is_empty()
+            && marks.iter().all(|status| *status == FeatureStatus::Completed)
+        {
             FeatureStatus::Completed
         } else if any(FeatureStatus::Completed) || any(FeatureStatus::InProgress) {
             FeatureStatus::InProgress
@@ -198,7 +204,8 @@ fn status_of_mark(mark: char) -> Option<FeatureStatus> {
 fn references(text: &str) -> Vec<String> {
     let none = ["nenhuma", "nenhum", "none", "n/a", "-", "–", "—"];
     let names = text.split([',', ';']).map(|name| without_ticks(name.trim().trim_end_matches('.')));
-    let named = names.filter(|name| !name.is_empty() && !none.contains(&name.to_lowercase().as_str()));
+    let named =
+        names.filter(|name| !name.is_empty() && !none.contains(&name.to_lowercase().as_str()));
     named.map(str::to_owned).collect()
 }
 

@@ -11,7 +11,11 @@ fn summary(text: &str) -> String {
     let mut out = String::new();
     for feature in &list.features {
         let Feature { id, name, description, status, priority, .. } = feature;
-        let _ = write!(out, "{id} | {name} | {} | {status} {priority}", description.replace('\n', " / "));
+        let _ = write!(
+            out,
+            "{id} | {name} | {} | {status} {priority}",
+            description.replace('\n', " / ")
+        );
         let _ = write!(out, " | {}", feature.acceptance_criteria.join(", "));
         let depends_on: Vec<&str> =
             feature.depends_on.iter().map(longhaul_workflows::backlog::FeatureId::as_str).collect();
@@ -67,5 +71,8 @@ fn wrong_checklists_are_refused_with_all_problems() {
          - line 1 (`task-1`), `dependencies`: \"task-1\" is the entry itself; take it out: a feature cannot wait for itself\n\
          - line 4 (`task-1`), `id`: \"task-1\" is taken: line 1 `task-1` has it (capital letters do not count); give one of the two another id",
     );
-    check("- [ ] \n", "the feature list has 1 problem:\n- line 1, `name`: missing; write it behind the box");
+    check(
+        "- [ ] \n",
+        "the feature list has 1 problem:\n- line 1, `name`: missing; write it behind the box",
+    );
 }

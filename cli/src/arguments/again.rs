@@ -10,13 +10,15 @@ use super::{Asked, OneRun, Output, Within};
 pub(crate) struct Fork {
     #[command(flatten)]
     pub(crate) one: OneRun,
-    /// The step: `start`, `session:N`, `checkpoint:N`, or a position in the history; `longhaul checkpoints RUN` lists them
+    /// The step: `start`, `session:N`, `checkpoint:N`, or a position in the history; `longhaul
+    /// checkpoints RUN` lists them
     #[arg(long, value_name = "STEP", visible_alias = "event-id")]
     pub(crate) from: From,
     /// Something to tell the agent at its next turn
     #[arg(long, value_name = "TEXT")]
     pub(crate) note: Option<String>,
-    /// Change what the run is given: a dotted path below `settings` or `feature`, and a value; may be repeated
+    /// Change what the run is given: a dotted path below `settings` or `feature`, and a value; may
+    /// be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) set: Vec<(String, String)>,
     #[command(flatten)]
@@ -67,8 +69,8 @@ pub(crate) struct Checkpoint {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Checkpoints {
-    /// A run or a feature, or a project (its id or its directory) for all of its features [default: the project
-    /// here]
+    /// A run or a feature, or a project (its id or its directory) for all of its features
+    /// [default: the project here]
     #[arg(value_name = "RUN|FEATURE|DIR")]
     pub(crate) target: Option<String>,
     #[command(flatten)]
@@ -80,5 +82,6 @@ pub(crate) struct Checkpoints {
 
 fn pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
-    pair.map(|(key, value)| (key.to_owned(), value.to_owned())).ok_or_else(|| "it is written KEY=VALUE".into())
+    pair.map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .ok_or_else(|| "it is written KEY=VALUE".into())
 }

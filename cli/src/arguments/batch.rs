@@ -13,7 +13,8 @@ pub(crate) struct Batch {
     /// Stay until nothing more happens without a person; that is the default
     #[arg(long, conflicts_with = "detach")]
     pub(crate) wait: bool,
-    /// Hand it over to the process that runs this log, or to a new one in the background, and return at once
+    /// Hand it over to the process that runs this log, or to a new one in the background, and
+    /// return at once
     #[arg(long)]
     pub(crate) detach: bool,
     #[command(flatten)]

@@ -26,7 +26,8 @@ pub(crate) struct Which {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Replay {
-    /// Files: exports, backups, histories, directories of them; - for standard input; or runs or features of the log
+    /// Files: exports, backups, histories, directories of them; - for standard input; or runs or
+    /// features of the log
     #[arg(required_unless_present_any = ["project", "all"], conflicts_with_all = ["project", "all"], value_name = "RUN|FEATURE|FILE")]
     pub(crate) targets: Vec<String>,
     /// A project of the log (its id or its directory): its run and all below it
@@ -73,7 +74,8 @@ pub(crate) struct Import {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Backup {
-    /// Write to this file, compressed if its name ends in .zst; - for standard output [default: longhaul-<time>.backup.zst]
+    /// Write to this file, compressed if its name ends in .zst; - for standard output [default:
+    /// longhaul-<time>.backup.zst]
     #[arg(short = 'O', long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
     /// Write over a file that is there
@@ -95,7 +97,8 @@ pub(crate) struct Restore {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
-    /// Mend what can be: write anew what follows from histories, remove what nothing names, move aside what is unreadable
+    /// Mend what can be: write anew what follows from histories, remove what nothing names, move
+    /// aside what is unreadable
     #[arg(long)]
     pub(crate) repair: bool,
     /// How the report is written
@@ -108,7 +111,8 @@ pub(crate) struct Prune {
     /// Only runs that ended so long ago: 90m, 12h, 30d, 4w
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) older_than: TimeDelta,
-    /// Only runs that ended so, as `list` shows it; may be several, with commas [default: all that ended]
+    /// Only runs that ended so, as `list` shows it; may be several, with commas [default: all that
+    /// ended]
     #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true,
         default_values_t = Ended::value_variants().to_vec())]
     pub(crate) status: Vec<Ended>,
@@ -162,7 +166,8 @@ pub(crate) struct Doctor {
 }
 
 fn age(text: &str) -> Result<TimeDelta, String> {
-    span(text).ok_or_else(|| format!("`{text}` is no age: write a number with s, m, h, d or w, like 30d"))
+    span(text)
+        .ok_or_else(|| format!("`{text}` is no age: write a number with s, m, h, d or w, like 30d"))
 }
 
 #[cfg(test)]

@@ -133,7 +133,8 @@ pub(crate) struct Logs {
     /// Go on with what is printed, until the run is over
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// The bytes as the agent printed them, with what a terminal obeys: colours, but also anything else
+    /// The bytes as the agent printed them, with what a terminal obeys: colours, but also anything
+    /// else
     #[arg(long)]
     pub(crate) raw: bool,
 }
@@ -185,7 +186,8 @@ pub(crate) struct Schema {
 
 /// A time: RFC 3339, or how long ago.
 fn moment(text: &str) -> Result<DateTime<Utc>, String> {
-    let unfit = || "a time is RFC 3339 (2026-01-31T12:00:00Z) or how long ago: 90s, 10m, 2h, 3d".to_owned();
+    let unfit =
+        || "a time is RFC 3339 (2026-01-31T12:00:00Z) or how long ago: 90s, 10m, 2h, 3d".to_owned();
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Ok(time.to_utc());
     }
@@ -203,7 +205,10 @@ mod tests {
 
     #[test]
     fn a_time_is_absolute_or_ago() {
-        assert_eq!(moment("2026-01-31T12:00:00+02:00").unwrap().to_rfc3339(), "2026-01-31T10:00:00+00:00");
+        assert_eq!(
+            moment("2026-01-31T12:00:00+02:00").unwrap().to_rfc3339(),
+            "2026-01-31T10:00:00+00:00"
+        );
         let age = |text| -(moment(text).unwrap() - Utc::now()).num_seconds();
         assert!((7200..7300).contains(&age("2h")) && (259_200..259_300).contains(&age("3d")));
         for unfit in ["", "h", "2 hours", "-2h", "2é", "yesterday", "99999999999999999d"] {

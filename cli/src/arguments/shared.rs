@@ -20,7 +20,11 @@ pub(crate) struct Asked {
 impl Asked {
     /// The request, by the name on the command line or that of the user.
     pub(crate) fn request(&self) -> RequestedBy {
-        let user = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody".into());
+        let user = || {
+            std::env::var("USER")
+                .or_else(|_| std::env::var("LOGNAME"))
+                .unwrap_or_else(|_| "somebody".into())
+        };
         let by = self.by.clone().unwrap_or_else(user);
         RequestedBy { by, why: self.why.clone() }
     }
@@ -50,7 +54,8 @@ pub(crate) struct AtOnce {
     /// How many agents may work at once, in all projects together
     #[arg(long = "max-agents", default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) agents: u32,
-    /// How many checks may run at once, in all projects together [default: the number of processors]
+    /// How many checks may run at once, in all projects together [default: the number of
+    /// processors]
     #[arg(long = "max-checks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) checks: Option<u32>,
 }
@@ -59,14 +64,18 @@ impl AtOnce {
     /// The limits of the service.
     pub(crate) fn limits(&self) -> Limits {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
-        Limits { agents: self.agents as usize, checks: self.checks.map_or(processors, |checks| checks as usize) }
+        Limits {
+            agents: self.agents as usize,
+            checks: self.checks.map_or(processors, |checks| checks as usize),
+        }
     }
 }
 
 /// A time span such as `30d`; none if it is not written so.
 pub(super) fn span(text: &str) -> Option<TimeDelta> {
     let unit = text.chars().next_back()?;
-    let number: i64 = text[..text.len() - unit.len_utf8()].parse().ok().filter(|number| *number >= 0)?;
+    let number: i64 =
+        text[..text.len() - unit.len_utf8()].parse().ok().filter(|number| *number >= 0)?;
     match unit {
         's' => TimeDelta::try_seconds(number),
         'm' => TimeDelta::try_minutes(number),

@@ -9,7 +9,8 @@ use super::{Asked, Output, Within};
 pub(crate) struct Tell {
     #[command(flatten)]
     pub(crate) asked: Asked,
-    /// All runs that fit: project=, status=, kind=, feature=, label.NAME=; may be repeated, all must hold
+    /// All runs that fit: project=, status=, kind=, feature=, label.NAME=; may be repeated, all
+    /// must hold
     #[arg(long = "filter", value_name = "KEY=VALUE")]
     pub(crate) filters: Vec<Filter>,
     /// At most so many of them
@@ -30,7 +31,8 @@ pub(crate) struct Tell {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Steer {
-    /// Projects (directories), runs or features (ids); - reads ids from standard input [default: the project here]
+    /// Projects (directories), runs or features (ids); - reads ids from standard input [default:
+    /// the project here]
     pub(crate) targets: Vec<String>,
     #[command(flatten)]
     pub(crate) tell: Tell,
@@ -50,7 +52,8 @@ pub(crate) struct Answer {
     override_usage = "longhaul signal [OPTIONS] <RUN> <NAME> [JSON]\n       longhaul signal [OPTIONS] --filter <KEY=VALUE> <NAME> [JSON]"
 )]
 pub(crate) struct Signal {
-    /// The run (- reads ids from standard input) unless --filter is given; the name of the signal; its content as JSON
+    /// The run (- reads ids from standard input) unless --filter is given; the name of the signal;
+    /// its content as JSON
     #[arg(required = true, num_args = 1..=3, value_name = "RUN NAME JSON")]
     pub(crate) words: Vec<String>,
     #[command(flatten)]
@@ -62,7 +65,8 @@ pub(crate) struct Signal {
     override_usage = "longhaul steer [OPTIONS] <RUN|FEATURE|DIR> <TEXT>\n       longhaul steer [OPTIONS] --filter <KEY=VALUE> <TEXT>"
 )]
 pub(crate) struct Text {
-    /// The run, feature or project (- reads ids from standard input) unless --filter is given; the text
+    /// The run, feature or project (- reads ids from standard input) unless --filter is given; the
+    /// text
     #[arg(required = true, num_args = 1..=2, value_name = "RUN TEXT")]
     pub(crate) words: Vec<String>,
     #[command(flatten)]

@@ -15,24 +15,32 @@ use crate::exit::{Exit, operational};
 use crate::place::Project;
 use crate::term;
 use longhaul_server::{
-    Error, Fork, Forked, From, Gone, Limits, ListCheckpoints, RollBack, RolledBack, Row, TakeCheckpoint, Taken,
+    Error, Fork, Forked, From, Gone, Limits, ListCheckpoints, RollBack, RolledBack, Row,
+    TakeCheckpoint, Taken,
 };
 
-pub(super) use documents::{CheckpointDocument, CheckpointsDocument, ForkDocument, RollbackDocument};
+pub(super) use documents::{
+    CheckpointDocument, CheckpointsDocument, ForkDocument, RollbackDocument,
+};
 
 pub(super) async fn fork(data_dir: &Path, arguments: arguments::Fork) -> Result<Exit> {
     let client = super::reach(data_dir).await?;
     let run = named::run(&client, &arguments.one.run, &arguments.one.within.dir).await?;
     let request = arguments.asked.request();
     let arguments::Fork { from, note, set, output, .. } = arguments;
-    show_fork(super::call(&client, Fork { run, from, note, set, request: request.clone() }).await?, &request, output)
+    show_fork(
+        super::call(&client, Fork { run, from, note, set, request: request.clone() }).await?,
+        &request,
+        output,
+    )
 }
 
 pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit> {
     let client = super::reach(data_dir).await?;
     let run = named::run(&client, &arguments.one.run, &arguments.one.within.dir).await?;
     let request = arguments.asked.request();
-    let fork = Fork { run, from: From::Start, note: None, set: Vec::new(), request: request.clone() };
+    let fork =
+        Fork { run, from: From::Start, note: None, set: Vec::new(), request: request.clone() };
     show_fork(super::call(&client, fork).await?, &request, arguments.output)
 }
 
@@ -74,7 +82,10 @@ pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result
 
 pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Result<Exit> {
     let client = super::reach(data_dir).await?;
-    let target = arguments.target.clone().unwrap_or_else(|| arguments.within.dir.to_string_lossy().into_owned());
+    let target = arguments
+        .target
+        .clone()
+        .unwrap_or_else(|| arguments.within.dir.to_string_lossy().into_owned());
     let target = named::run_or_dir(&client, &target, &arguments.within.dir).await?;
     let target = target.map_err(|unknown| named::refusal(&unknown))?;
     let rows = super::call(&client, ListCheckpoints { target }).await?;
@@ -89,13 +100,22 @@ pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Res
 /// For people.
 fn table(rows: &[Row]) -> String {
     let row = |Row { run, name, fork, rollback, checkpoint }: &Row| {
-        let takes = [(*fork, "fork"), (*rollback, "rollback")].into_iter().filter(|(takes, _)| *takes);
+        let takes =
+            [(*fork, "fork"), (*rollback, "rollback")].into_iter().filter(|(takes, _)| *takes);
         let takes: Vec<&str> = takes.map(|(_, verb)| verb).collect();
         let at = page::time(checkpoint.at);
         let commit = checkpoint.commit.chars().take(10).collect();
         let position = checkpoint.position.to_string();
         let name = if *fork { name.clone() } else { String::new() };
-        vec![run.to_string(), name, position, takes.join(", "), at, commit, page::safe(&checkpoint.step)]
+        vec![
+            run.to_string(),
+            name,
+            position,
+            takes.join(", "),
+            at,
+            commit,
+            page::safe(&checkpoint.step),
+        ]
     };
     let rows: Vec<_> = rows.iter().map(row).collect();
     Page::here().table(&["RUN", "FROM", "POSITION", "FOR", "TIME", "COMMIT", "STEP"], &rows)
@@ -108,7 +128,9 @@ fn show_fork(forked: Forked, request: &RequestedBy, output: Output) -> Result<Ex
             "position {asked} is within a step: it goes on behind {position}, the last one that is whole before it"
         ));
     }
-    let on = commit.as_ref().map_or_else(|| "with a fresh work tree".into(), |commit| format!("on commit {commit}"));
+    let on = commit
+        .as_ref()
+        .map_or_else(|| "with a fresh work tree".into(), |commit| format!("on commit {commit}"));
     term::say(format!(
         "{run}: goes on from {origin}@{position} {on}; `longhaul run` goes on with it if nothing runs it now"
     ));

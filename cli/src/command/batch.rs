@@ -43,7 +43,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
     };
     let report = Report::new(&asked.id, standing);
     if let Some(path) = &arguments.junit {
-        std::fs::write(path, junit::xml(&report)).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(path, junit::xml(&report))
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     match arguments.output {
         // Behind lines of JSON, the report is the last of them: a program reads that stream.

@@ -16,7 +16,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &arguments::Bench) -> Result
         return Ok(Exit::Ok);
     }
     if cfg!(debug_assertions) {
-        term::say("longhaul: compiled without optimisation; build with --release for meaningful figures");
+        term::say(
+            "longhaul: compiled without optimisation; build with --release for meaningful figures",
+        );
     }
     let parent = arguments.dir.as_deref().unwrap_or(data_dir);
     let mut terminated = signal(SignalKind::terminate()).context("cannot listen for signals")?;

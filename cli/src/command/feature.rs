@@ -14,7 +14,9 @@ use longhaul_workflows::project::signal;
 use longhaul_workflows::projection::State;
 use serde_json::{Value, json};
 
-use crate::arguments::{self, Asked, FeatureAdd, FeatureChange, FeatureCommand, FeatureName, Output};
+use crate::arguments::{
+    self, Asked, FeatureAdd, FeatureChange, FeatureCommand, FeatureName, Output,
+};
 use crate::document;
 use crate::exit::{Exit, failed, usage};
 use crate::place::Project;
@@ -31,11 +33,19 @@ pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Resul
     let dir = &arguments.dir;
     match arguments.command {
         FeatureCommand::Add(add) => add_feature(dir, &add).await,
-        FeatureCommand::Import(import) => import::run(import.place.as_ref().unwrap_or(dir), &import).await,
-        FeatureCommand::Export(export) => export::run(export.place.as_ref().unwrap_or(dir), &export).await,
-        FeatureCommand::List(list) => list_features(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await,
+        FeatureCommand::Import(import) => {
+            import::run(import.place.as_ref().unwrap_or(dir), &import).await
+        }
+        FeatureCommand::Export(export) => {
+            export::run(export.place.as_ref().unwrap_or(dir), &export).await
+        }
+        FeatureCommand::List(list) => {
+            list_features(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await
+        }
         FeatureCommand::Show(name) => show(data_dir, dir, &name).await,
-        FeatureCommand::Next(list) => next(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await,
+        FeatureCommand::Next(list) => {
+            next(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await
+        }
         FeatureCommand::Block(block) => block_feature(data_dir, dir, &block).await,
         FeatureCommand::Unblock(unblock) => unblock_feature(data_dir, dir, &unblock).await,
     }
@@ -44,7 +54,11 @@ pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Resul
 async fn add_feature(dir: &Path, arguments: &FeatureAdd) -> Result<Exit> {
     let project = Project::at(dir).await?;
     let path = longhaul_server::add_feature(&project.root, &feature(arguments)?)?;
-    term::say(format!("added {} to {}; a Longhaul that runs takes it up at once", arguments.id, path.display()));
+    term::say(format!(
+        "added {} to {}; a Longhaul that runs takes it up at once",
+        arguments.id,
+        path.display()
+    ));
     Ok(Exit::Ok)
 }
 
@@ -89,7 +103,11 @@ async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Ex
     let line = document.features.iter().find(|line| line.id == feature.id.as_str());
     match arguments.output {
         Output::Json => {
-            document::print(FeatureDocument { project: &document.project, asked: feature, stands: line })?;
+            document::print(FeatureDocument {
+                project: &document.project,
+                asked: feature,
+                stands: line,
+            })?;
         }
         Output::Table => {
             page::print(described(feature));
@@ -125,7 +143,10 @@ fn described(feature: &Feature) -> String {
         text += &format!("check:        {} ({})\n", safe(&check.run), safe(&check.name));
     }
     let depends: Vec<_> = feature.depends_on.iter().map(FeatureId::as_str).collect();
-    text += &format!("depends on:   {}\n", if depends.is_empty() { "nothing".into() } else { depends.join(", ") });
+    text += &format!(
+        "depends on:   {}\n",
+        if depends.is_empty() { "nothing".into() } else { depends.join(", ") }
+    );
     text += &format!("priority:     {}", feature.priority);
     if feature.approval {
         text += "\napproval:     a person has to agree before it is merged";
@@ -146,7 +167,8 @@ async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
         }
         Output::Table => {
             for id in &workable {
-                let name = backlog.feature(id).map(|feature| feature.name.as_str()).unwrap_or_default();
+                let name =
+                    backlog.feature(id).map(|feature| feature.name.as_str()).unwrap_or_default();
                 page::print(format!("{id}  {}", safe(name)));
             }
         }
@@ -190,7 +212,9 @@ async fn unblock_feature(data_dir: &Path, dir: &Path, arguments: &FeatureChange)
         return Err(usage(format!("{id} is not blocked: it is {}", line.status)));
     }
     signal_project(data_dir, &project, signal::UNBLOCK, json!(id), &arguments.asked).await?;
-    term::say(format!("{id}: unblocked; `longhaul run` tries it again if nothing runs this project now"));
+    term::say(format!(
+        "{id}: unblocked; `longhaul run` tries it again if nothing runs this project now"
+    ));
     Ok(Exit::Ok)
 }
 
@@ -202,13 +226,25 @@ async fn in_list(dir: &Path, id: &str) -> Result<(Project, FeatureId)> {
 }
 
 fn known<'a>(id: &str, features: &'a [Feature]) -> Result<&'a Feature> {
-    let unknown = || usage(format!("there is no feature `{id}`; `longhaul feature list` shows the ids"));
+    let unknown =
+        || usage(format!("there is no feature `{id}`; `longhaul feature list` shows the ids"));
     features.iter().find(|feature| feature.id.as_str() == id).ok_or_else(unknown)
 }
 
-async fn signal_project(data_dir: &Path, project: &Project, name: &str, payload: Value, asked: &Asked) -> Result<()> {
+async fn signal_project(
+    data_dir: &Path,
+    project: &Project,
+    name: &str,
+    payload: Value,
+    asked: &Asked,
+) -> Result<()> {
     let never = || usage(format!("project {} has never run: edit its list instead", project.id));
     let access = Client::reach(data_dir, term::notice).await?.ok_or_else(never)?;
     let request = asked.request();
-    super::call(&access, SendSignal { run: project.id.clone(), name: name.into(), payload, request }).await.map(drop)
+    super::call(
+        &access,
+        SendSignal { run: project.id.clone(), name: name.into(), payload, request },
+    )
+    .await
+    .map(drop)
 }

@@ -47,7 +47,8 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
         term::say(format!("made a git repository in {}", dir.display()));
     }
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let list = serde_json::to_string_pretty(&serde_json::json!({ "project_name": name, "features": [] }))?;
+    let list =
+        serde_json::to_string_pretty(&serde_json::json!({ "project_name": name, "features": [] }))?;
     let files = [
         ("longhaul.toml", settings(agent.as_deref(), pass_env)?, false),
         ("feature_list.json", list + "\n", false),
@@ -69,7 +70,9 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     let committed = !written.is_empty() && !arguments.no_commit;
     if committed {
         let subject = "Set up Longhaul";
-        git::commit_files(&dir, &written, subject).await.map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        git::commit_files(&dir, &written, subject)
+            .await
+            .map_err(|failure| anyhow::anyhow!("{failure}"))?;
         term::say(format!("committed {} as \"{subject}\"", written.join(", ")));
     } else if is_first {
         term::say("this repository has no commit yet: make one before `longhaul run`");
@@ -78,7 +81,10 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
         None => "name your agent in longhaul.toml, ".to_owned(),
         Some(_) if is_agent_named => String::new(),
         Some(agent) => {
-            format!("write `command = {}` below [agent] in longhaul.toml, ", serde_json::to_string(agent)?)
+            format!(
+                "write `command = {}` below [agent] in longhaul.toml, ",
+                serde_json::to_string(agent)?
+            )
         }
     };
     term::say(format!("next: {name_it}add features (`longhaul feature add`), then `longhaul run`"));
@@ -107,7 +113,9 @@ fn write_new(path: &Path, text: &str, is_program: bool) -> Result<bool> {
     let mut file = match fs::File::options().write(true).create_new(true).mode(mode).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(false),
-        Err(error) => return Err(error).with_context(|| format!("cannot write {}", path.display())),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot write {}", path.display()));
+        }
     };
     std::io::Write::write_all(&mut file, text.as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))?;

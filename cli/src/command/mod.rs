@@ -35,7 +35,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let command = match arguments.command {
         Command::Init(init) => return init::run(&init).await,
         Command::Look(Look::Schema(schema)) => return schema::run(&schema),
-        Command::Replay(replay) => return carry::replay(arguments.data_dir.as_deref(), &replay).await,
+        Command::Replay(replay) => {
+            return carry::replay(arguments.data_dir.as_deref(), &replay).await;
+        }
         Command::Completions(completions) => return Ok(completions::run(&completions)),
         command => command,
     };
@@ -69,7 +71,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Doctor(doctor) => carry::doctor(&data_dir, &doctor).await,
         Command::Demo(demo) => demo::run(&data_dir, &demo).await,
         Command::Bench(bench) => bench::run(&data_dir, &bench).await,
-        Command::Init(_) | Command::Replay(_) | Command::Completions(_) => unreachable!("it has run already"),
+        Command::Init(_) | Command::Replay(_) | Command::Completions(_) => {
+            unreachable!("it has run already")
+        }
     }
 }
 
@@ -89,7 +93,9 @@ fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
         return Err(usage(format!("{shown} is a directory: name a file")));
     }
     if file.exists() && !force {
-        return Err(usage(format!("{shown} is there already: name another file, or say --force to write over it")));
+        return Err(usage(format!(
+            "{shown} is there already: name another file, or say --force to write over it"
+        )));
     }
     Ok(())
 }

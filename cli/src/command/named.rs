@@ -22,14 +22,20 @@ pub(super) async fn run(access: &Client, text: &str, dir: &Path) -> Result<RunId
     super::call(access, FindRun(name(text, dir).await?)).await
 }
 
-/// The run that is meant, or, by its directory, a project. A feature goes before a directory that is called like it.
-pub(super) async fn run_or_dir(access: &Client, text: &str, dir: &Path) -> Result<Result<RunId, Unknown>> {
+/// The run that is meant, or, by its directory, a project. A feature goes before a directory that
+/// is called like it.
+pub(super) async fn run_or_dir(
+    access: &Client,
+    text: &str,
+    dir: &Path,
+) -> Result<Result<RunId, Unknown>> {
     let path = Path::new(text);
     let is_dir = path.is_dir();
     if !is_dir || (!text.contains('/') && !matches!(text, "." | "..")) {
         let name = Name { whole: is_dir, ..name(text, dir).await? };
         match access.call(FindRun(name)).await {
-            Err(Error::Request(RequestError::UnknownName(unknown))) if is_dir && unknown.why == Nameless::Nothing => {}
+            Err(Error::Request(RequestError::UnknownName(unknown)))
+                if is_dir && unknown.why == Nameless::Nothing => {}
             Err(Error::Request(RequestError::UnknownName(unknown))) => return Ok(Err(unknown)),
             found => return Ok(Ok(found?)),
         }
@@ -55,10 +61,15 @@ pub(super) fn sentence(unknown: &Unknown) -> String {
     let Unknown { name, why, meant } = unknown;
     let (what, list) = match why {
         Nameless::NoRun => {
-            return format!("the feature `{name}` has had no run yet: `longhaul why {name}` says why");
+            return format!(
+                "the feature `{name}` has had no run yet: `longhaul why {name}` says why"
+            );
         }
         Nameless::Several => {
-            return format!("`{name}` is the name of several runs; write more of one of these: {}", meant.join(", "));
+            return format!(
+                "`{name}` is the name of several runs; write more of one of these: {}",
+                meant.join(", ")
+            );
         }
         Nameless::Nothing => ("run or feature", "`longhaul list` shows the runs"),
         Nameless::NoProject => ("project", "`longhaul list --kind project` shows the projects"),

@@ -1,4 +1,5 @@
-//! Work that needs a process which runs the log: this one owns the log, or joins the process that does.
+//! Work that needs a process which runs the log: this one owns the log, or joins the process that
+//! does.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,9 +15,11 @@ use longhaul_server::{self, Client, Limits, Listener, Service};
 /// The pause before the next try to own the log, after its owner went away.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Does the work in this process if no other owns the log, else through the owner; `None` if it was interrupted.
+/// Does the work in this process if no other owns the log, else through the owner; `None` if it was
+/// interrupted.
 ///
-/// `work` gets the service only in the process that owns the log. If the owner ends first, the work begins again here.
+/// `work` gets the service only in the process that owns the log. If the owner ends first, the work
+/// begins again here.
 pub(super) async fn join_or_own<T>(
     data_dir: &Path,
     limits: Limits,
@@ -97,7 +100,9 @@ impl Interrupts {
 
     /// The next signal; never, if the system refuses to deliver them.
     async fn next(&mut self) {
-        let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut self.0 else { return std::future::pending().await };
+        let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut self.0 else {
+            return std::future::pending().await;
+        };
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}

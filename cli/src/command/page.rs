@@ -1,4 +1,5 @@
-//! Standard output as a page: its width, colours, durations, and tables that stay readable when it is narrow.
+//! Standard output as a page: its width, colours, durations, and tables that stay readable when it
+//! is narrow.
 
 use std::io::IsTerminal;
 
@@ -42,11 +43,15 @@ pub(super) enum Colour {
 impl Page {
     /// The page of this process. `COLUMNS` applies to pipes too; colours are for terminals only.
     pub(super) fn here() -> Self {
-        let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|width| *width > 0);
+        let told = std::env::var("COLUMNS")
+            .ok()
+            .and_then(|columns| columns.parse().ok())
+            .filter(|width| *width > 0);
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self {
-            width: told.or_else(|| Table::new().width().map(usize::from).filter(|width| *width > 0)),
+            width: told
+                .or_else(|| Table::new().width().map(usize::from).filter(|width| *width > 0)),
             is_coloured: std::io::stdout().is_terminal() && !is_plain,
         }
     }
@@ -81,20 +86,25 @@ impl Page {
     pub(super) fn indented(self, by: usize, text: &str) -> String {
         let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(by).max(16));
         let options = textwrap::Options::new(room).word_splitter(WordSplitter::NoHyphenation);
-        let wrapped = text.lines().flat_map(|line| textwrap::wrap(line, &options)).collect::<Vec<_>>().join("\n");
+        let wrapped = text
+            .lines()
+            .flat_map(|line| textwrap::wrap(line, &options))
+            .collect::<Vec<_>>()
+            .join("\n");
         textwrap::indent(&wrapped, &" ".repeat(by))
     }
 
-    /// A table. Only the last column is wrapped; where that is not enough, each row is a block below its first cell.
+    /// A table. Only the last column is wrapped; where that is not enough, each row is a block
+    /// below its first cell.
     pub(super) fn table(self, header: &[&str], rows: &[Vec<String>]) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
         let mut widths = table.column_max_content_widths();
         let last = widths.pop().unwrap_or_default();
         let others: usize = widths.iter().map(|width| usize::from(width + GAP)).sum();
-        let room = self
-            .width
-            .map_or(last, |width| u16::try_from(width.saturating_sub(others)).map_or(last, |room| room.min(last)));
+        let room = self.width.map_or(last, |width| {
+            u16::try_from(width.saturating_sub(others)).map_or(last, |room| room.min(last))
+        });
         if self.is_narrow() || room < last.min(LAST_COLUMN) {
             let blocks: Vec<String> = rows.iter().map(|row| self.block(header, row)).collect();
             return blocks.join("\n");
@@ -103,7 +113,9 @@ impl Page {
             column.set_padding((0, GAP));
         }
         if let Some(column) = table.column_mut(widths.len()) {
-            column.set_padding((0, 0)).set_constraint(ColumnConstraint::Absolute(Width::Fixed(room)));
+            column
+                .set_padding((0, 0))
+                .set_constraint(ColumnConstraint::Absolute(Width::Fixed(room)));
         }
         table.trim_fmt()
     }
@@ -181,7 +193,10 @@ mod tests {
     fn lines_are_broken_between_words() {
         let page = Page { width: Some(20), ..PLAIN };
         assert_eq!(page.indented(2, "one two three four five"), "  one two three four\n  five");
-        assert_eq!(page.indented(0, &"x".repeat(45)), [20, 20, 5].map(|length| "x".repeat(length)).join("\n"));
+        assert_eq!(
+            page.indented(0, &"x".repeat(45)),
+            [20, 20, 5].map(|length| "x".repeat(length)).join("\n")
+        );
         assert_eq!(PLAIN.indented(2, "one two\nthree"), "  one two\n  three");
     }
 
@@ -214,7 +229,8 @@ mod tests {
     #[test]
     fn colours_take_no_room() {
         let page = Page { is_coloured: true, ..PLAIN };
-        let table = page.table(&["RUN", "STATUS", "AGE"], &[row(["a", &page.state("passes"), "3s"])]);
+        let table =
+            page.table(&["RUN", "STATUS", "AGE"], &[row(["a", &page.state("passes"), "3s"])]);
         assert_eq!(table, "RUN  STATUS  AGE\na    \x1b[32mpasses\x1b[0m  3s");
     }
 

@@ -12,12 +12,14 @@ use crate::term;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Reconcile) -> Result<Exit> {
     let result = arguments.result.as_deref().map(serde_json::from_str).transpose();
-    let output = result.context("--result is not JSON").map_err(|error| usage(format!("{error:#}")))?;
+    let output =
+        result.context("--result is not JSON").map_err(|error| usage(format!("{error:#}")))?;
     let access = super::reach(data_dir).await?;
     let run = super::named::run(&access, &arguments.one.run, &arguments.one.within.dir).await?;
     let request = arguments.asked.request();
     let landed = arguments.landed;
-    let reconcile = longhaul_server::Reconcile { run: run.clone(), landed, output, request: request.clone() };
+    let reconcile =
+        longhaul_server::Reconcile { run: run.clone(), landed, output, request: request.clone() };
     let waits = super::call(&access, reconcile).await?.waits;
     let word = if landed { "landed" } else { "not landed" };
     term::say(format!("run {run}: recorded as {word}; it goes on when its project runs"));

@@ -58,7 +58,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
             let (project, waited) = (&document.project, settled::machine_wait().as_secs());
             let cause = super::page::safe(&super::status::first_line(cause));
             let advice = "mend that, and the same command goes on; LONGHAUL_MACHINE_WAIT=SECONDS waits longer";
-            term::say(format!("{project}: stopped after waiting {waited} s for the {what}: {cause}; {advice}"));
+            term::say(format!(
+                "{project}: stopped after waiting {waited} s for the {what}: {cause}; {advice}"
+            ));
         }
     }
     report(arguments.output, &documents)?;
@@ -71,7 +73,9 @@ async fn projects(dirs: &[PathBuf]) -> (Vec<Project>, Vec<anyhow::Error>) {
     let mut refused = Vec::new();
     for dir in dirs {
         match checked(dir).await {
-            Ok(project) if projects.iter().all(|known| known.root != project.root) => projects.push(project),
+            Ok(project) if projects.iter().all(|known| known.root != project.root) => {
+                projects.push(project)
+            }
             Ok(_) => {}
             Err(error) => refused.push(error),
         }
@@ -82,7 +86,9 @@ async fn projects(dirs: &[PathBuf]) -> (Vec<Project>, Vec<anyhow::Error>) {
 /// A project that can run.
 pub(super) async fn checked(dir: &Path) -> Result<Project> {
     let project = Project::at(dir).await?;
-    for note in longhaul_server::check_project(&project.root).await.map_err(longhaul_server::Error::from)? {
+    for note in
+        longhaul_server::check_project(&project.root).await.map_err(longhaul_server::Error::from)?
+    {
         term::say(note);
     }
     Ok(project)

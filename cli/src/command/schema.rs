@@ -46,7 +46,9 @@ pub(super) fn run(arguments: &look::Schema) -> Result<Exit> {
     let schema = of(name)
         .or_else(|| longhaul_server::schema::of(name))
         .or_else(|| longhaul_bench::of(name))
-        .ok_or_else(|| usage(format!("there is no document `{name}`; there are {}", names().join(", "))))?;
+        .ok_or_else(|| {
+            usage(format!("there is no document `{name}`; there are {}", names().join(", ")))
+        })?;
     term::print(serde_json::to_string_pretty(&schema)?);
     Ok(Exit::Ok)
 }

@@ -36,12 +36,15 @@ fn sandbox(project: &Project) -> Option<String> {
     Some(confine::in_force(settings.agent.sandbox).unwrap_or_else(|failure| failure.message))
 }
 
-/// Where a project stands: by the log, or, if no log knows it, by its files. At rest, its list counts as it is now.
+/// Where a project stands: by the log, or, if no log knows it, by its files. At rest, its list
+/// counts as it is now.
 pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<StatusDocument> {
     let loaded = longhaul_activities::project::load(&project.root).await;
     let list = loaded.as_ref().ok().cloned();
     let status = match Client::reach(data_dir, term::notice).await? {
-        Some(access) => super::call(&access, ProjectStatus { project: project.id.clone(), list }).await?,
+        Some(access) => {
+            super::call(&access, ProjectStatus { project: project.id.clone(), list }).await?
+        }
         None => None,
     };
     let mut document = match status.filter(|status| !status.root.is_empty()) {
@@ -72,7 +75,8 @@ pub(super) fn headline(document: &StatusDocument) -> String {
         _ => "",
     };
     let (project, state) = (&document.project, document.status.as_str());
-    let mut text = format!("{project} ({state}{hint}): {} of {} features passed", counts.passed, counts.total);
+    let mut text =
+        format!("{project} ({state}{hint}): {} of {} features passed", counts.passed, counts.total);
     if counts.blocked > 0 {
         text += &format!(", {} blocked", counts.blocked);
     }
@@ -115,7 +119,9 @@ pub(super) fn headline(document: &StatusDocument) -> String {
 pub(super) fn sessions_paused(paused: &SessionsPaused) -> String {
     let reason = first_line(&paused.reason);
     match paused.until {
-        Some(until) => format!("sessions paused until {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC")),
+        Some(until) => {
+            format!("sessions paused until {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC"))
+        }
         None => format!("sessions paused: {reason}"),
     }
 }

@@ -1,4 +1,5 @@
-//! The verbs that tell runs something: `pause`, `resume`, `cancel`, `terminate`, `signal`, `steer`, `approve`, `deny`.
+//! The verbs that tell runs something: `pause`, `resume`, `cancel`, `terminate`, `signal`, `steer`,
+//! `approve`, `deny`.
 
 mod report;
 mod targets;
@@ -26,7 +27,11 @@ pub(super) async fn projects(data_dir: &Path, steer: Steer, order: Order) -> Res
 }
 
 /// Answers features that wait for approval.
-pub(super) async fn answer(data_dir: &Path, answer: arguments::Answer, order: Order) -> Result<Exit> {
+pub(super) async fn answer(
+    data_dir: &Path,
+    answer: arguments::Answer,
+    order: Order,
+) -> Result<Exit> {
     if order == Order::Deny && answer.tell.asked.why.trim().is_empty() {
         return Err(usage("say what is to be done about it: `longhaul deny FEATURE --why TEXT`"));
     }
@@ -39,10 +44,14 @@ pub(super) async fn signal(data_dir: &Path, signal: Signal) -> Result<Exit> {
     let Some(name) = words.next() else {
         return Err(usage("a signal needs a name: `longhaul signal RUN NAME [JSON]`"));
     };
-    let payload = words.next().map_or(Ok(serde_json::Value::Null), |text| serde_json::from_str(&text));
-    let payload = payload.map_err(|error| usage(format!("the content of the signal is no JSON: {error}")))?;
+    let payload =
+        words.next().map_or(Ok(serde_json::Value::Null), |text| serde_json::from_str(&text));
+    let payload =
+        payload.map_err(|error| usage(format!("the content of the signal is no JSON: {error}")))?;
     if words.next().is_some() {
-        return Err(usage("with --filter there is no RUN: `longhaul signal --filter KEY=VALUE NAME [JSON]`"));
+        return Err(usage(
+            "with --filter there is no RUN: `longhaul signal --filter KEY=VALUE NAME [JSON]`",
+        ));
     }
     let targets: Vec<String> = target.into_iter().collect();
     tell(data_dir, &targets, &signal.tell, &Order::Signal { name, payload }).await
@@ -52,7 +61,9 @@ pub(super) async fn text(data_dir: &Path, text: Text) -> Result<Exit> {
     let mut targets = text.words;
     let text_of = targets.pop().unwrap_or_default();
     if targets.is_empty() == text.tell.filters.is_empty() {
-        return Err(usage("name a run, a feature or a project, or give --filter: `longhaul steer RUN TEXT`"));
+        return Err(usage(
+            "name a run, a feature or a project, or give --filter: `longhaul steer RUN TEXT`",
+        ));
     }
     tell(data_dir, &targets, &text.tell, &Order::Steer { text: text_of }).await
 }
@@ -62,7 +73,8 @@ async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> 
     if !named.is_empty() && !tell.filters.is_empty() {
         return Err(usage("give either names or --filter, not both"));
     }
-    // Whoever writes the names may need the log for them, and a person may take long to answer: nobody waits for us then.
+    // Whoever writes the names may need the log for them, and a person may take long to answer:
+    // nobody waits for us then.
     let names = targets::written(named)?;
     let mut access = super::reach(data_dir).await?;
     let mut found = targets::find(&access, &names, tell, order).await?;
@@ -93,16 +105,23 @@ async fn tell_one(
     order: &Order,
     request: &RequestedBy,
 ) -> Result<Vec<Line>> {
-    let line = |run: Option<RunId>, outcome, waits| Line { asked: asked.clone(), run, outcome, waits };
+    let line =
+        |run: Option<RunId>, outcome, waits| Line { asked: asked.clone(), run, outcome, waits };
     let target = match run {
         Ok(run) => run,
         Err(reason) => return Ok(vec![line(None, Outcome::Unknown(reason), false)]),
     };
-    let steer =
-        longhaul_server::Steer { target: target.clone(), order: order.clone(), request: request.clone(), dry_run };
+    let steer = longhaul_server::Steer {
+        target: target.clone(),
+        order: order.clone(),
+        request: request.clone(),
+        dry_run,
+    };
     let not_told = |outcome| Ok(vec![line(Some(target.clone()), outcome, false)]);
     match access.call(steer).await {
-        Ok(Delivered { runs, .. }) if runs.is_empty() => not_told(Outcome::Refused("nothing of it is going on".into())),
+        Ok(Delivered { runs, .. }) if runs.is_empty() => {
+            not_told(Outcome::Refused("nothing of it is going on".into()))
+        }
         Ok(Delivered { runs, waits }) => {
             let outcome = || if dry_run { Outcome::WouldBe } else { Outcome::Told };
             Ok(runs.into_iter().map(|run| line(Some(run), outcome(), waits)).collect())

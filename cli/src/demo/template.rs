@@ -1,6 +1,7 @@
 //! The files of the demo project.
 
-/// A table of paths and contents: first of the files with other names here, then of those with the same.
+/// A table of paths and contents: first of the files with other names here, then of those with the
+/// same.
 macro_rules! files {
     ($($renamed:literal = $source:literal,)* ; $($path:literal,)*) => {
         &[

@@ -37,15 +37,18 @@ fn every_file_of_the_template_is_in_the_table() {
         "Cargo.lock" => "manifest.lock".to_owned(),
         same => same.to_owned(),
     };
-    let listed: BTreeSet<PathBuf> = TEMPLATE.iter().map(|(path, _)| directory.join(renamed(path))).collect();
+    let listed: BTreeSet<PathBuf> =
+        TEMPLATE.iter().map(|(path, _)| directory.join(renamed(path))).collect();
     assert_eq!(found, listed);
 }
 
 #[test]
 fn every_feature_has_a_solution_and_tests() {
     let (_, list) = TEMPLATE.iter().find(|(path, _)| *path == "feature_list.json").unwrap();
-    let ids: Vec<&str> =
-        list.lines().filter_map(|line| line.trim().strip_prefix("\"id\": \"")?.strip_suffix("\",")).collect();
+    let ids: Vec<&str> = list
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("\"id\": \"")?.strip_suffix("\","))
+        .collect();
     assert_eq!(ids.len(), FEATURES);
     for id in ids {
         for path in [format!("agent/solutions/{id}/steps"), format!("tests/acceptance/{id}.rs")] {

@@ -1,8 +1,8 @@
-//! Text of others without what a terminal obeys: escape sequences, control characters, marks that turn the direction of
-//! writing.
+//! Text of others without what a terminal obeys: escape sequences, control characters, marks that
+//! turn the direction of writing.
 
-/// Removes control sequences from a text that comes in pieces. Lines and tabs stay, a lone carriage return becomes a line:
-/// what it would overwrite is to be seen.
+/// Removes control sequences from a text that comes in pieces. Lines and tabs stay, a lone carriage
+/// return becomes a line: what it would overwrite is to be seen.
 #[derive(Debug, Default)]
 pub(crate) struct Cleaner {
     state: State,
@@ -137,20 +137,27 @@ mod tests {
         let expected = "ared blink é\nover\nwrittenx\tend turned";
         for size in [1, 2, 3, 7, 1000] {
             let mut cleaner = Cleaner::default();
-            let clean: String = text.as_bytes().chunks(size).map(|piece| cleaner.clean(piece)).collect();
+            let clean: String =
+                text.as_bytes().chunks(size).map(|piece| cleaner.clean(piece)).collect();
             assert_eq!(clean, expected, "in pieces of {size}");
         }
     }
 
     #[test]
     fn an_unfinished_sequence_hides_no_line() {
-        assert_eq!(Cleaner::default().clean(b"a\x1b]0;never ended\nseen\x1b[31\nseen too"), "a\nseen\nseen too");
+        assert_eq!(
+            Cleaner::default().clean(b"a\x1b]0;never ended\nseen\x1b[31\nseen too"),
+            "a\nseen\nseen too"
+        );
         assert_eq!(Cleaner::default().clean(b"\x9b2J\xff"), "\u{fffd}2J\u{fffd}");
     }
 
     #[test]
     fn only_our_own_colours_are_obeyed() {
-        assert_eq!(clean("\x1b[32mpasses\x1b[0m\x1b[2J\x1b[8mhidden"), "\x1b[32mpasses\x1b[0mhidden");
+        assert_eq!(
+            clean("\x1b[32mpasses\x1b[0m\x1b[2J\x1b[8mhidden"),
+            "\x1b[32mpasses\x1b[0mhidden"
+        );
         assert_eq!(clean("\x1b]0;\x1b[32mtitle\x07after"), "titleafter");
     }
 }

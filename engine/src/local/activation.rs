@@ -1,5 +1,5 @@
-//! One activation of a run: the port over replay and the log. It ends when the run ends, leaves memory, or cannot go on; what
-//! counts is in the log.
+//! One activation of a run: the port over replay and the log. It ends when the run ends, leaves
+//! memory, or cannot go on; what counts is in the log.
 
 use std::sync::Arc;
 
@@ -51,7 +51,8 @@ pub(crate) struct Activation {
 }
 
 impl Activation {
-    /// An activation at the start of the last segment of a run's history; with the input of that segment.
+    /// An activation at the start of the last segment of a run's history; with the input of that
+    /// segment.
     pub(crate) async fn begin(
         shared: Arc<Shared>,
         run: RunId,
@@ -59,7 +60,8 @@ impl Activation {
         retire: mpsc::UnboundedSender<Retirement>,
     ) -> Result<(Self, Payload), StoreError> {
         inbox.take_unread();
-        let summary = shared.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let summary =
+            shared.store.summary(&run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         let events = shared.store.read(&run, summary.origin).await?;
         for message in shared.store.mailbox(&run).await? {
             inbox.push(message);
@@ -67,7 +69,8 @@ impl Activation {
         Self::new(shared, run, inbox, retire, summary, events)
     }
 
-    /// The first activation of a run that was just created: its history is its creation, and its mail is handed over.
+    /// The first activation of a run that was just created: its history is its creation, and its
+    /// mail is handed over.
     pub(crate) fn of_new_run(
         shared: Arc<Shared>,
         creation: Creation,
@@ -87,9 +90,13 @@ impl Activation {
         events: Vec<Event>,
     ) -> Result<(Self, Payload), StoreError> {
         let mut events = events.into_iter();
-        let Some(Event { position, kind: EventKind::RunStarted { input, .. }, .. }) = events.next() else {
+        let Some(Event { position, kind: EventKind::RunStarted { input, .. }, .. }) = events.next()
+        else {
             let record = format!("run {run}, position {}", summary.origin);
-            return Err(StoreError::Damaged { record, reason: "a segment must begin with RunStarted".into() });
+            return Err(StoreError::Damaged {
+                record,
+                reason: "a segment must begin with RunStarted".into(),
+            });
         };
         let next = position + 1 + events.len() as u64;
         let replay = Replay::new(events, false);
@@ -162,11 +169,18 @@ impl Activation {
 
     /// What the run that started this one is told.
     pub(super) fn told_parent(&self, outcome: Outcome) -> Option<Delivery> {
-        self.summary.parent.clone().map(|parent| self.child_ended(parent, self.run.clone(), outcome))
+        self.summary
+            .parent
+            .clone()
+            .map(|parent| self.child_ended(parent, self.run.clone(), outcome))
     }
 
     pub(super) fn child_ended(&self, parent: RunId, run: RunId, outcome: Outcome) -> Delivery {
-        Delivery { to: parent, at: self.shared.clock.now(), body: MessageBody::ChildEnded { run, outcome } }
+        Delivery {
+            to: parent,
+            at: self.shared.clock.now(),
+            body: MessageBody::ChildEnded { run, outcome },
+        }
     }
 
     pub(super) fn broken_by(&mut self, stop: Stop) -> Stop {
@@ -180,14 +194,18 @@ impl Activation {
         std::future::pending().await
     }
 
-    /// Whether no command may be performed until the run is resumed. The log says so, and nothing else: a pause outlives
-    /// this process.
+    /// Whether no command may be performed until the run is resumed. The log says so, and nothing
+    /// else: a pause outlives this process.
     pub(super) fn is_paused(&self) -> bool {
         matches!(self.summary.status, Status::Paused(_))
     }
 
     /// Pauses, resumes or cancels, as the mailbox says; returns when the run is not paused.
-    pub(super) async fn follow_orders(&mut self, number: u32, asked: &impl Verb) -> Result<(), Stop> {
+    pub(super) async fn follow_orders(
+        &mut self,
+        number: u32,
+        asked: &impl Verb,
+    ) -> Result<(), Stop> {
         loop {
             if self.is_paused() {
                 self.inbox.look();
@@ -207,9 +225,10 @@ impl Activation {
             let (kind, cancelled) = match body {
                 MessageBody::Pause(request) => (EventKind::RunPaused(request), false),
                 MessageBody::Resume(request) => (EventKind::RunResumed(request), false),
-                MessageBody::Cancel(request) => {
-                    (EventKind::CancelDelivered { command: number, digest: asked.digest(), request }, true)
-                }
+                MessageBody::Cancel(request) => (
+                    EventKind::CancelDelivered { command: number, digest: asked.digest(), request },
+                    true,
+                ),
                 _ => return Ok(()),
             };
             self.commit_taking(seq, vec![kind]).await?;

@@ -54,7 +54,8 @@ impl Worker for LocalWorker {
     }
 
     fn emit(&self, event: Payload) {
-        let _ = self.emitted.send(Arc::new(Emitted { run: self.run.clone(), slot: self.slot, event }));
+        let _ =
+            self.emitted.send(Arc::new(Emitted { run: self.run.clone(), slot: self.slot, event }));
     }
 
     fn is_cancelled(&self) -> bool {
@@ -90,7 +91,11 @@ pub(super) async fn run(
 }
 
 /// Asks the world what became of an attempt.
-pub(super) async fn probe(handler: Arc<dyn ErasedHandler>, input: Payload, attempt: Attempt) -> Probe<Payload> {
+pub(super) async fn probe(
+    handler: Arc<dyn ErasedHandler>,
+    input: Payload,
+    attempt: Attempt,
+) -> Probe<Payload> {
     AssertUnwindSafe(handler.probe(&input, &attempt))
         .catch_unwind()
         .await
@@ -129,5 +134,8 @@ fn last_beat(worker: &LocalWorker) -> DateTime<Utc> {
 
 /// A time after another one, or the end of time.
 pub(crate) fn later(from: DateTime<Utc>, by: Duration) -> DateTime<Utc> {
-    chrono::Duration::from_std(by).ok().and_then(|by| from.checked_add_signed(by)).unwrap_or(DateTime::<Utc>::MAX_UTC)
+    chrono::Duration::from_std(by)
+        .ok()
+        .and_then(|by| from.checked_add_signed(by))
+        .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }

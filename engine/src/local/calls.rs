@@ -60,7 +60,8 @@ impl Activation {
         self.write_all().await?;
         let count = calls.0.len();
         let mut states = states.unwrap_or_else(|| vec![CallState::default(); count]);
-        // An activation that begins tries at once what the machine could not do for the last one: it may be mended.
+        // An activation that begins tries at once what the machine could not do for the last one:
+        // it may be mended.
         for state in states.iter_mut().filter(|state| state.failures.of_machine > 0) {
             state.retry_at = None;
         }
@@ -86,8 +87,8 @@ impl Activation {
                 return Ok(results);
             }
             if batch.pending.is_empty() {
-                // Before anything begins: a paused run starts no attempt, not even one that is due again. What became of
-                // an unknown effect can be said meanwhile.
+                // Before anything begins: a paused run starts no attempt, not even one that is due
+                // again. What became of an unknown effect can be said meanwhile.
                 self.take_orders(number, calls).await?;
                 if self.is_paused() {
                     self.wait(None).await;
@@ -117,7 +118,12 @@ impl Activation {
         }
     }
 
-    async fn record_progress(&mut self, number: u32, slot: Slot, details: Payload) -> Result<(), Stop> {
+    async fn record_progress(
+        &mut self,
+        number: u32,
+        slot: Slot,
+        details: Payload,
+    ) -> Result<(), Stop> {
         if slot.command != number {
             // From an attempt of a command that has ended.
             return Ok(());
@@ -125,13 +131,15 @@ impl Activation {
         self.commit(vec![EventKind::ActivityProgressed { slot, details }], |_| ()).await
     }
 
-    /// Starts what can start now. While a pause waits for what runs, nothing else begins; the world can be asked.
+    /// Starts what can start now. While a pause waits for what runs, nothing else begins; the world
+    /// can be asked.
     fn begin_due(&mut self, batch: &mut CallBatch<'_>, is_to_pause: bool) -> Result<(), Stop> {
         for index in 0..batch.states.len() {
             let state = &batch.states[index];
             let idle = batch.cancels[index].is_none() && state.result.is_none();
             let is_held = is_to_pause && !state.unknown;
-            let must_wait = || is_held || state.retry_at.is_some_and(|at| at > self.shared.clock.now());
+            let must_wait =
+                || is_held || state.retry_at.is_some_and(|at| at > self.shared.clock.now());
             if !idle || (state.unknown && self.parked) || batch.cancelling || must_wait() {
                 continue;
             }
@@ -143,15 +151,22 @@ impl Activation {
     fn begin_step(&mut self, batch: &mut CallBatch<'_>, index: usize) -> Result<(), Stop> {
         let call = batch.call(index);
         let Some(handler) = self.shared.handlers.find(call.name).cloned() else {
-            let missing = StoreError::Unusable(format!("no handler for the activity `{}` in this program", call.name));
+            let missing = StoreError::Unusable(format!(
+                "no handler for the activity `{}` in this program",
+                call.name
+            ));
             return Err(self.broken_by(missing.into()));
         };
         let (cancel, listen) = watch::channel(false);
         let input = call.input.clone();
-        let (pools, pool, run) = (self.shared.pools.clone(), call.policy.pool.clone(), self.run.clone());
+        let (pools, pool, run) =
+            (self.shared.pools.clone(), call.policy.pool.clone(), self.run.clone());
         let step: BoxFuture<'static, (usize, CallStep)> = if batch.states[index].unknown {
-            let (attempt, _) = self.attempt(batch, index, batch.states[index].attempts.max(1), listen);
-            Box::pin(async move { (index, CallStep::Probed(attempt::probe(handler, input, attempt).await)) })
+            let (attempt, _) =
+                self.attempt(batch, index, batch.states[index].attempts.max(1), listen);
+            Box::pin(async move {
+                (index, CallStep::Probed(attempt::probe(handler, input, attempt).await))
+            })
         } else if pool.is_some() || call.policy.effect == Effect::Guarded {
             batch.entering.insert(index);
             Box::pin(async move { (index, enter(&pools, pool.as_deref(), &run, listen).await) })
@@ -185,9 +200,15 @@ impl Activation {
         (Attempt { run, slot, number, progress, worker: worker.clone() }, worker)
     }
 
-    async fn apply_step(&mut self, batch: &mut CallBatch<'_>, index: usize, step: CallStep) -> Result<(), Stop> {
+    async fn apply_step(
+        &mut self,
+        batch: &mut CallBatch<'_>,
+        index: usize,
+        step: CallStep,
+    ) -> Result<(), Stop> {
         if self.shared.is_stopping() {
-            // What ended because the engine stops did not fail; whatever it did, the next activation finds out.
+            // What ended because the engine stops did not fail; whatever it did, the next
+            // activation finds out.
             return Ok(());
         }
         match step {
@@ -213,7 +234,9 @@ impl Activation {
                 batch.cancels[index] = None;
                 let attempt = batch.states[index].attempts;
                 match probe {
-                    Probe::Landed(output) => self.record_result(batch, index, attempt, Ok(output)).await,
+                    Probe::Landed(output) => {
+                        self.record_result(batch, index, attempt, Ok(output)).await
+                    }
                     Probe::NotLanded => {
                         batch.states[index].unknown = false;
                         Ok(())
@@ -221,7 +244,8 @@ impl Activation {
                     Probe::Unknown(reason) => self.park(batch, index, reason).await,
                     // Recorded as the attempt that could not begin.
                     Probe::Machine(reason) => {
-                        self.record_result(batch, index, attempt + 1, Err(Failure::machine(reason))).await
+                        self.record_result(batch, index, attempt + 1, Err(Failure::machine(reason)))
+                            .await
                     }
                 }
             }
@@ -229,7 +253,12 @@ impl Activation {
     }
 
     /// Begins an attempt; the start of a guarded one is recorded first.
-    async fn start(&mut self, batch: &mut CallBatch<'_>, index: usize, place: Option<PoolSlot>) -> Result<(), Stop> {
+    async fn start(
+        &mut self,
+        batch: &mut CallBatch<'_>,
+        index: usize,
+        place: Option<PoolSlot>,
+    ) -> Result<(), Stop> {
         let call = batch.call(index);
         let number = batch.states[index].attempts + 1;
         if call.policy.effect == Effect::Guarded {
@@ -257,7 +286,13 @@ impl Activation {
         let (name, input) = (call.name.to_owned(), call.input.clone());
         let failure = match result {
             Ok(output) => {
-                let kind = EventKind::ActivityCompleted { slot, name, input, attempt, output: output.clone() };
+                let kind = EventKind::ActivityCompleted {
+                    slot,
+                    name,
+                    input,
+                    attempt,
+                    output: output.clone(),
+                };
                 self.commit(vec![kind], |_| ()).await?;
                 batch.states[index].result = Some(Ok(output));
                 return Ok(());
@@ -268,11 +303,20 @@ impl Activation {
             batch.states[index].result = Some(Err(failure));
             return Ok(());
         }
-        let retry_at = call.policy.retry_at(&failure, batch.states[index].failures, self.shared.clock.now());
+        let retry_at =
+            call.policy.retry_at(&failure, batch.states[index].failures, self.shared.clock.now());
         tracing::debug!(run = %self.run, activity = name, attempt, ?retry_at, %failure, "attempt failed");
-        let kind = EventKind::ActivityFailed { slot, name, input, attempt, failure: failure.clone(), retry_at };
+        let kind = EventKind::ActivityFailed {
+            slot,
+            name,
+            input,
+            attempt,
+            failure: failure.clone(),
+            retry_at,
+        };
         self.commit(vec![kind], |_| ()).await?;
-        // A machine that failed in the middle does not know either: the world is asked before the next attempt.
+        // A machine that failed in the middle does not know either: the world is asked before the
+        // next attempt.
         let unknown = call.policy.effect == Effect::Guarded && failure.kind == FailureKind::Machine;
         batch.states[index].record_failure(attempt, failure, retry_at);
         batch.states[index].unknown |= unknown;
@@ -280,7 +324,12 @@ impl Activation {
     }
 
     /// Waits until a person says whether the effect happened.
-    async fn park(&mut self, batch: &mut CallBatch<'_>, index: usize, reason: String) -> Result<(), Stop> {
+    async fn park(
+        &mut self,
+        batch: &mut CallBatch<'_>,
+        index: usize,
+        reason: String,
+    ) -> Result<(), Stop> {
         self.parked = true;
         if matches!(self.summary.status, Status::Parked(_)) {
             return Ok(());
@@ -290,11 +339,13 @@ impl Activation {
         self.commit(vec![EventKind::RunParked { slot: batch.slot(index), effect }], |_| ()).await
     }
 
-    /// Cancels, or settles an unknown outcome, as the mailbox says. A pause waits for the end of what runs.
+    /// Cancels, or settles an unknown outcome, as the mailbox says. A pause waits for the end of
+    /// what runs.
     async fn answer_orders(&mut self, batch: &mut CallBatch<'_>) -> Result<(), Stop> {
         if let Some(message) = self.inbox.first_reconcile()
             && let MessageBody::Reconcile { landed, output, request } = message.body
-            && let Some(index) = batch.states.iter().position(|state| state.unknown && state.result.is_none())
+            && let Some(index) =
+                batch.states.iter().position(|state| state.unknown && state.result.is_none())
         {
             let (call, slot) = (batch.call(index), batch.slot(index));
             let mut kinds = vec![EventKind::RunReconciled { slot, landed, request }];
@@ -331,7 +382,11 @@ impl Activation {
         }
         let Some(message) = self.inbox.first_cancel() else { return Ok(()) };
         let MessageBody::Cancel(request) = message.body else { return Ok(()) };
-        let kind = EventKind::CancelDelivered { command: batch.number, digest: batch.calls.digest(), request };
+        let kind = EventKind::CancelDelivered {
+            command: batch.number,
+            digest: batch.calls.digest(),
+            request,
+        };
         self.commit_taking(message.seq, vec![kind]).await?;
         Err(Stop::Cancelled)
     }
@@ -339,7 +394,9 @@ impl Activation {
 
 impl<'a> CallBatch<'a> {
     fn slot(&self, index: usize) -> Slot {
-        let number = |count| u16::try_from(count).expect("the port admits no more calls than a slot can number");
+        let number = |count| {
+            u16::try_from(count).expect("the port admits no more calls than a slot can number")
+        };
         Slot { command: self.number, call: number(index), calls: number(self.states.len()) }
     }
 
@@ -374,8 +431,11 @@ impl<'a> CallBatch<'a> {
 
     /// When the next attempt is due that waits for its time.
     fn next_due(&self) -> Option<DateTime<Utc>> {
-        let waiting =
-            self.states.iter().zip(&self.cancels).filter(|(state, cancel)| state.result.is_none() && cancel.is_none());
+        let waiting = self
+            .states
+            .iter()
+            .zip(&self.cancels)
+            .filter(|(state, cancel)| state.result.is_none() && cancel.is_none());
         waiting.filter_map(|(state, _)| state.retry_at).min()
     }
 }
@@ -392,12 +452,20 @@ fn to_its_end(
     let (input, policy) = (call.input.clone(), call.policy.clone());
     Box::pin(async move {
         let _place = place;
-        (index, CallStep::Ended(attempt::run(handler, input, attempt, worker, policy, cancel).await))
+        (
+            index,
+            CallStep::Ended(attempt::run(handler, input, attempt, worker, policy, cancel).await),
+        )
     })
 }
 
 /// Waits for a place, unless it is called back first.
-async fn enter(pools: &Pools, pool: Option<&str>, run: &RunId, mut cancel: watch::Receiver<bool>) -> CallStep {
+async fn enter(
+    pools: &Pools,
+    pool: Option<&str>,
+    run: &RunId,
+    mut cancel: watch::Receiver<bool>,
+) -> CallStep {
     tokio::select! {
         biased;
         Ok(_) = cancel.wait_for(|cancelled| *cancelled) => CallStep::Preempted,

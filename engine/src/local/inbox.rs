@@ -19,7 +19,8 @@ pub(crate) struct Inbox {
 #[derive(Debug, Default)]
 struct State {
     waiting: BTreeMap<MessageSeq, Message>,
-    /// A message can arrive twice, read from the store and handed over by its sender: it counts once.
+    /// A message can arrive twice, read from the store and handed over by its sender: it counts
+    /// once.
     taken: HashSet<MessageSeq>,
     /// Whether something arrived since the run last looked.
     unseen: bool,
@@ -54,7 +55,8 @@ impl Inbox {
         self.arrived.notified().await;
     }
 
-    /// The oldest message that a filter takes, whole and as the workflow receives it; it stays until [`Inbox::take`].
+    /// The oldest message that a filter takes, whole and as the workflow receives it; it stays
+    /// until [`Inbox::take`].
     pub(crate) fn first_message(&self, filter: &Filter) -> Option<(Message, Received)> {
         let state = self.state();
         let taken = |message: &Message| {
@@ -64,7 +66,8 @@ impl Inbox {
         state.waiting.values().find_map(taken)
     }
 
-    /// The oldest order to the engine that can be followed at any time; it stays until [`Inbox::take`].
+    /// The oldest order to the engine that can be followed at any time; it stays until
+    /// [`Inbox::take`].
     pub(crate) fn first_order(&self) -> Option<Message> {
         let is_order = |body: &MessageBody| {
             matches!(body, MessageBody::Pause(_) | MessageBody::Resume(_) | MessageBody::Cancel(_))
@@ -81,7 +84,8 @@ impl Inbox {
     pub(crate) fn is_to_pause(&self) -> bool {
         let state = self.state();
         let mut bodies = state.waiting.values().rev().map(|message| &message.body);
-        let last = bodies.find(|body| matches!(body, MessageBody::Pause(_) | MessageBody::Resume(_)));
+        let last =
+            bodies.find(|body| matches!(body, MessageBody::Pause(_) | MessageBody::Resume(_)));
         last.is_some_and(|body| matches!(body, MessageBody::Pause(_)))
     }
 
@@ -97,7 +101,11 @@ impl Inbox {
     /// Whether a request to end now is here, or may lie unread in the store.
     pub(crate) fn may_hold_terminate(&self) -> bool {
         let state = self.state();
-        state.unread || state.waiting.values().any(|message| matches!(message.body, MessageBody::Terminate(_)))
+        state.unread
+            || state
+                .waiting
+                .values()
+                .any(|message| matches!(message.body, MessageBody::Terminate(_)))
     }
 
     /// The oldest word on an unknown outcome; it stays until [`Inbox::take`].

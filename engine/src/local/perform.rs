@@ -14,7 +14,8 @@ use crate::replay::Replay;
 use crate::store::{Commit, Creation, Delivery};
 use crate::summary::Summary;
 use crate::verb::{
-    CallState, Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep, StartChild, TryReceive,
+    CallState, Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep,
+    StartChild, TryReceive,
 };
 
 use super::activation::{Activation, Retirement};
@@ -52,7 +53,11 @@ impl Verbs for Activation {}
 
 impl Activation {
     /// The oldest message that the filter takes, taken with the next commit.
-    async fn take_message(&mut self, number: u32, filter: &Filter) -> Result<Option<Received>, Stop> {
+    async fn take_message(
+        &mut self,
+        number: u32,
+        filter: &Filter,
+    ) -> Result<Option<Received>, Stop> {
         let Some((message, received)) = self.inbox.first_message(filter) else { return Ok(None) };
         self.write_taken(number, message).await?;
         Ok(Some(received))
@@ -71,7 +76,12 @@ impl Performer<Calls> for Activation {
 }
 
 impl Performer<StartChild> for Activation {
-    async fn perform(&mut self, number: u32, verb: StartChild, _progress: Option<()>) -> Result<(), Stop> {
+    async fn perform(
+        &mut self,
+        number: u32,
+        verb: StartChild,
+        _progress: Option<()>,
+    ) -> Result<(), Stop> {
         self.follow_orders(number, &verb).await?;
         let child = verb.0;
         let at = self.shared.clock.now();
@@ -87,8 +97,10 @@ impl Performer<StartChild> for Activation {
         let event = Event { position: 0, at, kind };
         let summary = Summary::begin(&event).expect("the event is a RunStarted");
         // A run that is over already sends no outcome: it is sent here.
-        let ended = self.shared.outcome(&child.run).await.map_err(|error| self.broken_by(error.into()))?;
-        let told = ended.map(|outcome| self.child_ended(self.run.clone(), child.run.clone(), outcome));
+        let ended =
+            self.shared.outcome(&child.run).await.map_err(|error| self.broken_by(error.into()))?;
+        let told =
+            ended.map(|outcome| self.child_ended(self.run.clone(), child.run.clone(), outcome));
         let kind = EventKind::ChildStarted {
             command: number,
             run: child.run.clone(),
@@ -118,7 +130,8 @@ impl Performer<Receive> for Activation {
                 return Ok(Some(received));
             }
             let deadline = verb.timeout.map(|timeout| later(self.shared.clock.now(), timeout));
-            self.commit(vec![EventKind::MessageAwaited { command: number, deadline }], |_| ()).await?;
+            self.commit(vec![EventKind::MessageAwaited { command: number, deadline }], |_| ())
+                .await?;
             deadline
         };
         loop {
@@ -128,7 +141,11 @@ impl Performer<Receive> for Activation {
                 return Ok(Some(received));
             }
             if deadline.is_some_and(|deadline| self.shared.clock.now() >= deadline) {
-                self.commit(vec![EventKind::MessageReceived { command: number, message: None }], |_| ()).await?;
+                self.commit(
+                    vec![EventKind::MessageReceived { command: number, message: None }],
+                    |_| (),
+                )
+                .await?;
                 return Ok(None);
             }
             self.wait(deadline).await;
@@ -153,13 +170,19 @@ impl Performer<TryReceive> for Activation {
 }
 
 impl Performer<SendSignal> for Activation {
-    async fn perform(&mut self, number: u32, verb: SendSignal, _progress: Option<()>) -> Result<(), Stop> {
+    async fn perform(
+        &mut self,
+        number: u32,
+        verb: SendSignal,
+        _progress: Option<()>,
+    ) -> Result<(), Stop> {
         self.follow_orders(number, &verb).await?;
         let SendSignal { to, name, payload } = verb;
         let body = MessageBody::sent(&name, &payload, &self.run);
         let kind = EventKind::SignalSent { command: number, to: to.clone(), name, payload };
         let now = self.shared.clock.now();
-        // The message has the time of its event, by which a check of the log finds one that was lost.
+        // The message has the time of its event, by which a check of the log finds one that was
+        // lost.
         let send = |commit: &mut Commit| {
             let at = commit.events.last().map_or(now, |event| event.at);
             commit.deliveries.push(Delivery { to, at, body });
@@ -169,7 +192,12 @@ impl Performer<SendSignal> for Activation {
 }
 
 impl Performer<Sleep> for Activation {
-    async fn perform(&mut self, number: u32, verb: Sleep, progress: Option<DateTime<Utc>>) -> Result<(), Stop> {
+    async fn perform(
+        &mut self,
+        number: u32,
+        verb: Sleep,
+        progress: Option<DateTime<Utc>>,
+    ) -> Result<(), Stop> {
         let fire_at = if let Some(fire_at) = progress {
             fire_at
         } else {
@@ -188,7 +216,12 @@ impl Performer<Sleep> for Activation {
 }
 
 impl Performer<ReadClock> for Activation {
-    async fn perform(&mut self, number: u32, verb: ReadClock, _progress: Option<()>) -> Result<DateTime<Utc>, Stop> {
+    async fn perform(
+        &mut self,
+        number: u32,
+        verb: ReadClock,
+        _progress: Option<()>,
+    ) -> Result<DateTime<Utc>, Stop> {
         self.follow_orders(number, &verb).await?;
         let mut at = self.shared.clock.now();
         let take = |commit: &mut Commit| at = commit.events.last().map_or(at, |event| event.at);
@@ -198,7 +231,12 @@ impl Performer<ReadClock> for Activation {
 }
 
 impl Performer<DrawUuid> for Activation {
-    async fn perform(&mut self, number: u32, verb: DrawUuid, _progress: Option<()>) -> Result<Uuid, Stop> {
+    async fn perform(
+        &mut self,
+        number: u32,
+        verb: DrawUuid,
+        _progress: Option<()>,
+    ) -> Result<Uuid, Stop> {
         self.follow_orders(number, &verb).await?;
         let uuid = Uuid::now_v7();
         self.commit(vec![EventKind::UuidDrawn { command: number, uuid }], |_| ()).await?;
@@ -207,16 +245,31 @@ impl Performer<DrawUuid> for Activation {
 }
 
 impl Performer<MarkVersion> for Activation {
-    /// Marks the version at once: it concerns the code, so a pause or a cancellation is for the next command.
-    async fn perform(&mut self, number: u32, verb: MarkVersion, _progress: Option<()>) -> Result<u32, Stop> {
+    /// Marks the version at once: it concerns the code, so a pause or a cancellation is for the
+    /// next command.
+    async fn perform(
+        &mut self,
+        number: u32,
+        verb: MarkVersion,
+        _progress: Option<()>,
+    ) -> Result<u32, Stop> {
         let MarkVersion { change, latest } = verb;
-        self.commit(vec![EventKind::VersionMarked { command: number, change, version: latest }], |_| ()).await?;
+        self.commit(
+            vec![EventKind::VersionMarked { command: number, change, version: latest }],
+            |_| (),
+        )
+        .await?;
         Ok(latest)
     }
 }
 
 impl Performer<Publish> for Activation {
-    async fn perform(&mut self, number: u32, verb: Publish, _progress: Option<()>) -> Result<(), Stop> {
+    async fn perform(
+        &mut self,
+        number: u32,
+        verb: Publish,
+        _progress: Option<()>,
+    ) -> Result<(), Stop> {
         self.follow_orders(number, &verb).await?;
         self.write_published(number, &verb.key, verb.value).await
     }

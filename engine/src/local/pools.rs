@@ -1,7 +1,8 @@
-//! Pools of slots that limit how many activities run at once: the highest priority first, round-robin among equals.
+//! Pools of slots that limit how many activities run at once: the highest priority first,
+//! round-robin among equals.
 //!
-//! Runs share by the first part of their ids: one project with a thousand runs waits in one queue, beside the queue of
-//! one with three, and each of the two is served every second time.
+//! Runs share by the first part of their ids: one project with a thousand runs waits in one queue,
+//! beside the queue of one with three, and each of the two is served every second time.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -80,8 +81,10 @@ impl Pools {
     pub(crate) fn new(sizes: &[(String, usize)]) -> Self {
         let terms = Arc::<Mutex<Terms>>::default();
         let pool = |(name, size): &(String, usize)| {
-            let state = State { free: *size, turn: 0, queues: BTreeMap::new(), used: HashMap::new() };
-            let pool = Pool { name: name.clone(), terms: Arc::clone(&terms), state: Mutex::new(state) };
+            let state =
+                State { free: *size, turn: 0, queues: BTreeMap::new(), used: HashMap::new() };
+            let pool =
+                Pool { name: name.clone(), terms: Arc::clone(&terms), state: Mutex::new(state) };
             (name.clone(), Arc::new(pool))
         };
         Self { pools: sizes.iter().map(pool).collect(), terms }
@@ -153,12 +156,14 @@ impl Pool {
         let fits = |share: &Share| {
             share.labels.iter().all(|label| {
                 let limit = terms.limits.get(&(self.name.clone(), label.clone()));
-                limit.is_none_or(|limit| state.used.get(label).copied().unwrap_or_default() < *limit)
+                limit
+                    .is_none_or(|limit| state.used.get(label).copied().unwrap_or_default() < *limit)
             })
         };
         let waiting = state.queues.iter().filter(|(_, queue)| !queue.waiting.is_empty());
-        let with_share =
-            waiting.map(|(project, queue)| (project, queue, terms.shares.get(project).unwrap_or(&default)));
+        let with_share = waiting.map(|(project, queue)| {
+            (project, queue, terms.shares.get(project).unwrap_or(&default))
+        });
         let next = with_share.filter(|(_, _, share)| fits(share));
         let (project, _, share) =
             next.min_by_key(|(_, queue, share)| (std::cmp::Reverse(share.priority), queue.served))?;

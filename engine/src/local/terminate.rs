@@ -14,7 +14,8 @@ impl Activation {
         Ok(())
     }
 
-    /// Ends the run if its mailbox asks for that. This precedes all other orders and messages, so the store is read here.
+    /// Ends the run if its mailbox asks for that. This precedes all other orders and messages, so
+    /// the store is read here.
     pub(crate) async fn terminate(&mut self) -> Result<bool, Stop> {
         self.read_mail().await?;
         let Some((seq, request)) = self.inbox.first_terminate() else { return Ok(false) };

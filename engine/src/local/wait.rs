@@ -5,10 +5,13 @@ use chrono::{DateTime, Utc};
 use super::activation::{Activation, Retirement};
 
 impl Activation {
-    /// Returns when something arrived in the mailbox or the time has come. A long wait ends this activation.
+    /// Returns when something arrived in the mailbox or the time has come. A long wait ends this
+    /// activation.
     pub(super) async fn wait(&self, until: Option<DateTime<Utc>>) {
         debug_assert!(self.unwritten.is_empty(), "decisions are durable before the run waits");
-        let Some(_place) = self.shared.wait_permit() else { self.retire(Retirement::Suspended(until)).await };
+        let Some(_place) = self.shared.wait_permit() else {
+            self.retire(Retirement::Suspended(until)).await
+        };
         let clock = &self.shared.clock;
         let time = async {
             match until {

@@ -1,5 +1,6 @@
-//! Writing what a run decides. What others only look at is not written by itself: it goes with the next commit, so that a
-//! message that was taken and all that was published because of it become visible at once.
+//! Writing what a run decides. What others only look at is not written by itself: it goes with the
+//! next commit, so that a message that was taken and all that was published because of it become
+//! visible at once.
 
 use chrono::{DateTime, Utc};
 
@@ -14,7 +15,8 @@ use super::activation::Activation;
 /// The most events that wait for the next commit, so that no commit grows without end.
 const UNWRITTEN_MAX: usize = 256;
 
-/// Events that are part of the next commit. If the activation ends before, the next one decides them again.
+/// Events that are part of the next commit. If the activation ends before, the next one decides
+/// them again.
 #[derive(Debug, Default)]
 pub(super) struct Unwritten {
     events: Vec<(DateTime<Utc>, EventKind)>,
@@ -58,13 +60,18 @@ impl Activation {
     }
 
     /// Appends events that take a message out of the mailbox.
-    pub(super) async fn commit_taking(&mut self, seq: MessageSeq, kinds: Vec<EventKind>) -> Result<(), Stop> {
+    pub(super) async fn commit_taking(
+        &mut self,
+        seq: MessageSeq,
+        kinds: Vec<EventKind>,
+    ) -> Result<(), Stop> {
         self.commit(kinds, |commit| commit.consumed.push(seq)).await?;
         self.inbox.take(seq);
         Ok(())
     }
 
-    /// Makes durable what waits for the next commit: before the world is touched, and before anything may take long.
+    /// Makes durable what waits for the next commit: before the world is touched, and before
+    /// anything may take long.
     pub(super) async fn write_all(&mut self) -> Result<(), Stop> {
         if self.unwritten.is_empty() { Ok(()) } else { self.commit(Vec::new(), |_| ()).await }
     }
@@ -73,15 +80,22 @@ impl Activation {
     pub(super) async fn write_taken(&mut self, number: u32, message: Message) -> Result<(), Stop> {
         self.inbox.take(message.seq);
         self.unwritten.consumed.push(message.seq);
-        self.write_later(EventKind::MessageReceived { command: number, message: Some(message) }).await
+        self.write_later(EventKind::MessageReceived { command: number, message: Some(message) })
+            .await
     }
 
     /// The value is published with the next commit.
-    pub(super) async fn write_published(&mut self, number: u32, key: &str, value: Payload) -> Result<(), Stop> {
+    pub(super) async fn write_published(
+        &mut self,
+        number: u32,
+        key: &str,
+        value: Payload,
+    ) -> Result<(), Stop> {
         let kept = (value != Payload::null()).then(|| value.clone());
         self.unwritten.published.retain(|(earlier, _)| earlier != key);
         self.unwritten.published.push((key.into(), kept));
-        self.write_later(EventKind::StatusPublished { command: number, key: key.into(), value }).await
+        self.write_later(EventKind::StatusPublished { command: number, key: key.into(), value })
+            .await
     }
 
     /// The event goes with the next commit.

@@ -41,7 +41,11 @@ fn cancelled(command: u32, verb: &impl Verb) -> EventKind {
 }
 
 fn calls(inputs: &[&str]) -> Calls {
-    let call = |input: &&str| Call { name: "step", input: Payload::of(input), policy: Policy::idempotent() };
+    let call = |input: &&str| Call {
+        name: "step",
+        input: Payload::of(input),
+        policy: Policy::idempotent(),
+    };
     Calls(inputs.iter().map(call).collect())
 }
 
@@ -51,7 +55,10 @@ fn replay(kinds: Vec<EventKind>) -> Replay {
 }
 
 /// A step in words.
-fn shown<V: Verb<Answer: std::fmt::Debug, Progress: std::fmt::Debug>>(replay: &mut Replay, verb: &V) -> String {
+fn shown<V: Verb<Answer: std::fmt::Debug, Progress: std::fmt::Debug>>(
+    replay: &mut Replay,
+    verb: &V,
+) -> String {
     match replay.step(verb) {
         Ok(Step::Recorded(answer)) => format!("{answer:?}"),
         Ok(Step::Cancelled) => "cancelled".into(),
@@ -81,7 +88,9 @@ fn several_calls_are_answered_in_their_order_however_they_ended() {
 #[test]
 fn every_call_of_a_command_is_compared() {
     let differs = |position, recorded: &str, asked: &str| {
-        format!("diverged at position {position}: recorded call step {recorded}, asked call step {asked}")
+        format!(
+            "diverged at position {position}: recorded call step {recorded}, asked call step {asked}"
+        )
     };
     let second = differs(1, r#""b" (2 of 2 calls)"#, r#""c" (2 of 2 calls)"#);
     check_calls(both(), &["a", "c"], &second);
@@ -90,7 +99,11 @@ fn every_call_of_a_command_is_compared() {
     for kind in ["started", "failed"] {
         check_calls(vec![activity(kind, 0, (1, 2), "b")], &["a", "c"], &second);
         let late = second.replace("position 1", "position 2");
-        check_calls(vec![completed(0, (0, 2), "a"), activity(kind, 0, (1, 2), "b")], &["a", "c"], &late);
+        check_calls(
+            vec![completed(0, (0, 2), "a"), activity(kind, 0, (1, 2), "b")],
+            &["a", "c"],
+            &late,
+        );
     }
 }
 
@@ -116,38 +129,55 @@ fn a_changed_number_of_calls_is_a_difference_even_where_the_record_breaks_off() 
 fn an_event_of_another_kind_inside_a_group_is_a_difference() {
     let received = EventKind::MessageReceived { command: 0, message: None };
     let mixed = vec![activity("started", 0, (0, 1), "a"), received];
-    check_calls(mixed, &["a"], r#"diverged at position 2: recorded receive a message, asked call step "a""#);
+    check_calls(
+        mixed,
+        &["a"],
+        r#"diverged at position 2: recorded receive a message, asked call step "a""#,
+    );
     let twice = vec![EventKind::TimeRead { command: 0 }, EventKind::TimeRead { command: 0 }];
     let expected = "diverged at position 2: recorded read the clock, asked read the clock";
     assert_eq!(shown(&mut replay(twice), &ReadClock), expected);
     let fired = vec![EventKind::TimerFired { command: 0 }];
     assert_eq!(shown(&mut replay(fired.clone()), &Sleep(Duration::ZERO)), "()");
-    assert!(shown(&mut replay([fired.clone(), fired].concat()), &Sleep(Duration::ZERO)).starts_with("diverged"));
+    assert!(
+        shown(&mut replay([fired.clone(), fired].concat()), &Sleep(Duration::ZERO))
+            .starts_with("diverged")
+    );
 }
 
 #[test]
 fn an_order_to_the_engine_is_no_message_for_a_workflow() {
     let message = |body| Message { seq: 1, at: DateTime::UNIX_EPOCH, body };
-    let received = |body| vec![EventKind::MessageReceived { command: 0, message: Some(message(body)) }];
+    let received =
+        |body| vec![EventKind::MessageReceived { command: 0, message: Some(message(body)) }];
     let pause = received(MessageBody::Pause(RequestedBy::default()));
     let expected = "diverged at position 1: recorded receive a message, asked receive a message";
-    assert_eq!(shown(&mut replay(pause), &Receive { filter: Filter::any(), timeout: None }), expected);
+    assert_eq!(
+        shown(&mut replay(pause), &Receive { filter: Filter::any(), timeout: None }),
+        expected
+    );
     let signal = received(MessageBody::signal("go", Payload::null()));
     assert!(
-        shown(&mut replay(signal), &TryReceive { filter: Filter::any() }).starts_with("Some(Signal { name: \"go\"")
+        shown(&mut replay(signal), &TryReceive { filter: Filter::any() })
+            .starts_with("Some(Signal { name: \"go\"")
     );
 }
 
 #[test]
 fn a_gap_between_commands_is_a_difference() {
-    let expected = "diverged at position 1: recorded command 1 after command 0, asked read the clock";
+    let expected =
+        "diverged at position 1: recorded command 1 after command 0, asked read the clock";
     assert_eq!(shown(&mut replay(vec![EventKind::TimeRead { command: 1 }]), &ReadClock), expected);
 }
 
 #[test]
 fn a_command_under_way_is_the_last_one_of_its_history() {
     let kinds = vec![activity("started", 0, (0, 1), "a"), EventKind::TimeRead { command: 1 }];
-    check_calls(kinds, &["a"], r#"diverged at position 2: recorded read the clock, asked call step "a""#);
+    check_calls(
+        kinds,
+        &["a"],
+        r#"diverged at position 2: recorded read the clock, asked call step "a""#,
+    );
 }
 
 #[test]
@@ -157,9 +187,13 @@ fn a_cancelled_command_is_compared_by_its_digest() {
     let other = calls(&["a", &(long.clone() + "y")]);
     assert_eq!(shown(&mut replay(vec![cancelled(0, &one)]), &one), "cancelled");
     let diverged = shown(&mut replay(vec![cancelled(0, &one)]), &other);
-    assert!(diverged.starts_with("diverged at position 1: recorded a cancelled command (digest "), "{diverged}");
+    assert!(
+        diverged.starts_with("diverged at position 1: recorded a cancelled command (digest "),
+        "{diverged}"
+    );
     assert!(diverged.contains("asked call step \"a\" and call step"), "{diverged}");
-    let begun = |input: &str| vec![activity("started", 0, (0, 1), "a"), cancelled(0, &calls(&[input]))];
+    let begun =
+        |input: &str| vec![activity("started", 0, (0, 1), "a"), cancelled(0, &calls(&[input]))];
     check_calls(begun("a"), &["a"], "cancelled");
     let expected = r#"diverged at position 1: recorded call step "a", asked call step "b""#;
     check_calls(begun("b"), &["b"], expected);

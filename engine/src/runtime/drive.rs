@@ -22,12 +22,19 @@ enum End {
 }
 
 /// `creation`: of a run that was created just now and is in memory for the first time.
-pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>, mut creation: Option<Creation>) {
+pub(super) async fn drive(
+    shared: Arc<Shared>,
+    run: RunId,
+    inbox: Arc<Inbox>,
+    mut creation: Option<Creation>,
+) {
     let mut is_last = false;
     loop {
         let activation = live(&shared, &run, &inbox, creation.take());
         let end = AssertUnwindSafe(activation).catch_unwind().await.unwrap_or_else(|_| {
-            let message = format!("the workflow of run {run} panicked; this is a bug, its history is as it was");
+            let message = format!(
+                "the workflow of run {run} panicked; this is a bug, its history is as it was"
+            );
             End::Stuck(StoreError::Unusable(message).into())
         });
         match end {
@@ -43,8 +50,8 @@ pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>, mu
             End::Stuck(stop) => {
                 tracing::error!(%run, "{stop}");
                 shared.stuck().insert(run.clone(), stop);
-                // One more activation ends the run if that is asked for: it does so before it asks the workflow. A request that
-                // comes later wakes the run.
+                // One more activation ends the run if that is asked for: it does so before it asks
+                // the workflow. A request that comes later wakes the run.
                 if shared.release(&run, &inbox, |inbox| !is_last && inbox.may_hold_terminate()) {
                     return;
                 }
@@ -63,7 +70,12 @@ pub(super) async fn drive(shared: Arc<Shared>, run: RunId, inbox: Arc<Inbox>, mu
     }
 }
 
-async fn live(shared: &Arc<Shared>, run: &RunId, inbox: &Arc<Inbox>, creation: Option<Creation>) -> End {
+async fn live(
+    shared: &Arc<Shared>,
+    run: &RunId,
+    inbox: &Arc<Inbox>,
+    creation: Option<Creation>,
+) -> End {
     let (retire, mut retired) = mpsc::unbounded_channel();
     let (here, mail) = (Arc::clone(shared), Arc::clone(inbox));
     let begun = match creation {
@@ -85,7 +97,9 @@ async fn live(shared: &Arc<Shared>, run: &RunId, inbox: &Arc<Inbox>, creation: O
     }
     let name = activation.workflow().to_owned();
     let Some(workflow) = shared.workflows.find(&name) else {
-        return End::Stuck(StoreError::Unusable(format!("no workflow `{name}` in this program")).into());
+        return End::Stuck(
+            StoreError::Unusable(format!("no workflow `{name}` in this program")).into(),
+        );
     };
     let work = async {
         let ending = workflow.run(&mut activation, input).await;

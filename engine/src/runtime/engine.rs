@@ -44,14 +44,19 @@ pub struct Options {
     pub resident_waiting: usize,
     /// How long a run waits in memory before it leaves it.
     pub idle: Duration,
-    /// Which runs it takes up: `"a"` is the run `a` and all below it (`a/…`), the empty text is every run. Messages to
-    /// others lie in their mailboxes until they are adopted.
+    /// Which runs it takes up: `"a"` is the run `a` and all below it (`a/…`), the empty text is
+    /// every run. Messages to others lie in their mailboxes until they are adopted.
     pub adopted: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { pools: Vec::new(), resident_waiting: 1000, idle: Duration::from_secs(10), adopted: vec![String::new()] }
+        Self {
+            pools: Vec::new(),
+            resident_waiting: 1000,
+            idle: Duration::from_secs(10),
+            adopted: vec![String::new()],
+        }
     }
 }
 
@@ -64,14 +69,16 @@ pub struct Recorded {
     pub events: Vec<Event>,
 }
 
-/// An engine that owns a log. Cheap to clone; dropping the last handle does not stop it, [`Engine::stop`] does.
+/// An engine that owns a log. Cheap to clone; dropping the last handle does not stop it,
+/// [`Engine::stop`] does.
 #[derive(Clone)]
 pub struct Engine(Arc<Shared>);
 
 impl Engine {
     /// Opens an engine on a log and takes up the runs that its options name.
     pub async fn open(parts: Parts) -> Result<Self, StoreError> {
-        let shared = Shared::new(parts.store, parts.workflows, parts.handlers, parts.clock, parts.options);
+        let shared =
+            Shared::new(parts.store, parts.workflows, parts.handlers, parts.clock, parts.options);
         tokio::spawn(timers::keep_time(Arc::clone(&shared)));
         let engine = Self(shared);
         for root in engine.0.options.adopted.clone() {
@@ -86,14 +93,21 @@ impl Engine {
         shared.adopt(root);
         for (run, summary) in shared.store.runs(root).await? {
             match summary.status {
-                // What the machine could not do for another process is tried at once: it may be mended.
-                Status::Running | Status::Parked(_) | Status::Waiting { machine: Some(_), .. } => shared.wake(run),
+                // What the machine could not do for another process is tried at once: it may be
+                // mended.
+                Status::Running | Status::Parked(_) | Status::Waiting { machine: Some(_), .. } => {
+                    shared.wake(run)
+                }
                 Status::Waiting { until: Some(until), .. } => shared.timers.add(until, run),
                 _ => {}
             }
         }
         for run in shared.store.runs_with_mail().await? {
-            let over = shared.store.summary(&run).await?.is_none_or(|summary| summary.status.is_terminal());
+            let over = shared
+                .store
+                .summary(&run)
+                .await?
+                .is_none_or(|summary| summary.status.is_terminal());
             if !over {
                 shared.wake(run);
             }
@@ -115,23 +129,31 @@ impl Engine {
         Ok(if over { Started::Over } else { Started::Joined })
     }
 
-    /// Starts a run that is over again, with fresh input, under the same id. What is left of its mail is discarded: it was
-    /// for the run that ended, and may be what ended it.
+    /// Starts a run that is over again, with fresh input, under the same id. What is left of its
+    /// mail is discarded: it was for the run that ended, and may be what ended it.
     pub async fn restart(&self, new: NewRun) -> Result<(), StoreError> {
         let unknown = || StoreError::UnknownRun(new.run.clone());
         let mut summary = self.0.store.summary(&new.run).await?.ok_or_else(unknown)?;
-        let end = self.0.store.read(&new.run, summary.origin).await?.last().map_or(0, |event| event.position + 1);
+        let end = self
+            .0
+            .store
+            .read(&new.run, summary.origin)
+            .await?
+            .last()
+            .map_or(0, |event| event.position + 1);
         let event = self.beginning(end, &new, Cause::Restarted);
         summary.apply(&event);
         let mut commit = Commit::of(new.run.clone(), vec![event]);
         commit.summary = Some(summary);
-        commit.consumed = self.0.store.mailbox(&new.run).await?.into_iter().map(|message| message.seq).collect();
+        commit.consumed =
+            self.0.store.mailbox(&new.run).await?.into_iter().map(|message| message.seq).collect();
         self.0.record(commit).await?;
         self.0.wake(new.run);
         Ok(())
     }
 
-    /// Makes a run durable that begins with a history, all of it or nothing, and takes it up. Refused if the run exists.
+    /// Makes a run durable that begins with a history, all of it or nothing, and takes it up.
+    /// Refused if the run exists.
     pub async fn found(&self, commit: Commit) -> Result<(), StoreError> {
         let run = commit.run.clone();
         self.0.record(commit).await?;
@@ -150,7 +172,8 @@ impl Engine {
         Event { position, at: self.0.clock.now(), kind }
     }
 
-    /// From now on, the runs of a project - those whose ids begin with this part - share the pools on these terms.
+    /// From now on, the runs of a project - those whose ids begin with this part - share the pools
+    /// on these terms.
     pub fn share(&self, project: &str, share: Share) {
         self.0.pools.share(project, share);
     }
@@ -161,7 +184,12 @@ impl Engine {
     }
 
     /// Puts a signal into a run's mailbox. `false`: the run is over.
-    pub async fn signal(&self, to: &RunId, name: &str, payload: Payload) -> Result<bool, StoreError> {
+    pub async fn signal(
+        &self,
+        to: &RunId,
+        name: &str,
+        payload: Payload,
+    ) -> Result<bool, StoreError> {
         self.deliver(to, MessageBody::signal(name, payload)).await
     }
 
@@ -185,7 +213,8 @@ impl Engine {
         self.0.recorded.subscribe()
     }
 
-    /// What attempts emit from now on, for live views. A reader that falls behind is told how many it missed.
+    /// What attempts emit from now on, for live views. A reader that falls behind is told how many
+    /// it missed.
     pub fn emitted(&self) -> broadcast::Receiver<Arc<Emitted>> {
         self.0.emitted.subscribe()
     }

@@ -1,4 +1,5 @@
-//! Memory reserved for a run that is being created, so that its first activation does not read back what was just written.
+//! Memory reserved for a run that is being created, so that its first activation does not read back
+//! what was just written.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -8,7 +9,8 @@ use crate::store::Creation;
 
 use super::Shared;
 
-/// Held while the creation is made durable: messages to the run arrive in its inbox. Dropping it releases the run.
+/// Held while the creation is made durable: messages to the run arrive in its inbox. Dropping it
+/// releases the run.
 pub(super) struct Reservation<'a> {
     shared: &'a Shared,
     inbox: Arc<Inbox>,

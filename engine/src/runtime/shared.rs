@@ -33,7 +33,8 @@ pub(crate) struct Shared {
     pub(super) stopping: watch::Sender<bool>,
     /// How many runs are in memory: changes whenever an activation begins or ends.
     pub(super) activations: watch::Sender<usize>,
-    /// Runs that cannot go on in this process, and why: their code has diverged, or the log refuses.
+    /// Runs that cannot go on in this process, and why: their code has diverged, or the log
+    /// refuses.
     pub(super) stuck: Mutex<BTreeMap<RunId, Stop>>,
     residents: Mutex<HashMap<RunId, Arc<Inbox>>>,
     adopted: Mutex<Vec<String>>,
@@ -86,13 +87,18 @@ impl Shared {
 
     /// Makes a decision durable, then tells everybody whom it concerns.
     pub(crate) async fn record(&self, commit: Commit) -> Result<Committed, StoreError> {
-        let reservation: Vec<_> = commit.creations.iter().map(|creation| Reservation::new(self, creation)).collect();
-        let creations: Vec<RunId> = commit.creations.iter().map(|creation| creation.run.clone()).collect();
-        let recipients: Vec<_> = commit.deliveries.iter().map(|delivery| self.recipient(&delivery.to)).collect();
+        let reservation: Vec<_> =
+            commit.creations.iter().map(|creation| Reservation::new(self, creation)).collect();
+        let creations: Vec<RunId> =
+            commit.creations.iter().map(|creation| creation.run.clone()).collect();
+        let recipients: Vec<_> =
+            commit.deliveries.iter().map(|delivery| self.recipient(&delivery.to)).collect();
         let told = (self.recorded.receiver_count() > 0)
             .then(|| Arc::new(Recorded { run: commit.run.clone(), events: commit.events.clone() }));
         let committed = self.store.commit(commit).await?;
-        for ((run, reservation), created) in creations.into_iter().zip(reservation).zip(&committed.created) {
+        for ((run, reservation), created) in
+            creations.into_iter().zip(reservation).zip(&committed.created)
+        {
             match reservation {
                 Some(reservation) if *created => reservation.begin(),
                 None if *created => self.wake(run),
@@ -123,8 +129,9 @@ impl Shared {
         Recipient { run: to.clone(), inbox: self.residents().get(to).cloned() }
     }
 
-    /// Hands a stored message to its run, in memory or not. One that has come to memory since the message was sent may have
-    /// read it in the store, and even have taken it and left in between: it reads again.
+    /// Hands a stored message to its run, in memory or not. One that has come to memory since the
+    /// message was sent may have read it in the store, and even have taken it and left in
+    /// between: it reads again.
     fn hand_over(&self, to: Recipient, message: Message) {
         // With the lock held, or the run could leave memory before the message is in its inbox.
         if let Some(inbox) = self.residents().get(&to.run) {
@@ -144,7 +151,8 @@ impl Shared {
         adopted.iter().any(|root| root.is_empty() || run.is_within(root))
     }
 
-    /// Brings a run into memory, if it is one of ours, not there yet, and the engine is not stopping.
+    /// Brings a run into memory, if it is one of ours, not there yet, and the engine is not
+    /// stopping.
     pub(super) fn wake(&self, run: RunId) {
         if self.is_stopping() || !self.is_adopted(&run) {
             return;
@@ -168,7 +176,12 @@ impl Shared {
     }
 
     /// Takes a run out of memory, unless its inbox holds something that it stays for.
-    pub(super) fn release(&self, run: &RunId, inbox: &Inbox, stays: impl FnOnce(&Inbox) -> bool) -> bool {
+    pub(super) fn release(
+        &self,
+        run: &RunId,
+        inbox: &Inbox,
+        stays: impl FnOnce(&Inbox) -> bool,
+    ) -> bool {
         // With the lock held, or a message could arrive between the check and the removal.
         let mut residents = self.residents();
         if stays(inbox) {

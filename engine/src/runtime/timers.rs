@@ -13,7 +13,8 @@ use super::Shared;
 
 type Heap = BinaryHeap<Reverse<(DateTime<Utc>, RunId)>>;
 
-/// Times and the runs that they wake. A run that is woken too early just waits again, so nothing is ever removed.
+/// Times and the runs that they wake. A run that is woken too early just waits again, so nothing is
+/// ever removed.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: Mutex<Heap>,

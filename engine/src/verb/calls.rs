@@ -49,9 +49,14 @@ impl CallState {
         }
     }
 
-    /// Applies the failure of an attempt. One of the machine gives the attempt back, and leaves open whether a guarded
-    /// one had an effect.
-    pub(crate) fn record_failure(&mut self, attempt: u32, failure: Failure, retry_at: Option<DateTime<Utc>>) {
+    /// Applies the failure of an attempt. One of the machine gives the attempt back, and leaves
+    /// open whether a guarded one had an effect.
+    pub(crate) fn record_failure(
+        &mut self,
+        attempt: u32,
+        failure: Failure,
+        retry_at: Option<DateTime<Utc>>,
+    ) {
         self.retry_at = retry_at;
         if failure.kind == FailureKind::Machine {
             self.attempts = attempt.saturating_sub(1);
@@ -77,16 +82,23 @@ impl Calls {
             EventKind::ActivityStarted { slot, name, input, .. }
             | EventKind::ActivityFailed { slot, name, input, .. }
             | EventKind::ActivityCompleted { slot, name, input, .. } => (slot, Some((name, input))),
-            EventKind::ActivityProgressed { slot, .. } | EventKind::RunReconciled { slot, .. } => (slot, None),
+            EventKind::ActivityProgressed { slot, .. } | EventKind::RunReconciled { slot, .. } => {
+                (slot, None)
+            }
             _ => return None,
         };
         let call = self.of(*slot)?;
-        let is_same = recorded.is_none_or(|(name, input)| call.name == name && call.input == *input);
+        let is_same =
+            recorded.is_none_or(|(name, input)| call.name == name && call.input == *input);
         is_same.then_some(usize::from(slot.call))
     }
 
     fn of(&self, slot: Slot) -> Option<&Call> {
-        if usize::from(slot.calls) == self.0.len() { self.0.get(usize::from(slot.call)) } else { None }
+        if usize::from(slot.calls) == self.0.len() {
+            self.0.get(usize::from(slot.call))
+        } else {
+            None
+        }
     }
 }
 
@@ -114,12 +126,15 @@ impl Verb for Calls {
     }
 
     fn text(&self) -> String {
-        let calls: Vec<_> = self.0.iter().map(|call| describe::call(call.name, &call.input)).collect();
+        let calls: Vec<_> =
+            self.0.iter().map(|call| describe::call(call.name, &call.input)).collect();
         calls.join(" and ")
     }
 
     fn text_beside(&self, event: &EventKind) -> String {
-        let Some(slot) = event.slot().filter(|slot| slot.calls > 1 || self.0.len() > 1) else { return self.text() };
+        let Some(slot) = event.slot().filter(|slot| slot.calls > 1 || self.0.len() > 1) else {
+            return self.text();
+        };
         match self.of(slot) {
             Some(call) => describe::one_of(slot, describe::call(call.name, &call.input)),
             None => format!("{} ({} calls)", self.text(), self.0.len()),

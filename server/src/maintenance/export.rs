@@ -23,13 +23,22 @@ pub(crate) async fn run(service: &Service, export: Export) -> Result<Exported, S
     let backup = backup.then(|| Backup { epoch: snapshot.epoch(), at: Utc::now() });
     let written = tokio::task::spawn_blocking(move || {
         let written = write(&snapshot, &file, compress, Header { backup });
-        written
-            .map_err(|error| StoreError::Io { doing: format!("writing {}", file.display()), reason: error.to_string() })
+        written.map_err(|error| StoreError::Io {
+            doing: format!("writing {}", file.display()),
+            reason: error.to_string(),
+        })
     });
-    written.await.unwrap_or_else(|error| Err(StoreError::Unusable(format!("the export did not end: {error}"))))
+    written.await.unwrap_or_else(|error| {
+        Err(StoreError::Unusable(format!("the export did not end: {error}")))
+    })
 }
 
-fn write(snapshot: &Snapshot, file: &Path, compress: bool, header: Header) -> Result<Exported, FileError> {
+fn write(
+    snapshot: &Snapshot,
+    file: &Path,
+    compress: bool,
+    header: Header,
+) -> Result<Exported, FileError> {
     let part = Part::beside(file)?;
     let out = BufWriter::new(part.file.try_clone()?);
     let exported = if compress {
@@ -46,14 +55,20 @@ fn write(snapshot: &Snapshot, file: &Path, compress: bool, header: Header) -> Re
     Ok(exported)
 }
 
-fn write_to<W: Write>(snapshot: &Snapshot, out: W, header: Header) -> Result<(W, Exported), FileError> {
+fn write_to<W: Write>(
+    snapshot: &Snapshot,
+    out: W,
+    header: Header,
+) -> Result<(W, Exported), FileError> {
     let mut writer = Writer::new(out, header)?;
     let (mut runs, mut events, mut damaged) = (0, 0, Vec::new());
     for (run, record) in snapshot.iter() {
-        let written = record.map_err(|error| error.to_string()).and_then(|record| match writer.write(&record) {
-            Ok(()) => Ok(Ok(record.events.len() as u64)),
-            Err(error @ FileError::Unwritable { .. }) => Err(error.to_string()),
-            Err(error) => Ok(Err(error)),
+        let written = record.map_err(|error| error.to_string()).and_then(|record| {
+            match writer.write(&record) {
+                Ok(()) => Ok(Ok(record.events.len() as u64)),
+                Err(error @ FileError::Unwritable { .. }) => Err(error.to_string()),
+                Err(error) => Ok(Err(error)),
+            }
         });
         match written {
             Ok(length) => {

@@ -1,4 +1,5 @@
-//! Taking in the runs of a file: first all of it is read and compared, then each new run is written whole.
+//! Taking in the runs of a file: first all of it is read and compared, then each new run is written
+//! whole.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -14,15 +15,24 @@ use tokio::runtime::Handle;
 use super::Imported;
 use crate::service::Service;
 
-pub(crate) async fn run(service: &Arc<Service>, file: PathBuf, dry_run: bool) -> Result<Imported, StoreError> {
+pub(crate) async fn run(
+    service: &Arc<Service>,
+    file: PathBuf,
+    dry_run: bool,
+) -> Result<Imported, StoreError> {
     let log = Arc::clone(&service.log);
     let handle = Handle::current();
     let work = tokio::task::spawn_blocking(move || import(&log, &handle, &file, dry_run));
-    let imported =
-        work.await.unwrap_or_else(|error| Err(StoreError::Unusable(format!("the import did not end: {error}"))))?;
+    let imported = work.await.unwrap_or_else(|error| {
+        Err(StoreError::Unusable(format!("the import did not end: {error}")))
+    })?;
     if let (Some(engine), false) = (&service.engine, dry_run) {
         for project in service.engaged() {
-            if imported.new.iter().any(|run| longhaul_storage::Scope::Below(project.clone()).has(run)) {
+            if imported
+                .new
+                .iter()
+                .any(|run| longhaul_storage::Scope::Below(project.clone()).has(run))
+            {
                 engine.adopt(project.as_str()).await?;
             }
         }
@@ -30,7 +40,12 @@ pub(crate) async fn run(service: &Arc<Service>, file: PathBuf, dry_run: bool) ->
     Ok(imported)
 }
 
-fn import(log: &SledStore, handle: &Handle, file: &Path, dry_run: bool) -> Result<Imported, StoreError> {
+fn import(
+    log: &SledStore,
+    handle: &Handle,
+    file: &Path,
+    dry_run: bool,
+) -> Result<Imported, StoreError> {
     let imported = match compare(log, handle, file) {
         Ok(imported) => imported,
         Err(Problem::File(error)) => {
@@ -42,7 +57,9 @@ fn import(log: &SledStore, handle: &Handle, file: &Path, dry_run: bool) -> Resul
         return Ok(imported);
     }
     let new: BTreeSet<_> = imported.new.iter().collect();
-    let changed = |error: FileError| StoreError::Unusable(format!("the file changed while it was read: {error}"));
+    let changed = |error: FileError| {
+        StoreError::Unusable(format!("the file changed while it was read: {error}"))
+    };
     for record in open(file).map_err(changed)? {
         let record = record.map_err(changed)?;
         if new.contains(&record.run) {
@@ -78,7 +95,9 @@ fn compare(log: &SledStore, handle: &Handle, file: &Path) -> Result<Imported, Pr
                 None => imported.same.push(run),
                 Some(difference) => imported.differ.push((run, difference)),
             },
-            Err(error @ StoreError::Damaged { .. }) => imported.differ.push((run, format!("the log has a {error}"))),
+            Err(error @ StoreError::Damaged { .. }) => {
+                imported.differ.push((run, format!("the log has a {error}")))
+            }
             Err(error) => return Err(Problem::Store(error)),
         }
     }

@@ -16,7 +16,8 @@ use crate::views::Outcomes;
 pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, StoreError> {
     let Prune { scope, ended_before, statuses, dry_run } = prune;
     let is_meant = |run: &RunId, summary: &Summary| {
-        let old = summary.status.is_terminal() && summary.ended_at.is_some_and(|ended| ended <= ended_before);
+        let old = summary.status.is_terminal()
+            && summary.ended_at.is_some_and(|ended| ended <= ended_before);
         let is_project = summary.workflow == ProjectWorkflow::NAME;
         scope.has(run) && old && !is_project && summary.pruned.is_none()
     };
@@ -39,7 +40,9 @@ pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, 
     }
     let (swept, problem) = match service.log.sweep().await {
         Ok(swept) => (swept, None),
-        Err(error) => (longhaul_storage::Swept::default(), Some(format!("large payloads were kept: {error}"))),
+        Err(error) => {
+            (longhaul_storage::Swept::default(), Some(format!("large payloads were kept: {error}")))
+        }
     };
     Ok(Pruned { runs, files: swept.files, bytes: swept.bytes, problem })
 }

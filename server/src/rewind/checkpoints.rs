@@ -17,14 +17,18 @@ impl Service {
         let origin = self.origin(&run).await?;
         let (run, last) = (origin.run, origin.last.0);
         if run != last {
-            return Err(RequestError::refused(format!("{run} is over, and the work tree is that of {last}")));
+            return Err(RequestError::refused(format!(
+                "{run} is over, and the work tree is that of {last}"
+            )));
         }
         let position = origin.segment.last().map_or(0, |event| event.position);
         let (project, feature) = (origin.brief.project, origin.brief.feature.id);
         let keep = Keep { project, feature, run: run.clone(), position, note, request };
         match self.git.keep_checkpoint(&keep).await? {
             Some(Kept { number, commit, .. }) => Ok(Taken { run, number, commit }),
-            None => Err(RequestError::refused(format!("{run} has no work tree now: there is nothing to keep"))),
+            None => Err(RequestError::refused(format!(
+                "{run} has no work tree now: there is nothing to keep"
+            ))),
         }
     }
 
@@ -49,7 +53,9 @@ impl Service {
 
     async fn rows(&self, run: &RunId, segment: &[Event]) -> Vec<Row> {
         let sealed = checkpoints(segment).into_iter().map(|checkpoint| {
-            let name = checkpoint.session.map_or_else(|| checkpoint.position.to_string(), |n| format!("session:{n}"));
+            let name = checkpoint
+                .session
+                .map_or_else(|| checkpoint.position.to_string(), |n| format!("session:{n}"));
             let fork = prefix(segment, checkpoint.position).position == checkpoint.position;
             Row { run: run.clone(), name, fork, rollback: checkpoint.is_landing(), checkpoint }
         });

@@ -1,4 +1,5 @@
-//! Changing what a run was given: `key=value`, where the key is a dotted path into its settings or its feature.
+//! Changing what a run was given: `key=value`, where the key is a dotted path into its settings or
+//! its feature.
 
 use longhaul_engine::Payload;
 use longhaul_workflows::feature::Brief;
@@ -33,9 +34,13 @@ pub(crate) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, S
     }
     let edited: Brief = serde_json::from_value(whole).map_err(|error| error.to_string())?;
     if edited.feature.id != brief.feature.id {
-        return Err("`feature.id` stays what it is: it names the branch, the run and its work tree".into());
+        return Err(
+            "`feature.id` stays what it is: it names the branch, the run and its work tree".into(),
+        );
     }
-    if edited.feature.checks != brief.feature.checks || edited.settings.gates != brief.settings.gates {
+    if edited.feature.checks != brief.feature.checks
+        || edited.settings.gates != brief.settings.gates
+    {
         // `passes` must not stand beside checks that never passed.
         return Err(
             "the checks of the list and the gates of longhaul.toml decide: edit them there; a run that works on the \
@@ -73,20 +78,26 @@ fn plain(brief: &Brief) -> Value {
 }
 
 fn unknown(key: &str) -> String {
-    format!("there is no `{key}`: a key begins with `settings.` or `feature.`, such as settings.limits.failed_gates")
+    format!(
+        "there is no `{key}`: a key begins with `settings.` or `feature.`, such as settings.limits.failed_gates"
+    )
 }
 
 /// Where a key leads to; a field that may be left out is made.
 fn place<'a>(whole: &'a mut Value, key: &str) -> Result<&'a mut Value, String> {
-    let (root, path) =
-        key.split_once('.').filter(|(root, _)| ["settings", "feature"].contains(root)).ok_or_else(|| unknown(key))?;
+    let (root, path) = key
+        .split_once('.')
+        .filter(|(root, _)| ["settings", "feature"].contains(root))
+        .ok_or_else(|| unknown(key))?;
     let mut at = &mut whole[root];
     for part in path.split('.') {
         at = match at {
             Value::Object(fields) => fields.entry(part).or_insert(Value::Null),
-            Value::Array(values) => {
-                part.parse::<usize>().ok().and_then(|nth| values.get_mut(nth)).ok_or_else(|| unknown(key))?
-            }
+            Value::Array(values) => part
+                .parse::<usize>()
+                .ok()
+                .and_then(|nth| values.get_mut(nth))
+                .ok_or_else(|| unknown(key))?,
             _ => return Err(unknown(key)),
         };
     }

@@ -1,4 +1,5 @@
-//! Forking: a new run that begins with a part of another one's history, and with the work tree as it was there.
+//! Forking: a new run that begins with a part of another one's history, and with the work tree as
+//! it was there.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use chrono::Utc;
 use longhaul_activities::git::TakeBack;
 use longhaul_engine::store::{Commit, Delivery};
 use longhaul_engine::{
-    Diverged, Event, EventKind, EventLog, MessageBody, Payload, Position, RunId, StoreError, Summary, verify,
+    Diverged, Event, EventKind, EventLog, MessageBody, Payload, Position, RunId, StoreError,
+    Summary, verify,
 };
 use longhaul_workflows::feature::{
     Brief, COPIED, FORKED_FROM, FeatureWorkflow, Note, Prefix, before_hearing, checkpoints, prefix,
@@ -57,21 +59,29 @@ impl Service {
         drop(taking_back);
         match founded {
             Err(StoreError::Conflict { .. }) => {
-                return Err(RequestError::held(format!("run {run} has begun just now: look again")));
+                return Err(RequestError::held(format!(
+                    "run {run} has begun just now: look again"
+                )));
             }
             other => other?,
         }
         Ok(Forked { run, origin: origin.run, asked, position, commit })
     }
 
-    /// The position that a step means, and its commit if that is not in the history; or why there is no such step.
+    /// The position that a step means, and its commit if that is not in the history; or why there
+    /// is no such step.
     async fn step(&self, origin: &Origin, from: From) -> Result<(u64, Option<String>), String> {
         let From::Checkpoint(number) = from else { return Ok((position(origin, from)?, None)) };
         let run = &origin.run;
-        let kept = self.git.kept_checkpoints(&origin.brief.project, run).await.map_err(|failure| failure.message)?;
+        let kept = self
+            .git
+            .kept_checkpoints(&origin.brief.project, run)
+            .await
+            .map_err(|failure| failure.message)?;
         let found = kept.into_iter().find(|kept| kept.number == number);
-        let kept = found
-            .ok_or_else(|| format!("{run} has no checkpoint {number}; `longhaul checkpoints {run}` lists them"))?;
+        let kept = found.ok_or_else(|| {
+            format!("{run} has no checkpoint {number}; `longhaul checkpoints {run}` lists them")
+        })?;
         Ok((kept.position, Some(kept.commit)))
     }
 
@@ -95,15 +105,20 @@ impl Service {
             return Err(RequestError::refused(pruned::refusal(&run, &at)));
         }
         let segment = self.store.read(&run, summary.origin).await?;
-        let Some(EventKind::RunStarted { input, .. }) = segment.first().map(|event| &event.kind) else {
+        let Some(EventKind::RunStarted { input, .. }) = segment.first().map(|event| &event.kind)
+        else {
             return Err(damaged(&run, "a segment must begin with RunStarted").into());
         };
         let brief: Brief = input.read().map_err(|error| damaged(&run, &error.to_string()))?;
         let feature = format!("{}/{}", brief.project.id, brief.feature.id);
         let mut runs = self.numbered(&feature).await?;
-        let Some((number, summary)) = runs.pop_last() else { return Err(RequestError::UnknownRun { run }) };
-        let id =
-            |number: u32| RunId::new(format!("{feature}/{number}")).map_err(|error| damaged(&run, &error.to_string()));
+        let Some((number, summary)) = runs.pop_last() else {
+            return Err(RequestError::UnknownRun { run });
+        };
+        let id = |number: u32| {
+            RunId::new(format!("{feature}/{number}"))
+                .map_err(|error| damaged(&run, &error.to_string()))
+        };
         let (last, next) = ((id(number)?, summary), (id(number + 1)?, number + 1));
         Ok(Origin { run, segment, brief, last, next })
     }
@@ -118,10 +133,15 @@ impl Service {
 
     /// Why a run cannot be taken back now.
     async fn under_way(&self, run: &RunId, summary: &Summary) -> Result<String, StoreError> {
-        let is_cancelled =
-            self.store.mailbox(run).await?.iter().any(|message| matches!(message.body, MessageBody::Cancel(_)));
+        let is_cancelled = self
+            .store
+            .mailbox(run)
+            .await?
+            .iter()
+            .any(|message| matches!(message.body, MessageBody::Cancel(_)));
         let what = if is_cancelled {
-            "has been told to end, and does so as soon as its project is run: try again then".to_owned()
+            "has been told to end, and does so as soon as its project is run: try again then"
+                .to_owned()
         } else {
             format!("is {}: end it first with `longhaul cancel {run}`", summary.status.name())
         };
@@ -166,8 +186,12 @@ fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
         None => format!("the last is {before}"),
     };
     let run = &origin.run;
-    let has_landed = checkpoints(segment).iter().any(|step| step.is_landing() && step.position <= asked);
-    let back = format!("; `longhaul rollback DIR --to {}` goes back to where it landed", origin.brief.feature.id);
+    let has_landed =
+        checkpoints(segment).iter().any(|step| step.is_landing() && step.position <= asked);
+    let back = format!(
+        "; `longhaul rollback DIR --to {}` goes back to where it landed",
+        origin.brief.feature.id
+    );
     let back = if has_landed { back } else { String::new() };
     Err(format!(
         "{run} cannot be gone on from behind position {asked}: {nearest}; `longhaul checkpoints {run}` lists its steps{back}"
@@ -177,14 +201,17 @@ fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
 /// Puts the changed brief in, if the history allows it.
 fn with_settings(origin: &Origin, prefix: &mut Prefix, fork: &Fork) -> Result<(), RequestError> {
     if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
-        let reason = format!("this version of Longhaul cannot go on with {}: {diverged}", origin.run);
+        let reason =
+            format!("this version of Longhaul cannot go on with {}: {diverged}", origin.run);
         return Err(RequestError::Diverged { reason });
     }
     if fork.set.is_empty() {
         return Ok(());
     }
     let edited = edit::edited(&origin.brief, &fork.set).map_err(RequestError::refused)?;
-    if let Some(EventKind::RunStarted { input, .. }) = prefix.events.first_mut().map(|event| &mut event.kind) {
+    if let Some(EventKind::RunStarted { input, .. }) =
+        prefix.events.first_mut().map(|event| &mut event.kind)
+    {
         *input = Payload::of(&edited);
     }
     if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
@@ -213,7 +240,8 @@ fn take_back(origin: &Origin, commit: Option<String>) -> TakeBack {
     }
 }
 
-/// The new run with its history, the message by which its project learns of it, and the note that it finds in its mailbox.
+/// The new run with its history, the message by which its project learns of it, and the note that
+/// it finds in its mailbox.
 fn founding(origin: &Origin, prefix: Prefix, fork: &Fork) -> Commit {
     let (now, (run, number)) = (Utc::now(), origin.next.clone());
     let Prefix { mut events, position, sessions, .. } = prefix;
@@ -231,17 +259,25 @@ fn founding(origin: &Origin, prefix: Prefix, fork: &Fork) -> Commit {
             published.insert(key.clone(), (*value != Payload::null()).then(|| value.clone()));
         }
     }
-    let signal =
-        |to: RunId, name: &str, payload: Payload| Delivery { to, at: now, body: MessageBody::signal(name, payload) };
+    let signal = |to: RunId, name: &str, payload: Payload| Delivery {
+        to,
+        at: now,
+        body: MessageBody::signal(name, payload),
+    };
     let feature = origin.brief.feature.id.clone();
     let forked = ForkNotice { feature, run: number, sessions, request: fork.request.clone() };
-    let project = RunId::new(origin.brief.project.id.clone()).expect("the project has a run of this id");
+    let project =
+        RunId::new(origin.brief.project.id.clone()).expect("the project has a run of this id");
     let mut commit = Commit::of(run.clone(), events);
     commit.summary = Some(summary);
     commit.published = published.into_iter().collect();
     commit.deliveries.push(signal(project, ForkNotice::SIGNAL, Payload::of(&forked)));
     let request = &fork.request;
-    let note = fork.note.clone().map(|text| Note::Signed { text, by: request.by.clone(), why: request.why.clone() });
+    let note = fork.note.clone().map(|text| Note::Signed {
+        text,
+        by: request.by.clone(),
+        why: request.why.clone(),
+    });
     commit.deliveries.extend(note.map(|note| signal(run, Note::SIGNAL, Payload::of(&note))));
     commit
 }

@@ -33,14 +33,19 @@ impl Service {
         let project = RunId::new(origin.brief.project.id.clone())
             .map_err(|error| StoreError::Unusable(format!("run {run}: {error}")))?;
         let published = self.store.published(&project).await?;
-        let view = published.get(&FeatureView::key(feature)).and_then(|view| view.read::<FeatureView>().ok());
+        let view = published
+            .get(&FeatureView::key(feature))
+            .and_then(|view| view.read::<FeatureView>().ok());
         match view.map(|view| view.status) {
             Some(FeatureStatus::Completed) => Err(RequestError::refused(format!(
                 "{feature} passes: there is nothing to resume; `longhaul fork {run} --from STEP` or `longhaul restart \
                  {run}` does it again"
             ))),
             Some(FeatureStatus::Blocked | FeatureStatus::InProgress) => {
-                let payload = Payload::of(&Unblock::Asked { feature: feature.clone(), request: request.clone() });
+                let payload = Payload::of(&Unblock::Asked {
+                    feature: feature.clone(),
+                    request: request.clone(),
+                });
                 let body = MessageBody::signal(signal::UNBLOCK, payload);
                 let waits = self.waits(&project);
                 if !dry_run {
@@ -48,7 +53,9 @@ impl Service {
                 }
                 Ok(Delivered { runs: vec![origin.next.0.clone()], waits })
             }
-            _ => Err(RequestError::refused(format!("{feature} is to be worked on already: `longhaul run`"))),
+            _ => Err(RequestError::refused(format!(
+                "{feature} is to be worked on already: `longhaul run`"
+            ))),
         }
     }
 }

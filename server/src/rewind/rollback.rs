@@ -1,4 +1,5 @@
-//! Rolling a project back: it is halted, its run moves the target and takes back what landed since, and all wait for that.
+//! Rolling a project back: it is halted, its run moves the target and takes back what landed since,
+//! and all wait for that.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +10,9 @@ use longhaul_activities::git::WayBack;
 use longhaul_engine::{MessageBody, Payload, RunId, Status};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
-use longhaul_workflows::project::{FeatureView, ProjectSummary, ProjectWorkflow, Rollback, RollbackView};
+use longhaul_workflows::project::{
+    FeatureView, ProjectSummary, ProjectWorkflow, Rollback, RollbackView,
+};
 
 use super::{RollBack, RolledBack};
 use crate::order::Order;
@@ -26,29 +29,36 @@ impl Service {
         let engine = self.running()?;
         let summary = self.known(&project).await?;
         let published = self.store.published(&project).await?;
-        let view = published.get(ProjectSummary::KEY).and_then(|view| view.read::<ProjectSummary>().ok());
+        let view =
+            published.get(ProjectSummary::KEY).and_then(|view| view.read::<ProjectSummary>().ok());
         let Some(view) = view.filter(|_| summary.workflow == ProjectWorkflow::NAME) else {
             return Err(RequestError::refused(format!("{project} is no project that has run")));
         };
         if matches!(summary.status, Status::Paused(_)) || self.is_to_pause(&project).await? {
-            let reason = format!("project {project} is paused: `longhaul resume {}` first", view.root);
+            let reason =
+                format!("project {project} is paused: `longhaul resume {}` first", view.root);
             return Err(RequestError::Held { reason });
         }
-        let landed = FeatureId::new(to.clone()).ok().and_then(|id| published.get(&FeatureView::key(&id)));
-        let landed = landed.and_then(|view| view.read::<FeatureView>().ok()).and_then(|view| view.commit);
+        let landed =
+            FeatureId::new(to.clone()).ok().and_then(|id| published.get(&FeatureView::key(&id)));
+        let landed =
+            landed.and_then(|view| view.read::<FeatureView>().ok()).and_then(|view| view.commit);
         let place = ProjectRef { id: project.to_string(), root: view.root.clone() };
         let name = landed.unwrap_or(to);
         let commit = match self.git.way_back(&place, &view.target, &name, &view.list_file).await? {
             WayBack::Free(commit) => commit,
             WayBack::Blocked(reason) => return Err(RequestError::Held { reason }),
         };
-        let asked = Rollback { id: uuid::Uuid::now_v7().to_string(), to: commit, request: request.clone() };
+        let asked =
+            Rollback { id: uuid::Uuid::now_v7().to_string(), to: commit, request: request.clone() };
         let payload = Payload::of(&asked);
         let body = MessageBody::signal(Rollback::SIGNAL, payload);
-        // First, for it halts the project, too, and one that is halted and has nothing to do comes to rest. And before the
-        // project is taken up: at rest, nothing may go on that has not heard of it.
+        // First, for it halts the project, too, and one that is halted and has nothing to do comes
+        // to rest. And before the project is taken up: at rest, nothing may go on that has
+        // not heard of it.
         self.deliver(&project, body).await?;
-        let steer = Steer { target: project.clone(), order: Order::Cancel, request, dry_run: false };
+        let steer =
+            Steer { target: project.clone(), order: Order::Cancel, request, dry_run: false };
         // It may be over, or have nothing under way.
         match self.steer(&steer).await {
             Ok(_) | Err(RequestError::Refused { .. }) => {}
@@ -56,7 +66,9 @@ impl Service {
         }
         engine.adopt(project.as_str()).await?;
         let rolled_back = self.came_of(&project, &asked).await;
-        let refreshed = Projector::new(Arc::clone(&self.store), project, PathBuf::from(view.root)).refresh().await;
+        let refreshed = Projector::new(Arc::clone(&self.store), project, PathBuf::from(view.root))
+            .refresh()
+            .await;
         if let Err(error) = refreshed {
             tracing::warn!("{error}");
         }
@@ -67,15 +79,20 @@ impl Service {
     async fn came_of(&self, project: &RunId, asked: &Rollback) -> Result<RolledBack, RequestError> {
         loop {
             let published = self.store.published(project).await?;
-            let view = published.get(RollbackView::KEY).and_then(|view| view.read::<RollbackView>().ok());
+            let view =
+                published.get(RollbackView::KEY).and_then(|view| view.read::<RollbackView>().ok());
             if let Some(view) = view.filter(|view| view.asked.id == asked.id) {
-                let went = view.done.ok_or(RequestError::Held { reason: view.problem.unwrap_or_default() })?;
+                let went = view
+                    .done
+                    .ok_or(RequestError::Held { reason: view.problem.unwrap_or_default() })?;
                 let undone = went.undone.iter().map(ToString::to_string).collect();
                 return Ok(RolledBack { to: asked.to.clone(), kept: went.kept, undone });
             }
             let stuck = self.engine.as_ref().and_then(|engine| engine.stuck().remove(project));
             if let Some(stop) = stuck {
-                return Err(RequestError::Failed { reason: format!("run {project} cannot go on: {stop}") });
+                return Err(RequestError::Failed {
+                    reason: format!("run {project} cannot go on: {stop}"),
+                });
             }
             tokio::time::sleep(LOOK).await;
         }

@@ -61,15 +61,28 @@ impl Shop {
     }
 
     /// The project takes a message, publishes this, and waits for the next message or a timer.
-    async fn acts(&self, message: Option<u64>, view: &ProjectSummary, timer: Option<DateTime<Utc>>) {
+    async fn acts(
+        &self,
+        message: Option<u64>,
+        view: &ProjectSummary,
+        timer: Option<DateTime<Utc>>,
+    ) {
         let end = self.0.read(&id(PROJECT), 0).await.unwrap().len() as u64;
         let mut summary = self.0.summary(&id(PROJECT)).await.unwrap().unwrap();
-        let event =
-            Event { position: end, at: Utc::now(), kind: EventKind::MessageAwaited { command: 1, deadline: timer } };
+        let event = Event {
+            position: end,
+            at: Utc::now(),
+            kind: EventKind::MessageAwaited { command: 1, deadline: timer },
+        };
         summary.apply(&event);
         let published = vec![(ProjectSummary::KEY.to_owned(), Some(Payload::of(view)))];
         let consumed = message.into_iter().collect();
-        let commit = Commit { summary: Some(summary), published, consumed, ..Commit::of(id(PROJECT), vec![event]) };
+        let commit = Commit {
+            summary: Some(summary),
+            published,
+            consumed,
+            ..Commit::of(id(PROJECT), vec![event])
+        };
         self.0.commit(commit).await.unwrap();
     }
 
@@ -80,12 +93,14 @@ impl Shop {
     }
 
     async fn is_settled(&self, watched: &mut Watched) -> bool {
-        let document = of_project(&self.0, &id(PROJECT), &BTreeMap::new(), true, None).await.unwrap();
+        let document =
+            of_project(&self.0, &id(PROJECT), &BTreeMap::new(), true, None).await.unwrap();
         is_settled(watched, &document)
     }
 }
 
-/// The ids of syncs are made before they are sent, so they come in any order: they say nothing of what was read.
+/// The ids of syncs are made before they are sent, so they come in any order: they say nothing of
+/// what was read.
 #[tokio::test]
 async fn a_project_has_settled_when_it_has_read_all_that_it_was_sent() {
     let shop = Shop::begin().await;
@@ -94,7 +109,12 @@ async fn a_project_has_settled_when_it_has_read_all_that_it_was_sent() {
     assert!(shop.is_settled(&mut watched).await);
     let earlier = shop.tell("1").await;
     assert!(!shop.is_settled(&mut watched).await, "the sync of another run is in its mailbox");
-    shop.acts(Some(earlier), &ProjectSummary { synced: "1".into(), phase: Phase::Working, ..view() }, None).await;
+    shop.acts(
+        Some(earlier),
+        &ProjectSummary { synced: "1".into(), phase: Phase::Working, ..view() },
+        None,
+    )
+    .await;
     assert!(!shop.is_settled(&mut watched).await, "it works");
     shop.acts(None, &ProjectSummary { synced: "1".into(), ..view() }, None).await;
     assert!(shop.is_settled(&mut watched).await);
@@ -106,7 +126,12 @@ async fn an_agent_that_cannot_work_is_waited_for_as_long_as_the_machine() {
     let now = Utc::now();
     let limit = TimeDelta::from_std(machine_wait()).unwrap();
     let paused = |since, needs_person| {
-        let paused = SessionsPaused { until: Some(now), reason: "not logged in".into(), since, needs_person };
+        let paused = SessionsPaused {
+            until: Some(now),
+            reason: "not logged in".into(),
+            since,
+            needs_person,
+        };
         ProjectSummary { phase: Phase::Working, paused: Some(paused), ..view() }
     };
     let watched_since = |begun| Watched { begun, ..Watched::new(id(PROJECT)) };

@@ -62,7 +62,8 @@ impl FeatureLine {
 
     /// Whether it is blocked, or a person asked for that.
     pub fn is_blocked(&self) -> bool {
-        self.status == State::Blocked || self.pending.iter().any(|entry| entry.action.what == signal::BLOCK)
+        self.status == State::Blocked
+            || self.pending.iter().any(|entry| entry.action.what == signal::BLOCK)
     }
 
     /// What was asked, and the reason why it does not go on.
@@ -70,8 +71,8 @@ impl FeatureLine {
         MailboxEntry::remark(&self.pending, self.reason.as_deref())
     }
 
-    /// As the project has published it. `has_gates` is there if the list is newer than what the project has read: then
-    /// features that are new to it are shown as the next run takes them.
+    /// As the project has published it. `has_gates` is there if the list is newer than what the
+    /// project has read: then features that are new to it are shown as the next run takes them.
     pub(super) fn of(feature: &Feature, view: &ProjectView, has_gates: Option<bool>) -> Self {
         let mut line = Self {
             id: feature.id.to_string(),
@@ -90,7 +91,10 @@ impl FeatureLine {
             line.findings = texts(&known.findings);
         } else if line.status == State::Blocked {
             line.reason = Some("the list says so".into());
-        } else if has_gates == Some(false) && feature.checks.is_empty() && line.waiting_for.is_empty() {
+        } else if has_gates == Some(false)
+            && feature.checks.is_empty()
+            && line.waiting_for.is_empty()
+        {
             line.status = State::Blocked;
             line.reason = Some(NO_CHECK.into());
         }
@@ -99,14 +103,21 @@ impl FeatureLine {
     }
 
     /// Takes in where its run stands, and what that has published.
-    fn take_run(&mut self, run: &RunId, head: &RunHead, progress: Option<FeatureProgress>, stuck: Option<&Stop>) {
+    fn take_run(
+        &mut self,
+        run: &RunId,
+        head: &RunHead,
+        progress: Option<FeatureProgress>,
+        stuck: Option<&Stop>,
+    ) {
         let known = progress.as_ref().map(|progress| progress.findings.clone()).unwrap_or_default();
         self.findings = texts(&head.findings(&known));
         self.pending.extend(head.pending());
         if let Some(progress) = progress {
             if progress.step == FeatureProgress::AWAITS_APPROVAL {
-                self.reason =
-                    Some(format!("waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why …`"));
+                self.reason = Some(format!(
+                    "waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why …`"
+                ));
                 self.needs_person = true;
             }
             self.step = Some(progress.step);
@@ -149,7 +160,8 @@ impl Lines<'_> {
     /// The line of a feature, and whether its run is active.
     pub(super) async fn of(&self, feature: &Feature) -> Result<(FeatureLine, bool), StoreError> {
         let mut line = FeatureLine::of(feature, self.view, self.has_gates);
-        let of_feature = |entry: &&MailboxEntry| entry.action.feature.as_deref() == Some(feature.id.as_str());
+        let of_feature =
+            |entry: &&MailboxEntry| entry.action.feature.as_deref() == Some(feature.id.as_str());
         line.pending = self.pending.iter().filter(of_feature).cloned().collect();
         let Some(known) = self.view.feature(&feature.id) else { return Ok((line, false)) };
         let Some(run) = &known.run else { return Ok((line, false)) };
@@ -173,7 +185,9 @@ impl Lines<'_> {
         let Some(summary) = self.store.summary(run).await? else { return Ok(None) };
         // A history that cannot be read tells nothing.
         let history = self.store.read(run, summary.origin).await.unwrap_or_default();
-        let how = |entry: &AuditEntry| Some(format!("{}{}", entry.ended()?, narrative::by(&entry.action.request())));
+        let how = |entry: &AuditEntry| {
+            Some(format!("{}{}", entry.ended()?, narrative::by(&entry.action.request())))
+        };
         Ok(RunView::of(&history).ended_by().and_then(how))
     }
 }
@@ -182,18 +196,25 @@ fn texts(findings: &Findings) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
 }
 
-/// The sessions of runs of a feature that ended without a result: no outcome has told the project of them.
-async fn sessions_cut_off(store: &dyn RunReader, last: &RunId, passes: bool) -> Result<u32, StoreError> {
+/// The sessions of runs of a feature that ended without a result: no outcome has told the project
+/// of them.
+async fn sessions_cut_off(
+    store: &dyn RunReader,
+    last: &RunId,
+    passes: bool,
+) -> Result<u32, StoreError> {
     let Some((of_feature, number)) = last.as_str().rsplit_once('/') else { return Ok(0) };
     let number: u32 = number.parse().unwrap_or_default();
     // The last run of one that passes has a result.
     let numbers = 1..=if passes { number.saturating_sub(1) } else { number };
     let mut sessions = 0;
     let mut continued_from = String::new();
-    for run in numbers.rev().filter_map(|number| RunId::new(format!("{of_feature}/{number}")).ok()) {
+    for run in numbers.rev().filter_map(|number| RunId::new(format!("{of_feature}/{number}")).ok())
+    {
         let Some(summary) = store.summary(&run).await? else { continue };
         // A fork counts the sessions of its origin among its own.
-        let is_counted = continued_from.strip_prefix(run.as_str()).is_some_and(|rest| rest.starts_with('@'));
+        let is_counted =
+            continued_from.strip_prefix(run.as_str()).is_some_and(|rest| rest.starts_with('@'));
         continued_from = summary.labels.get(FORKED_FROM).cloned().unwrap_or_default();
         if !is_counted && matches!(summary.status, Status::Cancelled | Status::Failed(_)) {
             let progress = FeatureProgress::published(&store.published(&run).await?);

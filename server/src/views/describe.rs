@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::{RunId, StoreError};
 use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::finding::Finding;
-use longhaul_workflows::projection::{ActivityCounts, AuditEntry, CheckRun, MailboxEntry, RunView, Segment, Session};
+use longhaul_workflows::projection::{
+    ActivityCounts, AuditEntry, CheckRun, MailboxEntry, RunView, Segment, Session,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -80,13 +82,16 @@ pub struct Cost {
 
 impl View<'_> {
     pub(super) async fn describe(&self, run: &RunId) -> Result<DescribeDocument, StoreError> {
-        let head = RunHead::of(self.store, run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let head = RunHead::of(self.store, run)
+            .await?
+            .ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         let view = RunView::of(&self.store.read(run, 0).await?);
         let mailbox = head.mailbox();
         let findings = head.findings(&view.progress.findings);
         let pruned_at = pruned::at(&head.summary);
         let mut line = self.line(run.clone(), head.summary).await?;
-        let why = if line.ended_at.is_none() { self.why_run(run).await?.reasons } else { Vec::new() };
+        let why =
+            if line.ended_at.is_none() { self.why_run(run).await?.reasons } else { Vec::new() };
         let commit = match &view.outcome {
             Some(FeatureOutcome::Passed { commit, .. }) => Some(commit.clone()),
             Some(FeatureOutcome::Blocked { reason, .. }) => {
@@ -97,8 +102,13 @@ impl View<'_> {
         };
         Ok(DescribeDocument {
             is_running: self.is_running,
-            step: Some(view.progress.step.clone()).filter(|step| line.ended_at.is_none() && !step.is_empty()),
-            waits_for: why.into_iter().filter(|reason| reason.kind.holds()).map(|reason| reason.text).collect(),
+            step: Some(view.progress.step.clone())
+                .filter(|step| line.ended_at.is_none() && !step.is_empty()),
+            waits_for: why
+                .into_iter()
+                .filter(|reason| reason.kind.holds())
+                .map(|reason| reason.text)
+                .collect(),
             events: view.events,
             pruned_at,
             last_event_at: view.last_at,
@@ -145,6 +155,9 @@ impl View<'_> {
 fn cost(sessions: &[Session]) -> Cost {
     Cost {
         sessions: sessions.iter().map(|session| session.attempts as usize).sum(),
-        session_seconds: sessions.iter().filter_map(|session| session.seconds).fold(0.0, |sum, seconds| sum + seconds),
+        session_seconds: sessions
+            .iter()
+            .filter_map(|session| session.seconds)
+            .fold(0.0, |sum, seconds| sum + seconds),
     }
 }

@@ -44,7 +44,11 @@ impl GraphDocument {
 }
 
 impl View<'_> {
-    pub(super) async fn graph(&self, project: &RunId, list: Option<Vec<Feature>>) -> Result<GraphDocument, StoreError> {
+    pub(super) async fn graph(
+        &self,
+        project: &RunId,
+        list: Option<Vec<Feature>>,
+    ) -> Result<GraphDocument, StoreError> {
         if self.store.summary(project).await?.is_none() {
             return Err(StoreError::UnknownRun(project.clone()));
         }

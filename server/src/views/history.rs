@@ -54,9 +54,14 @@ pub struct Happened {
 
 impl View<'_> {
     /// A page of a history, or why there is none.
-    pub(super) async fn history(&self, run: &RunId, query: &Query) -> Result<Result<HistoryPage, String>, StoreError> {
+    pub(super) async fn history(
+        &self,
+        run: &RunId,
+        query: &Query,
+    ) -> Result<Result<HistoryPage, String>, StoreError> {
         // Asked first: what is appended in between is on the next page, and not lost.
-        let summary = self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let summary =
+            self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         if let Some(at) = pruned::at(&summary) {
             return Ok(Err(pruned::refusal(run, &at)));
         }
@@ -79,6 +84,12 @@ impl View<'_> {
             shown.push(Happened { position: event.position, at: event.at, words, line });
         }
         let is_over = summary.status.is_terminal();
-        Ok(Ok(HistoryPage { run: run.clone(), events: shown, more, is_over, is_running: self.is_running }))
+        Ok(Ok(HistoryPage {
+            run: run.clone(),
+            events: shown,
+            more,
+            is_over,
+            is_running: self.is_running,
+        }))
     }
 }

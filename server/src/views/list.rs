@@ -46,7 +46,8 @@ pub struct Cursor {
 /// Runs, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ListDocument {
-    /// Whether a process runs this log now; without one, `running` says that there is something to do.
+    /// Whether a process runs this log now; without one, `running` says that there is something to
+    /// do.
     pub is_running: bool,
     /// The runs, the newest first.
     pub runs: Vec<RunLine>,
@@ -144,7 +145,9 @@ impl View<'_> {
         let prefix = query.project.as_ref().map_or("", |project| project.as_str());
         let mut runs = self.store.runs(prefix).await?;
         runs.retain(|(run, summary)| query.fits(run, summary));
-        runs.sort_unstable_by(|(a, one), (b, other)| other.started_at.cmp(&one.started_at).then_with(|| a.cmp(b)));
+        runs.sort_unstable_by(|(a, one), (b, other)| {
+            other.started_at.cmp(&one.started_at).then_with(|| a.cmp(b))
+        });
         let mut outcomes = Outcomes::default();
         let (mut lines, mut fitting) = (Vec::new(), 0);
         for (run, summary) in runs {

@@ -1,4 +1,5 @@
-//! The read side: requests that only look at runs, and the documents they return, computed from the log alone.
+//! The read side: requests that only look at runs, and the documents they return, computed from the
+//! log alone.
 
 pub mod describe;
 pub mod graph;
@@ -84,7 +85,9 @@ macro_rules! reads {
 }
 
 reads!(list::Query, "list", ListDocument, |self, view| Ok(view.list(&self).await?));
-reads!(Graph, "graph", GraphDocument, |self, view| Ok(view.graph(&self.project, self.list).await?));
+reads!(Graph, "graph", GraphDocument, |self, view| Ok(view
+    .graph(&self.project, self.list)
+    .await?));
 reads!(FindRun, "find_run", RunId, |self, view| view.run_of(&self.0).await);
 reads!(FindProject, "find_project", RunId, |self, view| view.project(&self.0).await);
 reads!(Describe, "describe", DescribeDocument, |self, view| {
@@ -102,11 +105,16 @@ reads!(Tree, "tree", TreeDocument, |self, view| {
 reads!(Why, "why", WhyDocument, |self, view| view.why(self.name, self.list).await);
 
 impl View<'_> {
-    async fn why(&self, name: Name, list: Option<Vec<Feature>>) -> Result<WhyDocument, RequestError> {
+    async fn why(
+        &self,
+        name: Name,
+        list: Option<Vec<Feature>>,
+    ) -> Result<WhyDocument, RequestError> {
         Ok(match self.find(&name).await? {
             Found::Run(run) => self.why_run(&run).await?,
             Found::Feature { project, feature } => {
-                let list = list.filter(|_| !self.is_running && name.project.as_ref() == Some(&project));
+                let list =
+                    list.filter(|_| !self.is_running && name.project.as_ref() == Some(&project));
                 self.why_feature(&project, &feature, list).await?
             }
         })

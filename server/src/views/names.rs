@@ -34,7 +34,8 @@ pub(super) enum Found {
     Feature { project: RunId, feature: FeatureId },
 }
 
-/// The project and the feature that a run belongs to, by its id: `project/feature/number`, or below that.
+/// The project and the feature that a run belongs to, by its id: `project/feature/number`, or below
+/// that.
 pub fn belongs(run: &RunId, summary: &Summary) -> (Option<String>, Option<String>) {
     if summary.workflow == ProjectWorkflow::NAME {
         return (Some(run.to_string()), None);
@@ -42,7 +43,9 @@ pub fn belongs(run: &RunId, summary: &Summary) -> (Option<String>, Option<String
     let parts: Vec<&str> = run.as_str().split('/').collect();
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let number = (2..parts.len()).find(|at| is_number(parts[*at]));
-    number.map_or((None, None), |at| (Some(parts[..at - 1].join("/")), Some(parts[at - 1].to_owned())))
+    number.map_or((None, None), |at| {
+        (Some(parts[..at - 1].join("/")), Some(parts[at - 1].to_owned()))
+    })
 }
 
 impl View<'_> {
@@ -54,7 +57,10 @@ impl View<'_> {
         };
         let of_feature = format!("{project}/{feature}");
         let runs = self.store.runs(&of_feature).await?;
-        let run = only(runs.iter().map(|(run, _)| run).filter(|run| run.is_within(&of_feature)), &of_feature);
+        let run = only(
+            runs.iter().map(|(run, _)| run).filter(|run| run.is_within(&of_feature)),
+            &of_feature,
+        );
         run.ok_or_else(|| unknown(&name.text, Nameless::NoRun, vec![feature.to_string()]))
     }
 
@@ -82,11 +88,13 @@ impl View<'_> {
             return Ok(Found::Run(run));
         }
         let all = self.store.runs("").await?;
-        let ends: Vec<&RunId> = all.iter().map(|(run, _)| run).filter(|run| ends_with(run, text)).collect();
+        let ends: Vec<&RunId> =
+            all.iter().map(|(run, _)| run).filter(|run| ends_with(run, text)).collect();
         if let [run] = ends[..] {
             return Ok(Found::Run(run.clone()));
         }
-        let several: Vec<&RunId> = if ends.is_empty() { below.iter().map(|(run, _)| run).collect() } else { ends };
+        let several: Vec<&RunId> =
+            if ends.is_empty() { below.iter().map(|(run, _)| run).collect() } else { ends };
         if !several.is_empty() {
             let meant = several.into_iter().take(5).map(ToString::to_string).collect();
             return Err(unknown(text, Nameless::Several, meant));
@@ -96,7 +104,8 @@ impl View<'_> {
         Err(unknown(text, Nameless::Nothing, meant))
     }
 
-    /// The project that is meant: by its id, or the beginning of that. What is only above others counts, too.
+    /// The project that is meant: by its id, or the beginning of that. What is only above others
+    /// counts, too.
     pub(super) async fn project(&self, text: &str) -> Result<RunId, RequestError> {
         let text = text.trim_end_matches('/');
         let is_below = self.store.runs(&format!("{text}/")).await?.into_iter().next().is_some();
@@ -106,9 +115,12 @@ impl View<'_> {
             return Ok(run);
         }
         let all = self.store.runs("").await?.into_iter();
-        let projects: Vec<RunId> =
-            all.filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME).map(|(run, _)| run).collect();
-        let mut begun = projects.iter().filter(|run| !text.is_empty() && run.as_str().starts_with(text));
+        let projects: Vec<RunId> = all
+            .filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME)
+            .map(|(run, _)| run)
+            .collect();
+        let mut begun =
+            projects.iter().filter(|run| !text.is_empty() && run.as_str().starts_with(text));
         if let (Some(run), None) = (begun.next(), begun.next()) {
             return Ok(run.clone());
         }
@@ -124,8 +136,10 @@ impl View<'_> {
     /// The features of a project, those that are gone from its list but had runs included.
     async fn features_of(&self, project: &RunId) -> Result<Vec<FeatureId>, StoreError> {
         let view = ProjectView::of(&self.store.published(project).await?);
-        let mut known: Vec<FeatureId> = view.backlog.into_iter().map(|feature| feature.id).collect();
-        let more: Vec<FeatureId> = view.features.into_keys().filter(|id| !known.contains(id)).collect();
+        let mut known: Vec<FeatureId> =
+            view.backlog.into_iter().map(|feature| feature.id).collect();
+        let more: Vec<FeatureId> =
+            view.features.into_keys().filter(|id| !known.contains(id)).collect();
         known.extend(more);
         Ok(known)
     }
@@ -135,10 +149,12 @@ fn unknown(name: &str, why: Nameless, meant: Vec<String>) -> RequestError {
     RequestError::UnknownName(Unknown { name: name.into(), why, meant })
 }
 
-/// The one run that a beginning means: the only one, the one that all others are below, or the last of a feature's.
+/// The one run that a beginning means: the only one, the one that all others are below, or the last
+/// of a feature's.
 fn only<'a>(runs: impl Iterator<Item = &'a RunId>, text: &str) -> Option<RunId> {
     let mut runs: Vec<&RunId> = runs.collect();
-    // What goes on with a whole part is meant rather than what only begins so: `login` is not `login-2`.
+    // What goes on with a whole part is meant rather than what only begins so: `login` is not
+    // `login-2`.
     let whole: Vec<&RunId> = runs.iter().copied().filter(|run| run.is_within(text)).collect();
     if !whole.is_empty() {
         runs = whole;
@@ -147,7 +163,8 @@ fn only<'a>(runs: impl Iterator<Item = &'a RunId>, text: &str) -> Option<RunId> 
     if runs.iter().all(|run| run.is_within(top.as_str())) {
         return Some((*top).clone());
     }
-    let number = |run: &RunId| run.as_str().strip_prefix(text)?.strip_prefix('/')?.parse::<u64>().ok();
+    let number =
+        |run: &RunId| run.as_str().strip_prefix(text)?.strip_prefix('/')?.parse::<u64>().ok();
     let numbered: Option<Vec<_>> = runs.iter().map(|run| Some((number(run)?, *run))).collect();
     numbered?.into_iter().max().map(|(_, run)| run.clone())
 }
@@ -169,7 +186,8 @@ mod tests {
 
     #[test]
     fn a_beginning_means_the_top_or_the_last() {
-        let runs = ["shop-1", "shop-1/login/1", "shop-1/login/2", "shop-1/login/10", "shop-2", "till-3"];
+        let runs =
+            ["shop-1", "shop-1/login/1", "shop-1/login/2", "shop-1/login/10", "shop-2", "till-3"];
         check_only(&runs, "shop-1", Some("shop-1"));
         check_only(&runs, "ti", Some("till-3"));
         check_only(&runs, "shop", None);

@@ -8,13 +8,19 @@ use longhaul_workflows::projection::{ProjectView, State};
 
 use super::belongs;
 
-/// The runs by which features passed, by project. A run keeps its outcome, whatever becomes of its feature later.
+/// The runs by which features passed, by project. A run keeps its outcome, whatever becomes of its
+/// feature later.
 #[derive(Default)]
 pub struct Outcomes(BTreeMap<String, BTreeSet<RunId>>);
 
 impl Outcomes {
     /// The state of a run.
-    pub async fn state(&mut self, store: &dyn RunReader, run: &RunId, summary: &Summary) -> Result<State, StoreError> {
+    pub async fn state(
+        &mut self,
+        store: &dyn RunReader,
+        run: &RunId,
+        summary: &Summary,
+    ) -> Result<State, StoreError> {
         if summary.status != Status::Completed || summary.workflow != FeatureWorkflow::NAME {
             return Ok(State::from(&summary.status));
         }
@@ -34,7 +40,11 @@ impl Outcomes {
         Ok(if is_blocked { State::Blocked } else { State::Passed })
     }
 
-    async fn passed(&mut self, store: &dyn RunReader, project: String) -> Result<&BTreeSet<RunId>, StoreError> {
+    async fn passed(
+        &mut self,
+        store: &dyn RunReader,
+        project: String,
+    ) -> Result<&BTreeSet<RunId>, StoreError> {
         if !self.0.contains_key(&project) {
             let view = match RunId::new(project.clone()) {
                 Ok(id) => ProjectView::of(&store.published(&id).await?),

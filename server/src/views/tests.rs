@@ -6,8 +6,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use longhaul_engine::event::Cause;
 use longhaul_engine::store::{Commit, Creation, Delivery};
 use longhaul_engine::{
-    CommandDigest, Event, EventKind, EventLog, Failure, MessageBody, Payload, RequestedBy, RunId, RunReader, Slot,
-    Stop, Summary,
+    CommandDigest, Event, EventKind, EventLog, Failure, MessageBody, Payload, RequestedBy, RunId,
+    RunReader, Slot, Stop, Summary,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_workflows::feature::FeatureProgress;
@@ -58,14 +58,20 @@ impl Log {
         let mut summary = self.store.summary(&run).await.unwrap().unwrap();
         let end = self.store.read(&run, 0).await.unwrap().len() as u64;
         let published = kinds.iter().filter_map(|kind| match kind {
-            EventKind::StatusPublished { key, value, .. } => Some((key.clone(), Some(value.clone()))),
+            EventKind::StatusPublished { key, value, .. } => {
+                Some((key.clone(), Some(value.clone())))
+            }
             _ => None,
         });
         let published = published.collect();
         let seconds = i64::try_from(end).unwrap();
         let events = kinds.into_iter().zip(0..);
         let events: Vec<Event> = events
-            .map(|(kind, nth)| Event { position: end + nth, at: at(seconds + i64::try_from(nth).unwrap()), kind })
+            .map(|(kind, nth)| Event {
+                position: end + nth,
+                at: at(seconds + i64::try_from(nth).unwrap()),
+                kind,
+            })
             .collect();
         for event in &events {
             summary.apply(event);
@@ -87,7 +93,9 @@ impl Log {
         let name = Name { text: run.into(), project: None, whole: false };
         let why = self.view().why(name, None).await.unwrap();
         let reasons = why.reasons.iter();
-        reasons.map(|reason| format!("{}: {}", json!(reason.kind).as_str().unwrap(), reason.text)).collect()
+        reasons
+            .map(|reason| format!("{}: {}", json!(reason.kind).as_str().unwrap(), reason.text))
+            .collect()
     }
 
     async fn check_why(&self, run: &str, expected: &[&str]) {
@@ -97,7 +105,11 @@ impl Log {
 
 fn step(step: &str) -> EventKind {
     let progress = FeatureProgress { step: step.into(), ..FeatureProgress::default() };
-    EventKind::StatusPublished { command: 0, key: FeatureProgress::KEY.into(), value: Payload::of(&progress) }
+    EventKind::StatusPublished {
+        command: 0,
+        key: FeatureProgress::KEY.into(),
+        value: Payload::of(&progress),
+    }
 }
 
 fn failed(failure: Failure, retry_at: Option<DateTime<Utc>>) -> EventKind {
@@ -125,11 +137,17 @@ async fn retries_limits_and_timers_say_when_they_end() {
     let log = with(vec![failed(Failure::retryable("no network."), Some(at(90)))]).await;
     let text = "retry: Attempt 2 of run session failed: no network. The next one is due at 2024-10-04 00:01:30 UTC.";
     log.check_why("p/f/1", &[text]).await;
-    let log = with(vec![failed(Failure::rate_limited(at(3600), "5-hour limit"), Some(at(3600)))]).await;
-    log.check_why("p/f/1", &["rate_limited: run session is limited until 2024-10-04 01:00:00 UTC: 5-hour limit"]).await;
+    let log =
+        with(vec![failed(Failure::rate_limited(at(3600), "5-hour limit"), Some(at(3600)))]).await;
+    log.check_why(
+        "p/f/1",
+        &["rate_limited: run session is limited until 2024-10-04 01:00:00 UTC: 5-hour limit"],
+    )
+    .await;
     let log = with(vec![EventKind::TimerStarted { command: 1, fire_at: at(60) }]).await;
     log.check_why("p/f/1", &["timer: It waits until 2024-10-04 00:01:00 UTC."]).await;
-    let log = with(vec![EventKind::RunFailed { failure: Failure::terminal("no such agent") }]).await;
+    let log =
+        with(vec![EventKind::RunFailed { failure: Failure::terminal("no such agent") }]).await;
     log.check_why("p/f/1", &["failed: It failed: no such agent"]).await;
 }
 
@@ -144,13 +162,20 @@ async fn people_are_named_with_their_reasons() {
     let reasons = log.why("p/f/1").await;
     assert_eq!(reasons[0], "pending: Pending: pause by ada.");
 
-    let delivered =
-        EventKind::CancelDelivered { command: 1, digest: CommandDigest([0; 32]), request: request("too dear") };
+    let delivered = EventKind::CancelDelivered {
+        command: 1,
+        digest: CommandDigest([0; 32]),
+        request: request("too dear"),
+    };
     let log = with(vec![delivered, EventKind::RunCancelled]).await;
     log.check_why("p/f/1", &["cancelled: It was cancelled by ada: too dear."]).await;
 
     let slot = Slot::only(1);
-    let effect = longhaul_engine::UnknownEffect { activity: "land".into(), attempt: 1, reason: "no answer".into() };
+    let effect = longhaul_engine::UnknownEffect {
+        activity: "land".into(),
+        attempt: 1,
+        reason: "no answer".into(),
+    };
     let log = with(vec![EventKind::RunParked { slot, effect }]).await;
     log.check_why(
         "p/f/1",
@@ -165,7 +190,11 @@ async fn places_and_turns_name_those_who_have_them() {
     log.begin("p/g/1", "feature", Some("p")).await;
     let slot = Slot::only(1);
     let name = "run_session".into();
-    log.add("p/g/1", vec![EventKind::ActivityStarted { slot, name, input: Payload::null(), attempt: 1 }]).await;
+    log.add(
+        "p/g/1",
+        vec![EventKind::ActivityStarted { slot, name, input: Payload::null(), attempt: 1 }],
+    )
+    .await;
     log.check_why("p/f/1", &["pool: It waits for a free place among the agents: 1 at work."]).await;
 
     let waits = EventKind::MessageAwaited { command: 1, deadline: None };
@@ -175,14 +204,19 @@ async fn places_and_turns_name_those_who_have_them() {
         "parallel": 3, "features": 3, "passed": 0, "in_progress": 3, "blocked": 0});
     let (key, value) = (ProjectSummary::KEY.into(), Payload::of(&summary));
     log.add("p", vec![EventKind::StatusPublished { command: 1, key, value }]).await;
-    log.check_why("p/f/1", &["turn: It waits for its turn to merge: g merges; before it: h."]).await;
+    log.check_why("p/f/1", &["turn: It waits for its turn to merge: g merges; before it: h."])
+        .await;
 }
 
 #[tokio::test]
 async fn what_is_stuck_says_so_first() {
     let mut log = with(vec![step("gates")]).await;
     log.stuck.insert(id("p/f/1"), Stop::Failed(Failure::terminal("the disk is full")));
-    log.check_why("p/f/1", &["stuck: It cannot go on in the process that runs it: the disk is full"]).await;
+    log.check_why(
+        "p/f/1",
+        &["stuck: It cannot go on in the process that runs it: the disk is full"],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -223,7 +257,10 @@ async fn a_list_is_filtered() {
     assert_eq!(runs(list::Query { status: vec![State::Paused], ..all.clone() }).await, "p/f/1");
     assert_eq!(runs(list::Query { kind: Some("project".into()), ..all.clone() }).await, "p q");
     assert_eq!(runs(list::Query { feature: Some("f".into()), ..all.clone() }).await, "p/f/1");
-    assert_eq!(runs(list::Query { labels: vec![("team".into(), "q".into())], ..all.clone() }).await, "q");
+    assert_eq!(
+        runs(list::Query { labels: vec![("team".into(), "q".into())], ..all.clone() }).await,
+        "q"
+    );
     assert_eq!(runs(list::Query { since: Some(at(1)), ..all.clone() }).await, "");
     assert_eq!(runs(list::Query { until: Some(at(1)), ..all }).await, "p p/f/1 q");
 }

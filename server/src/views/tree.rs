@@ -38,7 +38,8 @@ type Families = BTreeMap<RunId, Vec<(RunId, Summary)>>;
 
 impl View<'_> {
     pub(super) async fn tree(&self, root: &RunId) -> Result<TreeDocument, StoreError> {
-        let summary = self.store.summary(root).await?.ok_or_else(|| StoreError::UnknownRun(root.clone()))?;
+        let summary =
+            self.store.summary(root).await?.ok_or_else(|| StoreError::UnknownRun(root.clone()))?;
         let mut families = Families::new();
         for (run, summary) in self.store.runs(&format!("{root}/")).await? {
             if let Some(parent) = summary.parent.clone() {
@@ -46,7 +47,9 @@ impl View<'_> {
             }
         }
         for family in families.values_mut() {
-            family.sort_by(|(a, one), (b, other)| one.started_at.cmp(&other.started_at).then_with(|| a.cmp(b)));
+            family.sort_by(|(a, one), (b, other)| {
+                one.started_at.cmp(&other.started_at).then_with(|| a.cmp(b))
+            });
         }
         let mut outcomes = Outcomes::default();
         let mut runs = Vec::new();
@@ -54,7 +57,9 @@ impl View<'_> {
         let mut open = vec![(0, root.clone(), summary)];
         while let Some((depth, run, summary)) = open.pop() {
             let children = families.remove(&run).unwrap_or_default();
-            open.extend(children.into_iter().rev().map(|(child, summary)| (depth + 1, child, summary)));
+            open.extend(
+                children.into_iter().rev().map(|(child, summary)| (depth + 1, child, summary)),
+            );
             let step = self.step(&run, &summary).await?;
             let run = self.line_by(run, summary, &mut outcomes).await?;
             runs.push(Branch { depth, run, step });

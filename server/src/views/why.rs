@@ -43,8 +43,8 @@ pub struct Reason {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Asked>")]
     pub by: Option<RequestedBy>,
-    /// Of a dependency: the features from the one that was asked about to the one that holds it up. Of a limit or a turn:
-    /// the features that have the places.
+    /// Of a dependency: the features from the one that was asked about to the one that holds it
+    /// up. Of a limit or a turn: the features that have the places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
     /// Of a check, or of a session that failed: the end of its output.
@@ -129,14 +129,28 @@ pub enum Kind {
 impl Kind {
     /// Whether somebody has to do something, and no process.
     fn needs_person(self) -> bool {
-        !matches!(self, Self::Done | Self::Working | Self::Next | Self::NotRunning | Self::Dependency | Self::Noticed)
+        !matches!(
+            self,
+            Self::Done
+                | Self::Working
+                | Self::Next
+                | Self::NotRunning
+                | Self::Dependency
+                | Self::Noticed
+        )
     }
 
     /// Whether something holds it up that is in the log: the same whether a process runs it or not.
     pub(super) fn holds(self) -> bool {
         !matches!(
             self,
-            Self::Done | Self::Working | Self::Next | Self::NotRunning | Self::Pool | Self::Stuck | Self::Noticed
+            Self::Done
+                | Self::Working
+                | Self::Next
+                | Self::NotRunning
+                | Self::Pool
+                | Self::Stuck
+                | Self::Noticed
         )
     }
 }

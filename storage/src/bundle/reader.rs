@@ -1,4 +1,5 @@
-//! Reading runs from a file, one after the other, so that a large file needs no more memory than its largest run.
+//! Reading runs from a file, one after the other, so that a large file needs no more memory than
+//! its largest run.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -48,9 +49,13 @@ impl<'a> Reader<'a> {
             input = Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(input)?));
         }
         let (hasher, header) = (blake3::Hasher::new(), Header::default());
-        let mut reader = Self { input, hasher, line: 0, is_ended: true, header, form: Form::Bundle, runs: 0 };
+        let mut reader =
+            Self { input, hasher, line: 0, is_ended: true, header, form: Form::Bundle, runs: 0 };
         let first = reader.next_line()?;
-        let first = first.ok_or_else(|| FileError::OtherFile { expected: SCHEMA, found: "it is empty".into() })?;
+        let first = first.ok_or_else(|| FileError::OtherFile {
+            expected: SCHEMA,
+            found: "it is empty".into(),
+        })?;
         if first.starts_with(HISTORY) {
             reader.form = Form::Histories(Some(first));
         } else {
@@ -161,12 +166,16 @@ impl<'a> Reader<'a> {
         for (line, text) in numbered {
             let (name, value) = at(line, published_of(text))?;
             if published.last_key_value().is_some_and(|(last, _)| *last >= name) {
-                return Err(FileError::Line { line, problem: "published values are not in order".into() });
+                return Err(FileError::Line {
+                    line,
+                    problem: "published values are not in order".into(),
+                });
             }
             published.insert(name, value);
         }
         let summary = head.pruned.map(Summary::from).or_else(|| run_record::fold(&events));
-        let summary = summary.ok_or_else(|| self.wrong(format!("the history of run {} has no start", head.run)))?;
+        let summary = summary
+            .ok_or_else(|| self.wrong(format!("the history of run {} has no start", head.run)))?;
         let record = RunRecord { run: head.run, events, summary, mailbox, published };
         crate::archive::check(&record).map_err(|error| self.wrong(error.to_string()))?;
         Ok(record)
@@ -185,7 +194,10 @@ impl<'a> Reader<'a> {
             return Err(FileError::Checksum { line: at, recorded: footer.blake3, computed });
         }
         if footer.runs != self.runs || !footer.end {
-            return Err(self.wrong(format!("{} runs are announced, and {} are there", footer.runs, self.runs)));
+            return Err(self.wrong(format!(
+                "{} runs are announced, and {} are there",
+                footer.runs, self.runs
+            )));
         }
         if self.next_line()?.is_some() {
             return Err(self.wrong("something follows after the end".into()));
@@ -199,7 +211,8 @@ impl Iterator for Reader<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.run().transpose();
-        // The next history of several can be read although this one cannot; of a bundle nothing is sure any more.
+        // The next history of several can be read although this one cannot; of a bundle nothing is
+        // sure any more.
         if matches!(next, Some(Err(_))) && !matches!(self.form, Form::Histories(_)) {
             self.form = Form::Over;
         }
@@ -227,7 +240,8 @@ fn header_of(line: &str) -> Result<Header, FileError> {
         return Err(FileError::Quarantined);
     }
     SCHEMA.check(line)?;
-    let header = json::read("the header", line).map_err(|problem| FileError::Line { line: 1, problem })?;
+    let header =
+        json::read("the header", line).map_err(|problem| FileError::Line { line: 1, problem })?;
     let HeaderLine { backup, .. } = header;
     Ok(Header { backup: backup.map(|BackupField { epoch, at }| Backup { epoch, at: at.0 }) })
 }

@@ -1,7 +1,7 @@
 //! Tests of files of runs: a frozen text, what it means, and every kind of damage.
 //!
-//! `LONGHAUL_RECORD=1 cargo test -p longhaul-storage bundle` writes the frozen text anew, for the next run of the tests.
-//! To change a line of it is to break the files that people have.
+//! `LONGHAUL_RECORD=1 cargo test -p longhaul-storage bundle` writes the frozen text anew, for the
+//! next run of the tests. To change a line of it is to break the files that people have.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
@@ -25,7 +25,8 @@ fn history(id: &str) -> RunRecord {
         labels: [("team".to_owned(), "a".to_owned())].into(),
         cause: Cause::Started,
     };
-    let published = EventKind::StatusPublished { command: 0, key: "plan".into(), value: Payload::of(&[1, 2]) };
+    let published =
+        EventKind::StatusPublished { command: 0, key: "plan".into(), value: Payload::of(&[1, 2]) };
     let completed = EventKind::RunCompleted { output: Payload::of("\n") };
     let event = |(position, kind)| Event { position, at: at(position.cast_signed()), kind };
     let events = (0..).zip([started, published, completed]).map(event).collect();
@@ -43,8 +44,11 @@ fn runs() -> Vec<RunRecord> {
     going.published.insert("text".into(), Payload::from_bytes(&b" {\n}"[..]));
     let signal = MessageBody::signal("go", Payload::of(&1));
     let pause = MessageBody::Pause(RequestedBy { by: "ann".into(), why: "lunch".into() });
-    going.mailbox =
-        [signal, pause].into_iter().zip(1 << 32..).map(|(body, seq)| Message { seq, at: at(5), body }).collect();
+    going.mailbox = [signal, pause]
+        .into_iter()
+        .zip(1 << 32..)
+        .map(|(body, seq)| Message { seq, at: at(5), body })
+        .collect();
     vec![history("shop/a"), pruned, going]
 }
 
@@ -83,7 +87,9 @@ fn rehashed(text: &str) -> String {
         }
     }
     let whole = |(head, rest): (String, String)| match head.rsplit_once("\"blake3\":") {
-        Some((begin, _)) => format!("{begin}\"blake3\":\"{}\"}}\n{rest}", blake3::hash(rest.as_bytes()).to_hex()),
+        Some((begin, _)) => {
+            format!("{begin}\"blake3\":\"{}\"}}\n{rest}", blake3::hash(rest.as_bytes()).to_hex())
+        }
         None => format!("{head}\n{rest}"),
     };
     sections.into_iter().map(whole).collect()
@@ -99,7 +105,11 @@ fn check_refused(text: &str, expected: &str) {
 fn runs_are_written_as_they_always_were() {
     let text = written(HEADER, &runs());
     if std::env::var_os("LONGHAUL_RECORD").is_some() {
-        return std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bundle/golden.jsonl"), text).unwrap();
+        return std::fs::write(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/bundle/golden.jsonl"),
+            text,
+        )
+        .unwrap();
     }
     for (written, golden) in text.lines().zip(GOLDEN.lines()) {
         assert_eq!(written, golden);
@@ -144,29 +154,41 @@ fn what_is_wrong_is_said_with_its_line() {
     check_refused("", "it is empty");
     check_refused("PK\u{3}\u{4}", "not a `longhaul.export` file: it says `PK");
     check_refused(&GOLDEN.replacen("export/1", "export/2", 1), "read it with a newer longhaul");
-    check_refused(&GOLDEN.replacen("export/1", "export/01", 1), "its schema is `longhaul.export/01`");
+    check_refused(
+        &GOLDEN.replacen("export/1", "export/01", 1),
+        "its schema is `longhaul.export/01`",
+    );
     check_refused(&format!("{GOLDEN}{{}}\n"), "something follows after the end");
     check_refused(&GOLDEN.replacen("shop/b", "shop/x", 1), "the file is damaged or was edited");
     check_refused(&edited("\"events\":3", "\"events\":4"), "the lines before hash to");
     check_refused(&edited("\"mail\":2", "\"mail\": 2"), "line 10: byte 35 begins ` 2,");
     check_refused(&edited("\"mail\":2", "\"mail\":3"), "the lines before hash to");
     check_refused(&edited("\"seq\":4294967296", "\"seq\":4294967299"), "not in order");
-    check_refused(&edited("{\"name\":\"text\"", "{\"name\":\"aaaa\""), "published values are not in order");
+    check_refused(
+        &edited("{\"name\":\"text\"", "{\"name\":\"aaaa\""),
+        "published values are not in order",
+    );
     check_refused(&edited("\"origin\":2", "\"origin\":2,\"more\":1"), "unknown field `more`");
     check_refused(
         &edited("\"pruned\":{\"events\":2", "\"pruned\":{\"events\":3"),
         "its summary is not that of its events",
     );
-    check_refused(&edited("\"status\":\"completed\"", "\"status\":\"odd\""), "unknown variant `odd`");
+    check_refused(
+        &edited("\"status\":\"completed\"", "\"status\":\"odd\""),
+        "unknown variant `odd`",
+    );
 }
 
 #[test]
 fn histories_one_after_the_other_are_read_and_one_that_is_damaged_does_not_hide_the_next() {
-    let one = |id| crate::history_file::write(&RunId::new(id).unwrap(), &history(id).events).unwrap();
+    let one =
+        |id| crate::history_file::write(&RunId::new(id).unwrap(), &history(id).events).unwrap();
     let text = [one("a"), one("b").replacen("plan", "plot", 1), one("c")].concat();
     let found: Vec<_> = Reader::new(text.as_bytes()).unwrap().collect();
     assert_eq!(found.len(), 3);
     assert_eq!(found[0].as_ref().unwrap(), &history("a"));
-    assert!(found[1].as_ref().unwrap_err().to_string().starts_with("line 10: the lines before hash to"));
+    assert!(
+        found[1].as_ref().unwrap_err().to_string().starts_with("line 10: the lines before hash to")
+    );
     assert_eq!(found[2].as_ref().unwrap(), &history("c"));
 }

@@ -18,7 +18,8 @@ pub struct Writer<W: Write> {
 impl<W: Write> Writer<W> {
     /// Begins a file.
     pub fn new(out: W, header: Header) -> Result<Self, FileError> {
-        let backup = header.backup.map(|backup| BackupField { epoch: backup.epoch, at: backup.at.into() });
+        let backup =
+            header.backup.map(|backup| BackupField { epoch: backup.epoch, at: backup.at.into() });
         let mut writer = Self { out, hasher: blake3::Hasher::new(), runs: 0 };
         writer.put(&(json::line_of(&HeaderLine { schema: SCHEMA.to_string(), backup }) + "\n"))?;
         Ok(writer)
@@ -26,8 +27,9 @@ impl<W: Write> Writer<W> {
 
     /// Adds a run. If it cannot be written, none of it is.
     pub fn write(&mut self, record: &RunRecord) -> Result<(), FileError> {
-        let text = section(record)
-            .map_err(|error| FileError::Unwritable(format!("run {} cannot be written: {error}", record.run)))?;
+        let text = section(record).map_err(|error| {
+            FileError::Unwritable(format!("run {} cannot be written: {error}", record.run))
+        })?;
         self.runs += 1;
         self.put(&text)
     }

@@ -1,4 +1,5 @@
-//! Children that a run waits for, and of which it will hear nothing: the log has lost all of the child, or its outcome.
+//! Children that a run waits for, and of which it will hear nothing: the log has lost all of the
+//! child, or its outcome.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,19 +38,27 @@ struct Ended {
 }
 
 impl Children {
-    pub(super) fn look_at(&mut self, run: &RunId, summary: &Summary, events: &[Event], mail: &[Message]) {
+    pub(super) fn look_at(
+        &mut self,
+        run: &RunId,
+        summary: &Summary,
+        events: &[Event],
+        mail: &[Message],
+    ) {
         if !summary.status.is_terminal() {
             self.awaited.extend(awaited(run, events, mail));
         } else if let Some(Event { at, kind, .. }) = events.last()
             && let Some(outcome) = kind.outcome()
         {
-            self.ended.insert(run.clone(), Ended { parent: summary.parent.clone(), at: *at, outcome });
+            self.ended
+                .insert(run.clone(), Ended { parent: summary.parent.clone(), at: *at, outcome });
         }
     }
 }
 
 impl Ended {
-    /// Whether the engine has told this to the run that waits: it is the parent, or joined what was over.
+    /// Whether the engine has told this to the run that waits: it is the parent, or joined what was
+    /// over.
     fn was_told(&self, awaited: &Awaited) -> bool {
         self.parent.as_ref() == Some(&awaited.parent) || self.at <= awaited.start.at
     }
@@ -69,14 +78,20 @@ fn awaited(run: &RunId, events: &[Event], mail: &[Message]) -> Vec<Awaited> {
                 };
                 started.insert(child, Event { position: 0, at: event.at, kind });
             }
-            EventKind::MessageReceived { message: Some(message), .. } => forget(&mut started, message),
+            EventKind::MessageReceived { message: Some(message), .. } => {
+                forget(&mut started, message)
+            }
             _ => {}
         }
     }
     for message in mail {
         forget(&mut started, message);
     }
-    let awaited = |(child, start): (&RunId, Event)| Awaited { parent: run.clone(), child: child.clone(), start };
+    let awaited = |(child, start): (&RunId, Event)| Awaited {
+        parent: run.clone(),
+        child: child.clone(),
+        start,
+    };
     started.into_iter().map(awaited).collect()
 }
 

@@ -1,4 +1,5 @@
-//! Finding what is wrong: each record by itself, then what is derived from the history against the history.
+//! Finding what is wrong: each record by itself, then what is derived from the history against the
+//! history.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -45,7 +46,11 @@ impl Findings {
             match sound(|| Decoder(source).message(key, value)) {
                 Ok(message) => messages.push(message),
                 Err(what) => {
-                    self.add(key, what, Remedy::MoveRecords(run.clone(), vec![(key.clone(), value.clone())]));
+                    self.add(
+                        key,
+                        what,
+                        Remedy::MoveRecords(run.clone(), vec![(key.clone(), value.clone())]),
+                    );
                 }
             }
         }
@@ -59,7 +64,9 @@ impl Findings {
         let events = self.pruned(run, &records.events, kept);
         match Self::history(run, events, kept, source) {
             // Whatever else is wrong with it goes with it.
-            Err((key, what, readable)) => self.add(&key, what, Remedy::MoveRun(run.clone(), readable)),
+            Err((key, what, readable)) => {
+                self.add(&key, what, Remedy::MoveRun(run.clone(), readable))
+            }
             Ok(events) => {
                 self.taken(run, mail, &events);
                 if let Some(summary) = run_record::fold(&events).or_else(|| stored.clone()?.ok()) {
@@ -72,7 +79,8 @@ impl Findings {
         }
     }
 
-    /// Messages that were taken already, and have come back with damage to what says that they are gone.
+    /// Messages that were taken already, and have come back with damage to what says that they are
+    /// gone.
     fn taken(&mut self, run: &RunId, mail: &[(IVec, IVec)], events: &[Event]) {
         if mail.is_empty() {
             return;
@@ -82,7 +90,10 @@ impl Findings {
             _ => None,
         };
         let taken: HashSet<u64> = events.iter().filter_map(seq).collect();
-        for (key, value) in mail.iter().filter(|(key, _)| key::number_of(key).is_some_and(|seq| taken.contains(&seq))) {
+        for (key, value) in mail
+            .iter()
+            .filter(|(key, _)| key::number_of(key).is_some_and(|seq| taken.contains(&seq)))
+        {
             self.add(
                 key,
                 "the run has taken it already",
@@ -91,8 +102,14 @@ impl Findings {
         }
     }
 
-    /// The events that a pruned run still has. Earlier ones have come back with damage to what says that they are gone.
-    fn pruned<'a>(&mut self, run: &RunId, events: &'a [Entry], kept: Option<Position>) -> &'a [Entry] {
+    /// The events that a pruned run still has. Earlier ones have come back with damage to what says
+    /// that they are gone.
+    fn pruned<'a>(
+        &mut self,
+        run: &RunId,
+        events: &'a [Entry],
+        kept: Option<Position>,
+    ) -> &'a [Entry] {
         let from = events.partition_point(|(key, _)| key::number_of(key) < kept);
         let (gone, left) = events.split_at(from);
         let Some((first, _)) = gone.first().filter(|_| !left.is_empty()) else { return events };
@@ -101,7 +118,8 @@ impl Findings {
         left
     }
 
-    /// The events, or the first record that is wrong, how, and the events that can be read all the same.
+    /// The events, or the first record that is wrong, how, and the events that can be read all the
+    /// same.
     fn history(
         run: &RunId,
         entries: &[Entry],
@@ -109,14 +127,21 @@ impl Findings {
         source: Source<'_>,
     ) -> Result<Vec<Event>, (Vec<u8>, String, Vec<Event>)> {
         let there = entries.first().and_then(|(key, _)| key::number_of(key));
-        let begin = if there.is_some_and(|there| there > 0 && Some(there) == kept) { there.unwrap_or(0) } else { 0 };
+        let begin = if there.is_some_and(|there| there > 0 && Some(there) == kept) {
+            there.unwrap_or(0)
+        } else {
+            0
+        };
         let mut wrong: Option<(Vec<u8>, String)> = None;
         let mut expected: Position = begin;
         let mut events = Vec::new();
         for (key, value) in entries {
             let position = key::number_of(key).unwrap_or_default();
             if position != expected {
-                wrong.get_or_insert((key::event(run, expected), "it is missing, and later ones are there".into()));
+                wrong.get_or_insert((
+                    key::event(run, expected),
+                    "it is missing, and later ones are there".into(),
+                ));
             }
             expected = position.saturating_add(1);
             match sound(|| Decoder(source).event(key, value)) {
@@ -125,7 +150,8 @@ impl Findings {
             }
         }
         if entries.is_empty() {
-            wrong = Some((key::event(run, 0), "it is missing: nothing is left of the history".into()));
+            wrong =
+                Some((key::event(run, 0), "it is missing: nothing is left of the history".into()));
         }
         let is_start = |event: &Event| matches!(event.kind, EventKind::RunStarted { .. });
         if wrong.is_none() && begin == 0 && !events.first().is_some_and(is_start) {
@@ -138,7 +164,8 @@ impl Findings {
     }
 
     fn summary(&mut self, run: &RunId, stored: Option<Result<Summary, String>>, events: &[Event]) {
-        // That of a pruned run cannot be told from what is left; it was read to know that it is one.
+        // That of a pruned run cannot be told from what is left; it was read to know that it is
+        // one.
         let Some(folded) = run_record::fold(events) else { return };
         let what = match stored {
             Some(Ok(summary)) if summary == folded => return,
@@ -164,7 +191,9 @@ impl Findings {
                 (Ok(stored), Some(published)) if stored != published => {
                     "it is not what the history published last".into()
                 }
-                (Ok(_), None) if is_whole => "the history does not publish it, or has taken it back".into(),
+                (Ok(_), None) if is_whole => {
+                    "the history does not publish it, or has taken it back".into()
+                }
                 _ => continue,
             };
             let remedy = match run_record::published_by(events).remove(&name) {
@@ -176,7 +205,11 @@ impl Findings {
         if is_whole {
             for (name, value) in expected {
                 let key = key::published(run, &name);
-                self.add(&key, "it is missing", Remedy::Publish(run.clone(), [(name, value)].into()));
+                self.add(
+                    &key,
+                    "it is missing",
+                    Remedy::Publish(run.clone(), [(name, value)].into()),
+                );
             }
         }
     }
@@ -194,7 +227,8 @@ impl Findings {
     pub(super) fn gaps(&mut self, directory: &Path, gaps: &[Gap], runs: &BTreeMap<RunId, Records>) {
         for gap in gaps {
             let record = format!("page of {}", directory.join("log/db").display());
-            let cut: Vec<&str> = runs.keys().filter(|run| gap.cuts(run)).map(RunId::as_str).collect();
+            let cut: Vec<&str> =
+                runs.keys().filter(|run| gap.cuts(run)).map(RunId::as_str).collect();
             let named = cut.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
             let runs = match cut.len() {
                 0 => String::new(),
@@ -206,10 +240,12 @@ impl Findings {
         }
     }
 
-    /// A run of which a part cannot be read: what is there is counted, and nothing is said against it.
+    /// A run of which a part cannot be read: what is there is counted, and nothing is said against
+    /// it.
     pub(super) fn count(&mut self, records: &Records) {
         let Records { events, mail, published, summary } = records;
         self.report.runs += 1;
-        self.report.records += (events.len() + mail.len() + published.len() + usize::from(summary.is_some())) as u64;
+        self.report.records +=
+            (events.len() + mail.len() + published.len() + usize::from(summary.is_some())) as u64;
     }
 }

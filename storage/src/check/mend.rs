@@ -16,7 +16,8 @@ use crate::snapshot::Records;
 use crate::write_batch::{Answer, Precondition, WriteBatch};
 
 impl SledStore {
-    /// Does what can be done; `false`: that was nothing, or the run has gone on since it was looked at.
+    /// Does what can be done; `false`: that was nothing, or the run has gone on since it was looked
+    /// at.
     pub(super) async fn mend(
         &self,
         remedy: &Remedy,
@@ -59,9 +60,12 @@ impl SledStore {
             }
             Remedy::Begin(run, start) => {
                 let summary = Summary::begin(start);
-                self.commit(Commit { summary, ..Commit::of(run.clone(), vec![start.clone()]) }).await?;
+                self.commit(Commit { summary, ..Commit::of(run.clone(), vec![start.clone()]) })
+                    .await?;
             }
-            Remedy::Deliver(delivery) => return Ok(self.deliver(delivery.clone()).await?.is_some()),
+            Remedy::Deliver(delivery) => {
+                return Ok(self.deliver(delivery.clone()).await?.is_some());
+            }
             Remedy::MoveRecords(run, entries) => {
                 let batch = on_what_was_seen(run, records);
                 quarantined.push(self.move_out(batch, &[], entries).await?);
@@ -69,7 +73,8 @@ impl SledStore {
             Remedy::MoveRun(run, events) => {
                 let (mut batch, answer) = WriteBatch::empty(run.clone());
                 batch.precondition = Precondition::RemovedAt(end(run, records));
-                quarantined.push(self.move_out((batch, answer), events, &all_of(records.get(run))).await?);
+                quarantined
+                    .push(self.move_out((batch, answer), events, &all_of(records.get(run))).await?);
             }
         }
         Ok(true)
@@ -92,7 +97,8 @@ impl SledStore {
     }
 }
 
-/// An batch that is refused if the run has gone on meanwhile: what is mended follows from the history that was read.
+/// An batch that is refused if the run has gone on meanwhile: what is mended follows from the
+/// history that was read.
 fn on_what_was_seen(run: &RunId, records: &BTreeMap<RunId, Records>) -> (Box<WriteBatch>, Answer) {
     let (mut batch, answer) = WriteBatch::empty(run.clone());
     batch.precondition = Precondition::EndsAt(end(run, records));

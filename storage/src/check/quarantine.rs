@@ -1,5 +1,5 @@
-//! Keeping what is taken out of a log, so that nothing is thrown away: JSON lines, what can be read and every record as
-//! it was.
+//! Keeping what is taken out of a log, so that nothing is thrown away: JSON lines, what can be read
+//! and every record as it was.
 //!
 //! ```text
 //! {"schema":"longhaul.quarantine/1","run":"shop/login/1","events":2,"records":3}
@@ -21,7 +21,12 @@ use crate::history_file;
 use crate::record::Entry;
 
 /// Writes records of a run into a file of their own, durably.
-pub(super) fn keep(directory: &Path, run: &RunId, events: &[Event], records: &[Entry]) -> Result<PathBuf, StoreError> {
+pub(super) fn keep(
+    directory: &Path,
+    run: &RunId,
+    events: &[Event],
+    records: &[Entry],
+) -> Result<PathBuf, StoreError> {
     let folder = directory.join("quarantine");
     files::create_directory(&folder)?;
     // `~` cannot be in the id of a run, so that two runs never meet.
@@ -40,10 +45,13 @@ pub(super) fn keep(directory: &Path, run: &RunId, events: &[Event], records: &[E
 }
 
 fn text(run: &RunId, events: &[Event], records: &[Entry]) -> String {
-    let lines: Vec<String> = events.iter().filter_map(|event| history_file::event_line(event).ok()).collect();
+    let lines: Vec<String> =
+        events.iter().filter_map(|event| history_file::event_line(event).ok()).collect();
     let (schema, count) = ("longhaul.quarantine/1", lines.len());
-    let mut text =
-        format!("{{\"schema\":\"{schema}\",\"run\":\"{run}\",\"events\":{count},\"records\":{}}}\n", records.len());
+    let mut text = format!(
+        "{{\"schema\":\"{schema}\",\"run\":\"{run}\",\"events\":{count},\"records\":{}}}\n",
+        records.len()
+    );
     for line in lines {
         text += &line;
         text.push('\n');

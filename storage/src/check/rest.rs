@@ -15,12 +15,14 @@ use crate::salvage::{Content, Salvage, salvage_with};
 use crate::sled_store::SledStore;
 use crate::snapshot;
 
-/// How often a mended log is looked through again: mending one damage may bring another one to light.
+/// How often a mended log is looked through again: mending one damage may bring another one to
+/// light.
 const ROUNDS: u32 = 4;
 
-/// Looks through the log of a directory. With `repair`, mends what it finds, so that the log opens and is whole afterwards:
-/// what can be read is kept, records that mean nothing without lost ones are moved into `quarantine/`, and a log of which a
-/// part cannot be read is kept beside the new one.
+/// Looks through the log of a directory. With `repair`, mends what it finds, so that the log opens
+/// and is whole afterwards: what can be read is kept, records that mean nothing without lost ones
+/// are moved into `quarantine/`, and a log of which a part cannot be read is kept beside the new
+/// one.
 ///
 /// # Errors
 /// If a process owns the log, or files cannot be read or written. What is found is no error.
@@ -76,7 +78,11 @@ async fn whole_check(store: &SledStore, repair: bool) -> Result<CheckReport, Sto
 }
 
 /// Looks at what can be read of a damaged log; with `repair`, makes a log of it and checks that.
-async fn rewrite(directory: &Path, mut damages: Vec<Damage>, repair: bool) -> Result<CheckReport, StoreError> {
+async fn rewrite(
+    directory: &Path,
+    mut damages: Vec<Damage>,
+    repair: bool,
+) -> Result<CheckReport, StoreError> {
     let place = directory.to_owned();
     let (salvage, preview) = blocking(move || {
         let mut preview = CheckReport::default();
@@ -90,7 +96,8 @@ async fn rewrite(directory: &Path, mut damages: Vec<Damage>, repair: bool) -> Re
     let Salvage { records, places, first, kept } = salvage;
     if let Some(damage) = damages.first_mut() {
         let at = first.map(|byte| format!(", the first at byte {byte}")).unwrap_or_default();
-        damage.what += &format!("; {records} records can be read, {places} places of the file cannot{at}");
+        damage.what +=
+            &format!("; {records} records can be read, {places} places of the file cannot{at}");
     }
     if kept.is_none() {
         damages.extend(preview.damages);
@@ -111,7 +118,9 @@ fn look_at(directory: &Path, content: &Content) -> Result<CheckReport, StoreErro
     let blobs = BlobStore::open(directory.join("blobs"), Arc::default())?;
     let (mut runs, mut strays) = (BTreeMap::new(), Vec::new());
     for (key, value) in content.records() {
-        if let Some(kind @ (&key::EVENT | &key::MESSAGE | &key::PUBLISHED | &key::SUMMARY)) = key.first() {
+        if let Some(kind @ (&key::EVENT | &key::MESSAGE | &key::PUBLISHED | &key::SUMMARY)) =
+            key.first()
+        {
             let entry = (key.as_slice().into(), value.as_slice().into());
             strays.extend(snapshot::add(&mut runs, *kind, entry));
         }
@@ -120,7 +129,11 @@ fn look_at(directory: &Path, content: &Content) -> Result<CheckReport, StoreErro
     findings.report.blobs = blobs.all()?.len() as u64;
     let names = RefCell::default();
     for (run, records) in &runs {
-        findings.look_at(run, records, Source::Noting { store: &blobs, names: &names, payloads: true });
+        findings.look_at(
+            run,
+            records,
+            Source::Noting { store: &blobs, names: &names, payloads: true },
+        );
     }
     findings.strays(&strays);
     findings.lost_between_runs(&runs);

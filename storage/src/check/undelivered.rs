@@ -1,7 +1,9 @@
-//! Messages of which the log holds the sending, and neither that the receiver has taken them nor that they wait in its
-//! mailbox. The end of the receiver's history was lost, and it would wait for them for ever.
+//! Messages of which the log holds the sending, and neither that the receiver has taken them nor
+//! that they wait in its mailbox. The end of the receiver's history was lost, and it would wait for
+//! them for ever.
 //!
-//! A message has the time of the event that records its sending, so a message that was delivered again is the same one.
+//! A message has the time of the event that records its sending, so a message that was delivered
+//! again is the same one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -43,7 +45,8 @@ struct Receiver {
     began: DateTime<Utc>,
     /// The senders and times of the signals that it has.
     signals: HashSet<(RunId, DateTime<Utc>)>,
-    /// The requests to cancel that it has. When one was sent is not recorded, but when it was obeyed.
+    /// The requests to cancel that it has. When one was sent is not recorded, but when it was
+    /// obeyed.
     cancels: Vec<(RequestedBy, DateTime<Utc>)>,
 }
 
@@ -55,13 +58,18 @@ pub(super) fn this_life(events: &[Event]) -> impl Iterator<Item = &Event> {
 }
 
 fn begin(events: &[Event]) -> usize {
-    let is_begin =
-        |event: &Event| matches!(&event.kind, EventKind::RunStarted { cause, .. } if *cause != Cause::ContinuedAsNew);
+    let is_begin = |event: &Event| matches!(&event.kind, EventKind::RunStarted { cause, .. } if *cause != Cause::ContinuedAsNew);
     events.iter().rposition(is_begin).unwrap_or(0)
 }
 
 impl Post {
-    pub(super) fn look_at(&mut self, run: &RunId, summary: &Summary, events: &[Event], mail: Vec<Message>) {
+    pub(super) fn look_at(
+        &mut self,
+        run: &RunId,
+        summary: &Summary,
+        events: &[Event],
+        mail: Vec<Message>,
+    ) {
         for event in this_life(events) {
             if let EventKind::SignalSent { to, name, payload, .. } = &event.kind {
                 let body = MessageBody::sent(name, payload, run);
@@ -76,8 +84,12 @@ impl Post {
         let mut receiver = Receiver { began, signals: HashSet::new(), cancels: Vec::new() };
         for event in events {
             match &event.kind {
-                EventKind::MessageReceived { message: Some(message), .. } => receiver.has(message.clone()),
-                EventKind::CancelDelivered { request, .. } => receiver.cancels.push((request.clone(), event.at)),
+                EventKind::MessageReceived { message: Some(message), .. } => {
+                    receiver.has(message.clone())
+                }
+                EventKind::CancelDelivered { request, .. } => {
+                    receiver.cancels.push((request.clone(), event.at))
+                }
                 _ => {}
             }
         }
@@ -91,7 +103,9 @@ impl Post {
 impl Receiver {
     fn has(&mut self, message: Message) {
         match message.body {
-            MessageBody::Signal { from: Some(from), .. } => drop(self.signals.insert((from, message.at))),
+            MessageBody::Signal { from: Some(from), .. } => {
+                drop(self.signals.insert((from, message.at)))
+            }
             MessageBody::Cancel(request) => self.cancels.push((request, message.at)),
             _ => {}
         }
@@ -100,7 +114,9 @@ impl Receiver {
     fn lacks(&self, sent: &Sent) -> bool {
         let Delivery { at, body, .. } = &sent.delivery;
         let is_there = match body {
-            MessageBody::Cancel(asked) => self.cancels.iter().any(|(request, since)| request == asked && since >= at),
+            MessageBody::Cancel(asked) => {
+                self.cancels.iter().any(|(request, since)| request == asked && since >= at)
+            }
             _ => self.signals.contains(&(sent.from.clone(), *at)),
         };
         *at > self.began && !is_there
@@ -112,7 +128,9 @@ impl Findings {
     pub(super) fn lost_between_runs(&mut self, runs: &BTreeMap<RunId, Records>) {
         let outcomes = self.lost_children(runs);
         let Post { sent, receivers } = std::mem::take(&mut self.post);
-        let sent = sent.into_iter().filter(|sent| receivers.get(&sent.delivery.to).is_some_and(|to| to.lacks(sent)));
+        let sent = sent
+            .into_iter()
+            .filter(|sent| receivers.get(&sent.delivery.to).is_some_and(|to| to.lacks(sent)));
         let signals = sent.map(|Sent { from, name, delivery }| Undelivered {
             what: format!("the message `{name}` of {from}"),
             delivery,
@@ -121,8 +139,10 @@ impl Findings {
         // In the order in which they were sent.
         lost.sort_by_key(|one| one.delivery.at);
         for Undelivered { what, delivery } in lost {
-            let (record, sent) = (format!("mailbox of run {}", delivery.to), delivery.at.format("%F %T UTC"));
-            let what = format!("{what}, sent {sent}, is neither here nor in the history of the run");
+            let (record, sent) =
+                (format!("mailbox of run {}", delivery.to), delivery.at.format("%F %T UTC"));
+            let what =
+                format!("{what}, sent {sent}, is neither here nor in the history of the run");
             self.found.push(Finding { record, what, remedy: Remedy::Deliver(delivery) });
         }
     }

@@ -1,7 +1,8 @@
-//! Tests of the file of a history: a frozen text, payloads that are hard to keep, and every kind of damage.
+//! Tests of the file of a history: a frozen text, payloads that are hard to keep, and every kind of
+//! damage.
 //!
-//! `LONGHAUL_RECORD=1 cargo test -p longhaul-storage history_file` writes the frozen text anew, for the next run of the
-//! tests. To change a line of it is to break the files that people have.
+//! `LONGHAUL_RECORD=1 cargo test -p longhaul-storage history_file` writes the frozen text anew, for
+//! the next run of the tests. To change a line of it is to break the files that people have.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +56,8 @@ fn every_kind_of_event_is_in_the_frozen_text() {
     let (_, events) = read(GOLDEN).unwrap();
     let there: BTreeSet<&str> = events.iter().map(|event| event.kind.name()).collect();
     // serde lists the variants in its error.
-    let error = serde_json::from_str::<WireKind<json::Json>>(r#"{"None":{}}"#).unwrap_err().to_string();
+    let error =
+        serde_json::from_str::<WireKind<json::Json>>(r#"{"None":{}}"#).unwrap_err().to_string();
     let kinds: BTreeSet<&str> = error.split('`').skip(3).step_by(2).collect();
     assert_eq!(there, kinds);
 }
@@ -89,7 +91,10 @@ fn payloads_are_embedded_as_the_json_that_they_are_if_a_line_keeps_them() {
         let (run, events) = single(EventKind::RunCompleted { output: json(payload) });
         let text = write(&run, &events).unwrap();
         let line = text.lines().nth(1).unwrap();
-        assert!(line.ends_with(&format!(r#","output":{embedded}}}"#)), "{payload:?} becomes {line}");
+        assert!(
+            line.ends_with(&format!(r#","output":{embedded}}}"#)),
+            "{payload:?} becomes {line}"
+        );
         assert_eq!(read(&text).unwrap(), (run, events), "{payload:?}");
     }
 }
@@ -104,7 +109,9 @@ fn a_payload_of_any_depth_is_kept() {
 #[test]
 fn times_are_kept_to_the_microsecond_in_every_year() {
     let time = |text: &str| text.parse::<DateTime<Utc>>().unwrap();
-    for fire_at in ["-262000-01-01T00:00:00Z", "1969-12-31T23:59:59.999999Z", "+12026-01-01T00:00:00.000001Z"].map(time)
+    for fire_at in
+        ["-262000-01-01T00:00:00Z", "1969-12-31T23:59:59.999999Z", "+12026-01-01T00:00:00.000001Z"]
+            .map(time)
     {
         let (run, events) = single(EventKind::TimerStarted { command: 0, fire_at });
         assert_eq!(read(&write(&run, &events).unwrap()).unwrap(), (run, events));
@@ -114,7 +121,8 @@ fn times_are_kept_to_the_microsecond_in_every_year() {
 #[test]
 fn a_payload_that_is_not_json_is_not_written() {
     for payload in [&b""[..], b"{", b"1 2", b"nul", b"\"a\nb\"", b"\"\xff\""] {
-        let (run, events) = single(EventKind::RunCompleted { output: Payload::from_bytes(payload) });
+        let (run, events) =
+            single(EventKind::RunCompleted { output: Payload::from_bytes(payload) });
         let error = write(&run, &events).unwrap_err();
         let expected = "event 0 (RunCompleted) cannot be written: a payload is not JSON (";
         assert!(error.to_string().starts_with(expected), "{error}");
@@ -135,7 +143,10 @@ fn a_line_that_is_too_long_is_neither_written_nor_read() {
     let (run, events) = single(EventKind::RunCompleted { output: json(&long) });
     let error = write(&run, &events).unwrap_err();
     assert!(error.to_string().contains("and at most 67108864 are read"), "{error}");
-    check_refused(&format!("{{}}\n{long}"), "line 2: it has 67108866 bytes, and at most 67108864 are read");
+    check_refused(
+        &format!("{{}}\n{long}"),
+        "line 2: it has 67108866 bytes, and at most 67108864 are read",
+    );
 }
 
 #[test]
@@ -143,8 +154,14 @@ fn what_is_no_history_of_this_version_is_refused_by_its_first_line() {
     for text in ["", "\n", "hello", "[]", "{}", r#"{"name":"shop"}"#] {
         check_refused(text, "line 1: not a `longhaul.history` file: it says `");
     }
-    check_refused(&edited("longhaul.history/1", "longhaul.list/1"), "its schema is `longhaul.list/1`");
-    check_refused(&edited("longhaul.history/1", "longhaul.history/01"), "its schema is `longhaul.history/01`");
+    check_refused(
+        &edited("longhaul.history/1", "longhaul.list/1"),
+        "its schema is `longhaul.list/1`",
+    );
+    check_refused(
+        &edited("longhaul.history/1", "longhaul.history/01"),
+        "its schema is `longhaul.history/01`",
+    );
     let newer = "line 1: the file is a `longhaul.history/2`, and this program reads up to `longhaul.history/1`";
     check_refused("{\"schema\":\"longhaul.history/2\",\"else\":1}\n?", newer);
     check_refused(&edited("shop/login/1", "shop login"), "`shop login` cannot be a run id");
@@ -178,7 +195,9 @@ fn no_single_byte_can_change_unnoticed() {
             let error = read(&text).expect_err(&text).to_string();
             assert!(error.starts_with("line "), "{error}");
             // A line end that is gone or new moves the last line by one.
-            let named = [1, last - 1, last, last + 1].iter().any(|line| error.starts_with(&format!("line {line}: ")));
+            let named = [1, last - 1, last, last + 1]
+                .iter()
+                .any(|line| error.starts_with(&format!("line {line}: ")));
             assert!(named, "byte {index}: {error}");
         }
     }
@@ -210,19 +229,47 @@ fn a_file_that_was_edited_and_sealed_again_is_still_checked() {
         ("\"events\":43", "\"events\":44", "line 1: 44 events are announced, and 43 are there"),
         ("\"TimerFired\"", "\"TimerRang\"", "line 21: `TimerRang`: unknown variant `TimerRang`"),
         ("\"at\":\"2026-01-01T00:00:03.000000Z\",", "", "line 5: `at` is missing"),
-        ("00:00:03.000000Z", "00:00:03Z", "line 5: `at`: `2026-01-01T00:00:03Z` is not a time like"),
-        ("{\"position\":3,", "{\"position\":3,\"color\":1,", "line 5: `ActivityStarted`: unknown field `color`"),
-        ("{\"position\":3,", "{\"position\":7,\"position\":3,", "line 5: byte 13 begins `7,\"position\":3,"),
+        (
+            "00:00:03.000000Z",
+            "00:00:03Z",
+            "line 5: `at`: `2026-01-01T00:00:03Z` is not a time like",
+        ),
+        (
+            "{\"position\":3,",
+            "{\"position\":3,\"color\":1,",
+            "line 5: `ActivityStarted`: unknown field `color`",
+        ),
+        (
+            "{\"position\":3,",
+            "{\"position\":7,\"position\":3,",
+            "line 5: byte 13 begins `7,\"position\":3,",
+        ),
         ("{\"position\":3,", "{ \"position\":3,", "line 5: byte 2 begins ` \"position\":3,"),
         ("{\"position\":3,", "[\"position\":3,", "line 5: not an event, but `[\"position\":3,"),
-        ("\"kind\":\"retryable\"", "\"kind\":\"rate_limited\"", "line 7: `ActivityFailed`: invalid type: unit variant"),
-        ("\"kind\":\"cancelled\",", "\"kind\":\"lost\",", "line 9: `ActivityFailed`: unknown variant `lost`"),
+        (
+            "\"kind\":\"retryable\"",
+            "\"kind\":\"rate_limited\"",
+            "line 7: `ActivityFailed`: invalid type: unit variant",
+        ),
+        (
+            "\"kind\":\"cancelled\",",
+            "\"kind\":\"lost\",",
+            "line 9: `ActivityFailed`: unknown variant `lost`",
+        ),
         ("\"output\":[ 1, 2 ]", "\"output\":[ 1, 2 }", "line 14: not an event, but "),
         ("\"output\":3", "\"output\":{\"$text\":\"3\"}", "this version writes `3}`"),
-        ("\"output\":3", "\"output\":{\"$text\":\"{\"}", "`RunCompleted`: a payload is not embedded as it should be: "),
+        (
+            "\"output\":3",
+            "\"output\":{\"$text\":\"{\"}",
+            "`RunCompleted`: a payload is not embedded as it should be: ",
+        ),
         ("cdef\"", "cdeF\"", "begins `F\"}`, and this version writes `f\"}`"),
         ("\"to\":\"p\"", "\"to\":\"p q\"", "`SignalSent`: `p q` cannot be a run id"),
-        ("\"command\":6,", "\"command\":-6,", "line 17: `MessageAwaited`: invalid value: integer `-6`, expected u32"),
+        (
+            "\"command\":6,",
+            "\"command\":-6,",
+            "line 17: `MessageAwaited`: invalid value: integer `-6`, expected u32",
+        ),
     ];
     for (from, to, expected) in cases {
         check_refused(&edited(from, to), expected);

@@ -1,4 +1,5 @@
-//! The records that the messages of sled's file amount to, taken in the order in which they were written.
+//! The records that the messages of sled's file amount to, taken in the order in which they were
+//! written.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -47,15 +48,25 @@ impl Content {
     }
 
     fn take_leaf(&mut self, leaf: &Leaf<'_>, message: &Message<'_>) {
-        let pairs = leaf.keys.iter().zip(&leaf.values).map(|(key, value)| ([leaf.prefix, key].concat(), *value));
-        let pairs: Vec<_> = pairs.filter(|(key, value)| message.is_whole || record::is_whole(key, value)).collect();
+        let pairs = leaf
+            .keys
+            .iter()
+            .zip(&leaf.values)
+            .map(|(key, value)| ([leaf.prefix, key].concat(), *value));
+        let pairs: Vec<_> =
+            pairs.filter(|(key, value)| message.is_whole || record::is_whole(key, value)).collect();
         if message.is_whole {
-            // What is not on the page any more was removed or moved to another one, which comes later.
+            // What is not on the page any more was removed or moved to another one, which comes
+            // later.
             let there: BTreeSet<&[u8]> = pairs.iter().map(|(key, _)| key.as_slice()).collect();
-            let end = if leaf.high.is_empty() { Bound::Unbounded } else { Bound::Excluded(leaf.high) };
+            let end =
+                if leaf.high.is_empty() { Bound::Unbounded } else { Bound::Excluded(leaf.high) };
             let range = self.records.range::<[u8], _>((Bound::Included(leaf.low), end));
-            let gone: Vec<_> =
-                range.map(|(key, _)| key).filter(|key| !there.contains(key.as_slice())).cloned().collect();
+            let gone: Vec<_> = range
+                .map(|(key, _)| key)
+                .filter(|key| !there.contains(key.as_slice()))
+                .cloned()
+                .collect();
             for key in gone {
                 self.records.remove(&key);
             }
@@ -79,8 +90,8 @@ impl Content {
         Some(())
     }
 
-    /// The whole key of a record: what it begins with is known from its page, or is that of another page if its own is
-    /// damaged. The checksum of the record says whether it is right.
+    /// The whole key of a record: what it begins with is known from its page, or is that of another
+    /// page if its own is damaged. The checksum of the record says whether it is right.
     fn full(&self, page: u64, key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
         let own = self.prefixes.get(&page).into_iter();
         let others = self.prefixes.values().chain(std::iter::once(const { &Vec::new() }));

@@ -1,6 +1,7 @@
-//! Looking at a log before sled does. Where sled finds a message damaged that it has to read again, it takes that for the
-//! end of the log and overwrites all that comes after. That is right for what was being written when a machine stopped, and
-//! a loss for everything that was known to be durable before.
+//! Looking at a log before sled does. Where sled finds a message damaged that it has to read again,
+//! it takes that for the end of the log and overwrites all that comes after. That is right for what
+//! was being written when a machine stopped, and a loss for everything that was known to be durable
+//! before.
 
 use std::path::Path;
 
@@ -11,11 +12,12 @@ use super::segment::{Head, LENGTH};
 use crate::files;
 use crate::shutdown_marker::{ShutdownMarker, State};
 
-/// How many of the last segments say nothing about what is durable: they may be a part of what was being written.
+/// How many of the last segments say nothing about what is durable: they may be a part of what was
+/// being written.
 const UNCERTAIN: usize = 2;
 
-/// Refuses a log that sled would cut off at a damaged place, or that was cut. All of a log that its last owner closed is
-/// durable.
+/// Refuses a log that sled would cut off at a damaged place, or that was cut. All of a log that its
+/// last owner closed is durable.
 pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), StoreError> {
     let is_closed = marker.is_some_and(|marker| marker.state == State::Closed);
     let path = log.join("db");
@@ -42,7 +44,8 @@ pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), S
         }
         let is_last = last.is_none_or(|last| segment.number() >= last);
         let places = segment.walk(is_last, |_| ()).into_iter();
-        let mut damaged = places.filter(|place| segment.number() * LENGTH + (place - start) < durable);
+        let mut damaged =
+            places.filter(|place| segment.number() * LENGTH + (place - start) < durable);
         let first = if head.is_none() { Some(start) } else { damaged.next() };
         if let Some(place) = first {
             return Err(StoreError::Unopenable {
@@ -62,7 +65,8 @@ pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), S
     Ok(())
 }
 
-/// How far a log is written without a gap in its last segment, counted over all that was ever written.
+/// How far a log is written without a gap in its last segment, counted over all that was ever
+/// written.
 pub(crate) fn end(log: &Path) -> Result<Option<u64>, StoreError> {
     let mut file = SledFile::open(log.join("db"))?;
     let mut last: Option<(u64, u64)> = None;
@@ -70,7 +74,9 @@ pub(crate) fn end(log: &Path) -> Result<Option<u64>, StoreError> {
         last = last.max(file.head(start)?.map(|head| (head.number(), start)));
     }
     let Some((number, start)) = last else { return Ok(None) };
-    let end = file.segment(start)?.map_or(0, |segment| if segment.number() == number { segment.end() } else { 0 });
+    let end = file
+        .segment(start)?
+        .map_or(0, |segment| if segment.number() == number { segment.end() } else { 0 });
     Ok(Some(number * LENGTH + end))
 }
 

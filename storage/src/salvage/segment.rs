@@ -1,7 +1,8 @@
 //! The messages of a segment of sled's file (sled 0.34).
 //!
-//! A segment is 512 KiB: a header of 20 bytes, then messages one behind the other. A message is a header and a body: CRC32 of
-//! all that follows it, kind, length of the body, number of the segment, number of the page; numbers in one to nine bytes.
+//! A segment is 512 KiB: a header of 20 bytes, then messages one behind the other. A message is a
+//! header and a body: CRC32 of all that follows it, kind, length of the body, number of the
+//! segment, number of the page; numbers in one to nine bytes.
 
 /// Bytes of a segment.
 pub(super) const LENGTH: u64 = 512 * 1024;
@@ -19,7 +20,8 @@ pub(super) struct Head {
 impl Head {
     pub(super) const LENGTH: u64 = HEAD as u64;
 
-    /// Reads it if it is whole: the complement of a CRC32, and two numbers, each with all bits but the sign turned round.
+    /// Reads it if it is whole: the complement of a CRC32, and two numbers, each with all bits but
+    /// the sign turned round.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (crc, rest) = bytes.get(..HEAD)?.split_first_chunk::<4>()?;
         let number = |at: usize| {
@@ -28,7 +30,11 @@ impl Head {
         };
         let is_whole = !crc32fast::hash(rest) == u32::from_le_bytes(*crc);
         // A log in which nothing is durable yet says so with a number below zero.
-        if is_whole { Some(Self { begins: number(0)?, durable: number(8).unwrap_or(0) }) } else { None }
+        if is_whole {
+            Some(Self { begins: number(0)?, durable: number(8).unwrap_or(0) })
+        } else {
+            None
+        }
     }
 
     /// Its place in the order of writing.
@@ -103,9 +109,14 @@ impl Segment {
         at as u64
     }
 
-    /// Goes through the messages, those that are damaged but know where they end included; the places that are damaged.
-    /// Behind the last message of the last segment may be anything that was there before.
-    pub(super) fn walk<'a>(&'a self, is_last: bool, mut visit: impl FnMut(Message<'a>)) -> Vec<u64> {
+    /// Goes through the messages, those that are damaged but know where they end included; the
+    /// places that are damaged. Behind the last message of the last segment may be anything
+    /// that was there before.
+    pub(super) fn walk<'a>(
+        &'a self,
+        is_last: bool,
+        mut visit: impl FnMut(Message<'a>),
+    ) -> Vec<u64> {
         let mut places = Vec::new();
         let mut at = HEAD;
         while at < self.bytes.len() {
@@ -148,7 +159,8 @@ impl Segment {
 /// Bytes that are compared with zeros at once.
 const BLOCK: usize = 64;
 
-/// A place behind which there are only zeros. Most of a young log is zeros, and looking for messages in them takes longest.
+/// A place behind which there are only zeros. Most of a young log is zeros, and looking for
+/// messages in them takes longest.
 fn used(bytes: &[u8]) -> usize {
     let is_used = |block: &[u8]| *block != [0; BLOCK][..block.len()];
     bytes.chunks(BLOCK).rposition(is_used).map_or(0, |last| (last + 1) * BLOCK).min(bytes.len())

@@ -1,6 +1,8 @@
-//! Records that were changed at random: decoding gives an error or a value, never a panic, and never asks for much memory.
+//! Records that were changed at random: decoding gives an error or a value, never a panic, and
+//! never asks for much memory.
 //!
-//! The seeds are fixed, so that a failure comes again. `LONGHAUL_FUZZ_SECONDS` says for how long, 2 if it is not set.
+//! The seeds are fixed, so that a failure comes again. `LONGHAUL_FUZZ_SECONDS` says for how long, 2
+//! if it is not set.
 
 use std::time::{Duration, Instant};
 
@@ -24,9 +26,13 @@ impl Dice {
 }
 
 fn golden() -> Vec<Vec<u8>> {
-    let lines = include_str!("../../golden/v1.txt").lines().filter_map(|line| line.split(' ').next_back());
-    let bytes =
-        |hex: &str| (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect();
+    let lines =
+        include_str!("../../golden/v1.txt").lines().filter_map(|line| line.split(' ').next_back());
+    let bytes = |hex: &str| {
+        (0..hex.len() / 2)
+            .map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap())
+            .collect()
+    };
     lines.map(bytes).collect()
 }
 
@@ -73,7 +79,8 @@ fn read_as_everything(value: &[u8]) {
 
 #[test]
 fn changed_records_never_panic_and_never_pass_for_whole() {
-    let seconds = std::env::var("LONGHAUL_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
+    let seconds =
+        std::env::var("LONGHAUL_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
     let until = Instant::now() + Duration::from_secs(seconds);
     let golden = golden();
     for seed in 1.. {
@@ -82,7 +89,10 @@ fn changed_records_never_panic_and_never_pass_for_whole() {
         let mut changed = whole.clone();
         change(&mut changed, &mut dice);
         if changed != *whole {
-            assert!(!is_read::<v1::Event<Stored>>(&changed), "seed {seed}: a changed record passes for whole");
+            assert!(
+                !is_read::<v1::Event<Stored>>(&changed),
+                "seed {seed}: a changed record passes for whole"
+            );
         }
         let mut frame = whole[..whole.len() - 4].to_vec();
         change(&mut frame, &mut dice);

@@ -1,6 +1,7 @@
 //! Golden bytes: a sample of every kind of record and every variant, as version 1 writes it.
 //!
-//! `LONGHAUL_BLESS=1` writes them anew. After the first release, to change a line is to break stored logs.
+//! `LONGHAUL_BLESS=1` writes them anew. After the first release, to change a line is to break
+//! stored logs.
 
 use longhaul_engine::Message;
 
@@ -46,7 +47,10 @@ fn lines() -> Vec<String> {
     }
     let owner = v1::Owner { pid: 4242, at: at(1).into() };
     lines.push(line("Owner", &record::encode_small(&key::owner(1), &owner).unwrap()));
-    lines.push(line("Format", &record::encode_small(key::FORMAT, &v1::Format { version: 1 }).unwrap()));
+    lines.push(line(
+        "Format",
+        &record::encode_small(key::FORMAT, &v1::Format { version: 1 }).unwrap(),
+    ));
     let long = Stored::Inline(vec![b'8'; 20_000]);
     lines.push(line("Spilled", &record::encode(&long, &mut encoder.blobs).unwrap().seal(b"key")));
     lines

@@ -1,4 +1,5 @@
-//! Lines of files: JSON of the wire types, in exactly one form, with payloads embedded as the JSON that they are.
+//! Lines of files: JSON of the wire types, in exactly one form, with payloads embedded as the JSON
+//! that they are.
 
 use std::collections::BTreeMap;
 
@@ -25,11 +26,15 @@ struct Text {
 
 /// Embeds a payload; the error says why it is not JSON.
 pub(crate) fn embed(payload: &Payload) -> Result<Json, String> {
-    let refused = |reason: String| format!("a payload is not JSON ({reason}): {}", payload.preview(80));
-    let text = std::str::from_utf8(payload.as_bytes()).map_err(|error| refused(error.to_string()))?;
+    let refused =
+        |reason: String| format!("a payload is not JSON ({reason}): {}", payload.preview(80));
+    let text =
+        std::str::from_utf8(payload.as_bytes()).map_err(|error| refused(error.to_string()))?;
     let json: &RawValue = serde_json::from_str(text).map_err(|error| refused(reason(&error)))?;
-    // A line break can only be between the tokens of a JSON text: inside of its strings it is escaped.
-    let survives = json.get().len() == text.len() && !text.contains(['\n', '\r']) && !text.starts_with(MARK);
+    // A line break can only be between the tokens of a JSON text: inside of its strings it is
+    // escaped.
+    let survives =
+        json.get().len() == text.len() && !text.contains(['\n', '\r']) && !text.starts_with(MARK);
     if survives {
         return Ok(json.to_owned());
     }
@@ -43,7 +48,9 @@ pub(crate) fn extract(json: &RawValue) -> Result<Payload, String> {
     if !text.starts_with(MARK) {
         return Ok(Payload::from_bytes(text.as_bytes()));
     }
-    let unfit = |error: &serde_json::Error| format!("a payload is not embedded as it should be: {}", reason(error));
+    let unfit = |error: &serde_json::Error| {
+        format!("a payload is not embedded as it should be: {}", reason(error))
+    };
     let Text { text } = serde_json::from_str(text).map_err(|error| unfit(&error))?;
     let _: &RawValue = serde_json::from_str(&text).map_err(|error| unfit(&error))?;
     Ok(Payload::from_bytes(text.as_bytes()))
@@ -54,19 +61,23 @@ pub(crate) fn line_of<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("the wire types have a JSON form")
 }
 
-/// The value of a line. One that says the same in other bytes (a field twice, blanks, another order) is refused.
+/// The value of a line. One that says the same in other bytes (a field twice, blanks, another
+/// order) is refused.
 pub(crate) fn read<T: Serialize + DeserializeOwned>(what: &str, line: &str) -> Result<T, String> {
-    let value =
-        serde_json::from_str(line).map_err(|error| format!("not {what}, but {}: {}", shown(line), reason(&error)))?;
+    let value = serde_json::from_str(line)
+        .map_err(|error| format!("not {what}, but {}: {}", shown(line), reason(&error)))?;
     check_form(line, &line_of(&value))?;
     Ok(value)
 }
 
-/// An event as a line: its kind is a field beside the others, which people and `jq` read better than a nested object.
+/// An event as a line: its kind is a field beside the others, which people and `jq` read better
+/// than a nested object.
 pub(crate) fn event_line(event: &Event) -> Result<String, String> {
     let position = event.position;
     let v1::Event { at, kind } = v1::Event::encode(event.clone(), &mut |payload| embed(&payload))
-        .map_err(|reason| format!("event {position} ({}) cannot be written: {reason}", event.kind.name()))?;
+        .map_err(|reason| {
+        format!("event {position} ({}) cannot be written: {reason}", event.kind.name())
+    })?;
     let kind = line_of(&kind);
     let (name, fields) = kind
         .strip_prefix("{\"")
@@ -79,13 +90,14 @@ pub(crate) fn event_line(event: &Event) -> Result<String, String> {
 
 /// The event of a line.
 pub(crate) fn read_event(line: &str) -> Result<Event, String> {
-    let mut fields: BTreeMap<String, Json> =
-        serde_json::from_str(line).map_err(|error| format!("not an event, but {}: {}", shown(line), reason(&error)))?;
+    let mut fields: BTreeMap<String, Json> = serde_json::from_str(line)
+        .map_err(|error| format!("not an event, but {}: {}", shown(line), reason(&error)))?;
     let position = take(&mut fields, "position")?;
     let at: Time = take(&mut fields, "at")?;
     let name: String = take(&mut fields, "kind")?;
     let kind = line_of(&BTreeMap::from([(&name, fields)]));
-    let kind = serde_json::from_str(&kind).map_err(|error| format!("{}: {}", shown(&name), reason(&error)))?;
+    let kind = serde_json::from_str(&kind)
+        .map_err(|error| format!("{}: {}", shown(&name), reason(&error)))?;
     let event = v1::Event { at, kind }
         .decode(position, &mut |payload: Json| extract(&payload))
         .map_err(|problem| format!("{}: {problem}", shown(&name)))?;
@@ -114,7 +126,12 @@ pub(crate) fn check_form(line: &str, written: &str) -> Result<(), String> {
     }
     let same = line.bytes().zip(written.bytes()).take_while(|(here, there)| here == there).count();
     let rest = |text: &str| shown(&String::from_utf8_lossy(&text.as_bytes()[same..]));
-    Err(format!("byte {} begins {}, and this version writes {}", same + 1, rest(line), rest(written)))
+    Err(format!(
+        "byte {} begins {}, and this version writes {}",
+        same + 1,
+        rest(line),
+        rest(written)
+    ))
 }
 
 fn take<T: DeserializeOwned>(fields: &mut BTreeMap<String, Json>, name: &str) -> Result<T, String> {
@@ -122,7 +139,8 @@ fn take<T: DeserializeOwned>(fields: &mut BTreeMap<String, Json>, name: &str) ->
     serde_json::from_str(json.get()).map_err(|error| format!("`{name}`: {}", reason(&error)))
 }
 
-/// Why something is not the JSON that it should be; the place within the line says nothing to people.
+/// Why something is not the JSON that it should be; the place within the line says nothing to
+/// people.
 pub(crate) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()

@@ -3,16 +3,22 @@
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::{Cause, UnknownEffect};
 use longhaul_engine::{
-    CommandDigest, Event, EventKind, Failure, Message, MessageBody, Outcome, Payload, Pruned, RequestedBy, RunId, Slot,
-    Status, Summary,
+    CommandDigest, Event, EventKind, Failure, Message, MessageBody, Outcome, Payload, Pruned,
+    RequestedBy, RunId, Slot, Status, Summary,
 };
 
 const SLOT: Slot = Slot { command: 3, call: 1, calls: 2 };
 
 /// A history of all of them.
 pub(crate) fn history() -> (RunId, Vec<Event>) {
-    let kinds = beginnings().into_iter().chain(activities()).chain(commands()).chain(messages()).chain(ends());
-    let event = |(position, kind)| Event { position, at: at(1_000_000 * position.cast_signed()), kind };
+    let kinds = beginnings()
+        .into_iter()
+        .chain(activities())
+        .chain(commands())
+        .chain(messages())
+        .chain(ends());
+    let event =
+        |(position, kind)| Event { position, at: at(1_000_000 * position.cast_signed()), kind };
     (run("shop/login/1"), (0..).zip(kinds).map(event).collect())
 }
 
@@ -67,7 +73,12 @@ fn activities() -> Vec<EventKind> {
         retry_at,
     };
     vec![
-        EventKind::ActivityStarted { slot: SLOT, name: name.clone(), input: input.clone(), attempt: 1 },
+        EventKind::ActivityStarted {
+            slot: SLOT,
+            name: name.clone(),
+            input: input.clone(),
+            attempt: 1,
+        },
         EventKind::ActivityProgressed { slot: SLOT, details: json("0.50") },
         failed(Failure::retryable("network"), Some(at(5))),
         failed(Failure::terminal("the tip has moved").with_code("stale"), None),
@@ -76,21 +87,40 @@ fn activities() -> Vec<EventKind> {
         failed(Failure::rate_limited(at(9), "limit"), Some(at(9))),
         EventKind::RunParked { slot: SLOT, effect: unknown() },
         EventKind::RunReconciled { slot: SLOT, landed: true, request: request() },
-        EventKind::ActivityCompleted { slot: SLOT, name, input, attempt: 70_000, output: json("[ 1, 2 ]") },
+        EventKind::ActivityCompleted {
+            slot: SLOT,
+            name,
+            input,
+            attempt: 70_000,
+            output: json("[ 1, 2 ]"),
+        },
     ]
 }
 
 fn commands() -> Vec<EventKind> {
     vec![
-        EventKind::ChildStarted { command: 4, run: run("p/f"), workflow: "feature".into(), input: json("1") },
+        EventKind::ChildStarted {
+            command: 4,
+            run: run("p/f"),
+            workflow: "feature".into(),
+            input: json("1"),
+        },
         EventKind::MessageAwaited { command: 5, deadline: Some(at(1)) },
         EventKind::MessageAwaited { command: 6, deadline: None },
         EventKind::MessageReceived { command: 6, message: None },
-        EventKind::SignalSent { command: 7, to: run("p"), name: "ready".into(), payload: json("\"a\\n\\u00e4\"") },
+        EventKind::SignalSent {
+            command: 7,
+            to: run("p"),
+            name: "ready".into(),
+            payload: json("\"a\\n\\u00e4\""),
+        },
         EventKind::TimerStarted { command: 8, fire_at: at(2) },
         EventKind::TimerFired { command: 8 },
         EventKind::TimeRead { command: 9 },
-        EventKind::UuidDrawn { command: 10, uuid: uuid::Uuid::from_u128(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef) },
+        EventKind::UuidDrawn {
+            command: 10,
+            uuid: uuid::Uuid::from_u128(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef),
+        },
         EventKind::VersionMarked { command: 11, change: "gates".into(), version: 2 },
         EventKind::StatusPublished { command: 12, key: "plan".into(), value: json("null") },
         EventKind::RunPaused(request()),
@@ -123,8 +153,10 @@ pub(crate) fn bodies() -> Vec<MessageBody> {
 }
 
 fn messages() -> Vec<EventKind> {
-    let received =
-        |(seq, body)| EventKind::MessageReceived { command: 13, message: Some(Message { seq, at: at(4), body }) };
+    let received = |(seq, body)| EventKind::MessageReceived {
+        command: 13,
+        message: Some(Message { seq, at: at(4), body }),
+    };
     (1 << 32..).zip(bodies()).map(received).collect()
 }
 
@@ -155,7 +187,11 @@ pub(crate) fn summaries() -> Vec<Summary> {
 
 fn ends() -> Vec<EventKind> {
     vec![
-        EventKind::CancelDelivered { command: 14, digest: CommandDigest([9; 32]), request: request() },
+        EventKind::CancelDelivered {
+            command: 14,
+            digest: CommandDigest([9; 32]),
+            request: request(),
+        },
         EventKind::RunCompleted { output: json("3") },
         EventKind::RunFailed { failure: Failure::terminal("broken") },
         EventKind::RunCancelled,

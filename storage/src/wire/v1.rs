@@ -1,8 +1,9 @@
 //! The shapes of version 1, in records (bincode) and in files (JSON).
 //!
-//! From the first release on, a type here never changes, not even the order of its variants: stored logs would be read
-//! wrongly. A new shape is then a new module with a new format byte and a conversion from this one. Small types of the
-//! engine ([`RunId`], [`Slot`], [`RequestedBy`], [`Failure`]) are used as they are; the golden bytes fix their form too.
+//! From the first release on, a type here never changes, not even the order of its variants: stored
+//! logs would be read wrongly. A new shape is then a new module with a new format byte and a
+//! conversion from this one. Small types of the engine ([`RunId`], [`Slot`], [`RequestedBy`],
+//! [`Failure`]) are used as they are; the golden bytes fix their form too.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
-/// A time in whole microseconds: a number of them since 1970 in a record, RFC 3339 with six digits in a file.
+/// A time in whole microseconds: a number of them since 1970 in a record, RFC 3339 with six digits
+/// in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) DateTime<Utc>);
 
@@ -44,11 +46,15 @@ impl<'de> Deserialize<'de> for Time {
         if !deserializer.is_human_readable() {
             let micros = i64::deserialize(deserializer)?;
             let at = DateTime::from_timestamp_micros(micros);
-            return at.map(Self).ok_or_else(|| D::Error::custom(format!("{micros} microseconds is out of range")));
+            return at
+                .map(Self)
+                .ok_or_else(|| D::Error::custom(format!("{micros} microseconds is out of range")));
         }
         let text = String::deserialize(deserializer)?;
         let at = text.parse().ok().map(Self).filter(|at| at.to_string() == text);
-        at.ok_or_else(|| D::Error::custom(format!("`{text}` is not a time like 2026-01-01T00:00:00.000000Z")))
+        at.ok_or_else(|| {
+            D::Error::custom(format!("`{text}` is not a time like 2026-01-01T00:00:00.000000Z"))
+        })
     }
 }
 
@@ -73,34 +79,117 @@ pub(crate) struct Event<P> {
     pub(crate) kind: EventKind<P>,
 }
 
-/// Every variant has named fields, if only none: a line of a file holds them beside `position`, `at` and `kind`.
+/// Every variant has named fields, if only none: a line of a file holds them beside `position`,
+/// `at` and `kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum EventKind<P> {
-    RunStarted { workflow: String, input: P, parent: Option<RunId>, labels: BTreeMap<String, String>, cause: Cause },
-    ActivityStarted { slot: Slot, name: String, input: P, attempt: u32 },
-    ActivityProgressed { slot: Slot, details: P },
-    ActivityFailed { slot: Slot, name: String, input: P, attempt: u32, failure: Failure, retry_at: Option<Time> },
-    ActivityCompleted { slot: Slot, name: String, input: P, attempt: u32, output: P },
-    ChildStarted { command: u32, run: RunId, workflow: String, input: P },
-    MessageAwaited { command: u32, deadline: Option<Time> },
-    MessageReceived { command: u32, message: Option<Message<P>> },
-    SignalSent { command: u32, to: RunId, name: String, payload: P },
-    TimerStarted { command: u32, fire_at: Time },
-    TimerFired { command: u32 },
-    TimeRead { command: u32 },
-    UuidDrawn { command: u32, uuid: Uuid },
-    VersionMarked { command: u32, change: String, version: u32 },
-    StatusPublished { command: u32, key: String, value: P },
-    CancelDelivered { command: u32, digest: CommandDigest, request: RequestedBy },
-    RunPaused { request: RequestedBy },
-    RunResumed { request: RequestedBy },
-    RunParked { slot: Slot, effect: UnknownEffect },
-    RunReconciled { slot: Slot, landed: bool, request: RequestedBy },
-    RunCompleted { output: P },
-    RunFailed { failure: Failure },
+    RunStarted {
+        workflow: String,
+        input: P,
+        parent: Option<RunId>,
+        labels: BTreeMap<String, String>,
+        cause: Cause,
+    },
+    ActivityStarted {
+        slot: Slot,
+        name: String,
+        input: P,
+        attempt: u32,
+    },
+    ActivityProgressed {
+        slot: Slot,
+        details: P,
+    },
+    ActivityFailed {
+        slot: Slot,
+        name: String,
+        input: P,
+        attempt: u32,
+        failure: Failure,
+        retry_at: Option<Time>,
+    },
+    ActivityCompleted {
+        slot: Slot,
+        name: String,
+        input: P,
+        attempt: u32,
+        output: P,
+    },
+    ChildStarted {
+        command: u32,
+        run: RunId,
+        workflow: String,
+        input: P,
+    },
+    MessageAwaited {
+        command: u32,
+        deadline: Option<Time>,
+    },
+    MessageReceived {
+        command: u32,
+        message: Option<Message<P>>,
+    },
+    SignalSent {
+        command: u32,
+        to: RunId,
+        name: String,
+        payload: P,
+    },
+    TimerStarted {
+        command: u32,
+        fire_at: Time,
+    },
+    TimerFired {
+        command: u32,
+    },
+    TimeRead {
+        command: u32,
+    },
+    UuidDrawn {
+        command: u32,
+        uuid: Uuid,
+    },
+    VersionMarked {
+        command: u32,
+        change: String,
+        version: u32,
+    },
+    StatusPublished {
+        command: u32,
+        key: String,
+        value: P,
+    },
+    CancelDelivered {
+        command: u32,
+        digest: CommandDigest,
+        request: RequestedBy,
+    },
+    RunPaused {
+        request: RequestedBy,
+    },
+    RunResumed {
+        request: RequestedBy,
+    },
+    RunParked {
+        slot: Slot,
+        effect: UnknownEffect,
+    },
+    RunReconciled {
+        slot: Slot,
+        landed: bool,
+        request: RequestedBy,
+    },
+    RunCompleted {
+        output: P,
+    },
+    RunFailed {
+        failure: Failure,
+    },
     RunCancelled {},
-    RunTerminated { request: RequestedBy },
+    RunTerminated {
+        request: RequestedBy,
+    },
 }
 
 /// A message in an event or in a file.

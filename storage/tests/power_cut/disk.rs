@@ -1,7 +1,9 @@
-//! A disk with a volatile cache: what was not synced may be lost at a power cut, all of it or any part.
+//! A disk with a volatile cache: what was not synced may be lost at a power cut, all of it or any
+//! part.
 //!
-//! Contents are durable after a sync of their file, names after a sync of their directory. A rename within a directory
-//! is one change; everything else is independent. A write may survive in part, by sectors.
+//! Contents are durable after a sync of their file, names after a sync of their directory. A rename
+//! within a directory is one change; everything else is independent. A write may survive in part,
+//! by sectors.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -63,7 +65,8 @@ struct Inode {
     name_changes: Vec<NameChange>,
 }
 
-/// The disk. Inodes hold their durable state and the changes since; `live` is what the process sees.
+/// The disk. Inodes hold their durable state and the changes since; `live` is what the process
+/// sees.
 pub(crate) struct Disk {
     root: PathBuf,
     inodes: Vec<Inode>,
@@ -75,7 +78,12 @@ impl Disk {
     /// A disk with one empty, durable directory.
     pub(crate) fn new(root: &Path) -> Self {
         let inode = Inode { is_directory: true, ..Inode::default() };
-        Self { root: root.into(), inodes: vec![inode], live: [(root.into(), 0)].into(), open: HashMap::new() }
+        Self {
+            root: root.into(),
+            inodes: vec![inode],
+            live: [(root.into(), 0)].into(),
+            open: HashMap::new(),
+        }
     }
 
     /// Whether a descriptor is open on a path.
@@ -131,7 +139,8 @@ impl Disk {
     }
 
     fn rename(&mut self, from: &Path, to: &Path) {
-        let below: Vec<_> = self.live.keys().filter(|path| path.starts_with(from)).cloned().collect();
+        let below: Vec<_> =
+            self.live.keys().filter(|path| path.starts_with(from)).cloned().collect();
         for path in below {
             let id = self.live.remove(&path).unwrap();
             let moved = match path.strip_prefix(from).unwrap() {
@@ -209,7 +218,12 @@ fn apply_name(names: &mut BTreeMap<String, Id>, change: &NameChange) {
     }
 }
 
-fn apply_surviving(content: &mut Vec<u8>, change: &Change, survival: Survival, random: &mut Random) {
+fn apply_surviving(
+    content: &mut Vec<u8>,
+    change: &Change,
+    survival: Survival,
+    random: &mut Random,
+) {
     match change {
         Change::Resize(length) => {
             if random.survives(survival) {

@@ -8,7 +8,8 @@ use longhaul_tests::history::workflows;
 use longhaul_workflows::feature::{before_hearing, checkpoints, prefix};
 
 fn history(story: &str) -> (RunId, Vec<Event>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("histories").join(format!("{story}.jsonl"));
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("histories").join(format!("{story}.jsonl"));
     history_file::read(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -19,8 +20,14 @@ fn check(story: &str, expected: &[u64]) {
     for event in &events {
         let prefix = prefix(&events, event.position);
         assert!(prefix.position <= event.position, "{story}");
-        assert_eq!(verify(&workflows(), &run, &prefix.events).unwrap(), None, "{story} cut at {}", event.position);
-        let is_known = |commit: &String| checkpoints(&events).iter().any(|step| step.commit == *commit);
+        assert_eq!(
+            verify(&workflows(), &run, &prefix.events).unwrap(),
+            None,
+            "{story} cut at {}",
+            event.position
+        );
+        let is_known =
+            |commit: &String| checkpoints(&events).iter().any(|step| step.commit == *commit);
         assert!(prefix.commit.iter().all(is_known), "{story}: {:?}", prefix.commit);
         cuts.push(prefix.position);
     }
@@ -30,14 +37,19 @@ fn check(story: &str, expected: &[u64]) {
 
 #[test]
 fn forks_begin_between_commands_and_outside_of_turns_to_merge() {
-    // Not between asking for the session (7) and its end (13), and not between asking for the turn (19) and the end.
+    // Not between asking for the session (7) and its end (13), and not between asking for the turn
+    // (19) and the end.
     check("feature-passes-at-once", &[0, 1, 2, 3, 4, 5, 6, 13, 14, 15, 16, 17, 18]);
 }
 
 #[test]
 fn a_turn_that_was_given_back_is_history() {
-    // The first turn is given back at 25, and a session asked for at 26; the second turn is asked for at 39.
-    check("feature-merge-conflict", &[0, 1, 2, 3, 4, 5, 6, 13, 14, 15, 16, 17, 18, 25, 33, 34, 35, 36, 37, 38]);
+    // The first turn is given back at 25, and a session asked for at 26; the second turn is asked
+    // for at 39.
+    check(
+        "feature-merge-conflict",
+        &[0, 1, 2, 3, 4, 5, 6, 13, 14, 15, 16, 17, 18, 25, 33, 34, 35, 36, 37, 38],
+    );
 }
 
 #[test]
@@ -48,7 +60,9 @@ fn a_cancelled_session_is_not_gone_on_from() {
 #[test]
 fn a_note_is_heard_before_the_next_session() {
     let (_, events) = history("feature-merge-conflict");
-    for (last, expected) in [(5, 5), (7, 6), (10, 6), (14, 14), (18, 18), (26, 25), (29, 25), (49, 38)] {
+    for (last, expected) in
+        [(5, 5), (7, 6), (10, 6), (14, 14), (18, 18), (26, 25), (29, 25), (49, 38)]
+    {
         assert_eq!(before_hearing(&events, last), expected, "{last}");
     }
 }

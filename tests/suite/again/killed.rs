@@ -24,7 +24,8 @@ fn a_fork_that_is_killed_is_whole_or_nothing() {
         assert_eq!(world.project.content("main"), content, "killed after {delay} ms");
         assert_eq!(world.project.git(&["for-each-ref", "refs/longhaul/taking-back"]), "");
         let histories = world.histories();
-        let is_there = |number| histories.contains_key(&RunId::new(world.id("parser", number)).unwrap());
+        let is_there =
+            |number| histories.contains_key(&RunId::new(world.id("parser", number)).unwrap());
         origin += u32::from(is_there(origin + 1));
     }
     world.call(&["fork", &world.id("parser", origin), "--from", "session:1"]).exits(0);

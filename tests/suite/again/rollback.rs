@@ -9,7 +9,8 @@ use serde_json::json;
 use super::world::World;
 
 /// Three that land one after another.
-const PLANS: [Plan; 3] = [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
+const PLANS: [Plan; 3] =
+    [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
 
 fn rollback(world: &World, to: &str) -> longhaul_tests::command::Said {
     world.call(&["rollback", &world.root, "--to", to, "--reason", "it went wrong"])
@@ -23,14 +24,23 @@ fn a_project_goes_back_to_where_a_feature_landed_and_on_again() {
     rollback(&world, "parser").exits(0).says("to be done again: shell, table");
     assert_eq!(world.project.landed("main"), ["parser"]);
     assert_eq!(world.project.read("table.txt"), "");
-    assert_eq!(world.project.git(&["for-each-ref", "--format=%(objectname)", "refs/longhaul/rolled-back"]), tip);
+    assert_eq!(
+        world.project.git(&["for-each-ref", "--format=%(objectname)", "refs/longhaul/rolled-back"]),
+        tip
+    );
     assert_eq!(world.line("table")["status"], "pending");
     let status = world.longhaul.status(world.root.as_ref());
-    assert_eq!((&status["status"], &status["stopped_by"]["why"]), (&json!("cancelled"), &json!("it went wrong")));
+    assert_eq!(
+        (&status["status"], &status["stopped_by"]["why"]),
+        (&json!("cancelled"), &json!("it went wrong"))
+    );
 
     world.run().exits(0);
     assert_eq!(world.project.content("main"), content);
-    assert_eq!((world.sessions(&world.id("table", 2)), world.sessions(&world.id("parser", 2))), (1, 0));
+    assert_eq!(
+        (world.sessions(&world.id("table", 2)), world.sessions(&world.id("parser", 2))),
+        (1, 0)
+    );
     assert_eq!(world.project.landed("main"), ["shell", "table", "parser"]);
     world.histories();
 }
@@ -57,7 +67,8 @@ fn a_checkout_with_changes_and_a_commit_of_elsewhere_are_refused() {
 
 #[test]
 fn a_running_project_is_halted_first_and_work_on_what_is_undone_begins_anew() {
-    let plans = [plain("parser", &[], 1), plain("table", &["parser"], 2), plain("shell", &["parser"], 2)];
+    let plans =
+        [plain("parser", &[], 1), plain("table", &["parser"], 2), plain("shell", &["parser"], 2)];
     let world = World::new(&plans, 0.0, "");
     world.project.hold("table");
     world.project.hold("shell");
@@ -67,7 +78,11 @@ fn a_running_project_is_halted_first_and_work_on_what_is_undone_begins_anew() {
     rollback(&world, &first).exits(0).says("to be done again: parser");
     run.exits(3);
     assert_eq!(world.project.git(&["rev-parse", "main"]), first);
-    assert_eq!(world.project.git(&["branch", "--format=%(refname:short)"]), "main", "what stood on it is closed");
+    assert_eq!(
+        world.project.git(&["branch", "--format=%(refname:short)"]),
+        "main",
+        "what stood on it is closed"
+    );
     assert_eq!(world.project.read("parser.txt"), "");
     until("the agents are gone", || world.longhaul.left_over().is_empty());
     world.project.let_go("table");
@@ -102,7 +117,9 @@ fn a_project_stays_halted_when_the_rollback_changes_its_list() {
     let world = World::new(&[plain("parser", &[], 1), plain("table", &["parser"], 1)], 0.0, "");
     world.run().exits(0);
     let check = "grep -q finished shell.txt";
-    world.call(&["feature", "add", "shell", "A shell", "--check", check, "--dir", &world.root]).exits(0);
+    world
+        .call(&["feature", "add", "shell", "A shell", "--check", check, "--dir", &world.root])
+        .exits(0);
     world.project.commit("Ask for a shell");
     // Another project keeps the process up, which looks at the lists of both.
     let other = Project::new(&[plain("wait", &[], 1)], 0.0);
@@ -112,7 +129,10 @@ fn a_project_stays_halted_when_the_rollback_changes_its_list() {
     until("the list says so", || world.project.git(&["status", "--porcelain"]).is_empty());
     other.until_at_work_in(world.longhaul.home(), "wait");
     rollback(&world, "parser").exits(0).says("table");
-    assert!(!world.project.read("feature_list.json").contains("shell"), "the list of then has no shell");
+    assert!(
+        !world.project.read("feature_list.json").contains("shell"),
+        "the list of then has no shell"
+    );
     let status = || world.longhaul.status(world.root.as_ref());
     until("the list is read again", || status()["features"].as_array().map(Vec::len) == Some(2));
     assert_eq!(status()["status"], "cancelled", "{:#}", status());

@@ -1,5 +1,5 @@
-//! Advice about a damaged log is carried out as it is given: each piece of it leads to a log that is whole, and none back to
-//! a command that gave it.
+//! Advice about a damaged log is carried out as it is given: each piece of it leads to a log that
+//! is whole, and none back to a command that gave it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use super::hurt::copy;
 use super::pages::with_damaged_page;
 use super::world::{World, longhaul};
 
-/// Commands about a log; the test carries out no others, which might change the repository that it runs in.
+/// Commands about a log; the test carries out no others, which might change the repository that it
+/// runs in.
 const OF_A_LOG: [&str; 6] = ["check", "export", "restore", "list", "doctor", "backup"];
 
 /// The commands about a log that a text names.
@@ -18,7 +19,8 @@ fn advice(said: &Said) -> Vec<String> {
     let text = format!("{}\n{}", said.out, said.talk);
     let is_of_a_log = |text: &&str| {
         let mut words = text.split_whitespace();
-        words.next() == Some("longhaul") && words.next().is_some_and(|verb| OF_A_LOG.contains(&verb))
+        words.next() == Some("longhaul")
+            && words.next().is_some_and(|verb| OF_A_LOG.contains(&verb))
     };
     let quoted = text.split('`').skip(1).step_by(2).filter(is_of_a_log);
     let mut commands: Vec<String> = quoted.map(str::to_owned).collect();
@@ -69,7 +71,12 @@ impl Walk {
         let next = advice(&said);
         assert!(!next.is_empty(), "{path:?} leads nowhere: {}\n{}", said.out, said.talk);
         for command in next {
-            assert!(!path.contains(&command), "{path:?} leads back to `{command}`: {}\n{}", said.out, said.talk);
+            assert!(
+                !path.contains(&command),
+                "{path:?} leads back to `{command}`: {}\n{}",
+                said.out,
+                said.talk
+            );
             self.follow(&here, &command, &path);
         }
     }
@@ -100,9 +107,12 @@ fn no_advice_about_a_damaged_log_leads_in_a_circle() {
         hurt(&mut walk, &|home| fs::remove_dir_all(home.join("log")).unwrap()),
     ];
     for home in &homes {
-        for command in
-            ["longhaul list", "longhaul doctor /", "longhaul export --all -O /dev/null --force", "longhaul check"]
-        {
+        for command in [
+            "longhaul list",
+            "longhaul doctor /",
+            "longhaul export --all -O /dev/null --force",
+            "longhaul check",
+        ] {
             walk.follow(home, command, &[]);
         }
     }

@@ -16,7 +16,11 @@ use super::world::World;
 
 /// The findings about one matter: how bad, and what.
 fn about(report: &Value, subject: &str) -> Vec<(String, String)> {
-    let findings = report["findings"].as_array().unwrap().iter().filter(|finding| finding["subject"] == subject);
+    let findings = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["subject"] == subject);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     findings.map(|finding| (text(&finding["state"]), text(&finding["what"]))).collect()
 }
@@ -25,7 +29,10 @@ fn about(report: &Value, subject: &str) -> Vec<(String, String)> {
 fn a_healthy_place_is_fine() {
     let world = World::finished();
     let said = world.longhaul.call(&["doctor", &world.root]);
-    said.exits(0).says("0 problems, 0 warnings").says("`./agent.sh` is there").says("is yours alone");
+    said.exits(0)
+        .says("0 problems, 0 warnings")
+        .says("`./agent.sh` is there")
+        .says("is yours alone");
     let report = world.longhaul.call(&["doctor", &world.root, "-o", "json"]).exits(0).json();
     assert_eq!(report["schema"], "longhaul.doctor/1");
     let never = world.elsewhere("never");
@@ -57,9 +64,13 @@ fn what_a_killed_owner_left_is_found_and_put_right() {
     let left = RefCell::new(scopeguard(left));
 
     let said = world.longhaul.call(&["doctor", &world.root]);
-    said.exits(0).says("owner.sock was left by an owner that was killed").says("chmod 700").says("`sleep 600`");
+    said.exits(0)
+        .says("owner.sock was left by an owner that was killed")
+        .says("chmod 700")
+        .says("`sleep 600`");
     said.says("parser.lock has been there for").says("index.lock has been there for").says("--fix");
-    let fixed = world.longhaul.call(&["doctor", &world.root, "--fix", "-o", "json"]).exits(0).json();
+    let fixed =
+        world.longhaul.call(&["doctor", &world.root, "--fix", "-o", "json"]).exits(0).json();
     for subject in ["data directory", "socket", "process"] {
         assert!(about(&fixed, subject).iter().all(|(state, _)| state == "ok"), "{fixed:#}");
     }
@@ -68,7 +79,8 @@ fn what_a_killed_owner_left_is_found_and_put_right() {
     assert!(!own.exists(), "it is old, and it can be seen that nobody holds it");
     assert_eq!(fs::metadata(home).unwrap().permissions().mode() & 0o777, 0o700);
     let again = world.longhaul.call(&["doctor", &world.root, "-o", "json"]).exits(0).json();
-    let bad = again["findings"].as_array().unwrap().iter().filter(|finding| finding["state"] != "ok");
+    let bad =
+        again["findings"].as_array().unwrap().iter().filter(|finding| finding["state"] != "ok");
     assert_eq!(bad.count(), 0, "{again:#}");
 }
 
@@ -96,12 +108,21 @@ fn old_file(path: &std::path::Path) {
 fn what_keeps_a_project_from_running_is_a_problem() {
     let world = World::finished();
     world.project.write("longhaul.toml", "[agent]\ncommand = [\"no-such-agent\"]\n");
-    world.longhaul.call(&["doctor", &world.root]).exits(1).says("`no-such-agent` is not there").says("install it");
+    world
+        .longhaul
+        .call(&["doctor", &world.root])
+        .exits(1)
+        .says("`no-such-agent` is not there")
+        .says("install it");
     world.project.write("longhaul.toml", "[agent\n");
     world.longhaul.call(&["doctor", &world.root]).exits(1).says("longhaul.toml");
     let tree = world.longhaul.home().join("worktrees").join(&world.id).join("forgotten");
     fs::create_dir_all(&tree).unwrap();
-    world.longhaul.call(&["doctor", &world.root]).exits(1).says("forgotten belongs to no run that goes on");
+    world
+        .longhaul
+        .call(&["doctor", &world.root])
+        .exits(1)
+        .says("forgotten belongs to no run that goes on");
     assert!(tree.exists());
 }
 
@@ -111,7 +132,10 @@ fn an_owner_that_does_not_answer_is_named() {
     let held = SledStore::open(world.longhaul.home()).unwrap();
     let pid = std::process::id().to_string();
     let hasty = world.longhaul.clone().with("LONGHAUL_WAIT", "1");
-    hasty.call(&["doctor", "/"]).exits(1).says(&format!("process {pid} has the log open and does not answer"));
+    hasty
+        .call(&["doctor", "/"])
+        .exits(1)
+        .says(&format!("process {pid} has the log open and does not answer"));
     hasty.call(&["check"]).exits(4).says("does not answer");
     held.close();
     world.longhaul.call(&["check"]).exits(0);
@@ -120,7 +144,8 @@ fn an_owner_that_does_not_answer_is_named() {
 /// The history of a feature that begins with a decision which no version of the workflow makes.
 fn begin_a_run_that_cannot_go_on(world: &World) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let run = RunId::new(format!("{}/lost/1", world.project.git(&["config", "longhaul.id"]))).unwrap();
+    let run =
+        RunId::new(format!("{}/lost/1", world.project.git(&["config", "longhaul.id"]))).unwrap();
     runtime.block_on(async {
         let store = SledStore::open(world.longhaul.home()).unwrap();
         let runs = store.runs(run.as_str().trim_end_matches("lost/1")).await.unwrap();

@@ -1,8 +1,9 @@
-//! Files that were changed at random: what reads them gives an error or a value that is written the same again, and never
-//! panics.
+//! Files that were changed at random: what reads them gives an error or a value that is written the
+//! same again, and never panics.
 //!
-//! The seeds are fixed, so that a failure comes again. `LONGHAUL_FUZZ_SECONDS` says for how long each test goes on, 2 if it
-//! is not set. Stored records are changed likewise, in `longhaul-storage`.
+//! The seeds are fixed, so that a failure comes again. `LONGHAUL_FUZZ_SECONDS` says for how long
+//! each test goes on, 2 if it is not set. Stored records are changed likewise, in
+//! `longhaul-storage`.
 
 use std::time::{Duration, Instant};
 
@@ -65,7 +66,8 @@ fn change(text: &str, dice: &mut Dice) -> String {
 
 /// Does this with one seed after the other until the time is over.
 fn for_a_while(each: impl Fn(&mut Dice)) {
-    let seconds = std::env::var("LONGHAUL_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
+    let seconds =
+        std::env::var("LONGHAUL_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
     let until = Instant::now() + Duration::from_secs(seconds);
     for seed in 1.. {
         let mut dice = Dice(seed * 0x9e37_79b9);
@@ -77,7 +79,8 @@ fn for_a_while(each: impl Fn(&mut Dice)) {
     }
 }
 
-/// The same text with every checksum made to fit what it is of, so that readers get to see the change.
+/// The same text with every checksum made to fit what it is of, so that readers get to see the
+/// change.
 fn sealed(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut whole = String::new();
@@ -121,9 +124,14 @@ fn lines_of(head: &str) -> usize {
 
 fn stories() -> Vec<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/histories");
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     paths.sort_unstable();
-    paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).filter(|text| text.len() < 60_000).collect()
+    paths
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .filter(|text| text.len() < 60_000)
+        .collect()
 }
 
 #[test]
@@ -145,7 +153,11 @@ fn bundled(stories: &[String]) -> String {
         let (run, events) = history_file::read(story).unwrap();
         let mut record = RunRecord::of_history(run, events).unwrap();
         let body = longhaul_engine::MessageBody::Resume(longhaul_engine::RequestedBy::default());
-        record.mailbox.push(longhaul_engine::Message { seq: 7 << 32, at: record.summary.started_at, body });
+        record.mailbox.push(longhaul_engine::Message {
+            seq: 7 << 32,
+            at: record.summary.started_at,
+            body,
+        });
         writer.write(&record).unwrap();
     }
     String::from_utf8(writer.finish().unwrap()).unwrap()
@@ -179,9 +191,11 @@ fn changed_exports() {
 fn changed_feature_lists() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../backlog/tests/backlogs");
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end != "rs")).collect();
+    let mut files: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|end| end != "rs")).collect();
     files.sort_unstable();
-    let lists: Vec<String> = files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let lists: Vec<String> =
+        files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
     for_a_while(|dice| {
         let text = change(&lists[dice.roll(lists.len())], dice);
         if let Ok(list) = FeatureList::parse(&text) {

@@ -46,7 +46,8 @@ fn with_blob(world: &World) -> (String, PathBuf) {
     let file = world.text("large.jsonl");
     fs::write(&file, writer.finish().unwrap()).unwrap();
     world.longhaul.call(&["import", &file]).exits(0);
-    let mut new: Vec<_> = blobs(world.longhaul.home()).into_iter().filter(|blob| !before.contains(blob)).collect();
+    let mut new: Vec<_> =
+        blobs(world.longhaul.home()).into_iter().filter(|blob| !before.contains(blob)).collect();
     assert_eq!(new.len(), 1);
     (file, new.remove(0))
 }
@@ -68,8 +69,18 @@ fn a_log_in_use_is_mended_while_a_project_is_worked_on() {
     let mut run = world.at_work("parser");
     let file = hurt(&world);
     world.longhaul.call(&["check"]).exits(4).says("event 0 of run large/1: its blob");
-    world.longhaul.call(&["check", "--repair"]).exits(0).says("done: move the run into a file").says("quarantine");
-    let moved = std::fs::read_dir(world.longhaul.home().join("quarantine")).unwrap().next().unwrap().unwrap().path();
+    world
+        .longhaul
+        .call(&["check", "--repair"])
+        .exits(0)
+        .says("done: move the run into a file")
+        .says("quarantine");
+    let moved = std::fs::read_dir(world.longhaul.home().join("quarantine"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     for verb in ["import", "replay"] {
         let said = world.longhaul.call(&[verb, &moved.to_string_lossy()]);
         said.exits(4).says("moved out of a damaged log").says("from a backup");
@@ -88,13 +99,23 @@ fn a_lost_payload_is_named_and_the_rest_goes_on() {
     let file = hurt(&world);
 
     let said = world.longhaul.call(&["check"]);
-    said.exits(4).says("event 0 of run large/1: its blob").says("the file is missing").says("move the run into a file");
-    world.longhaul.call(&["backup", "-O", &world.text("part.jsonl")]).exits(5).says("run large/1 is left out");
+    said.exits(4)
+        .says("event 0 of run large/1: its blob")
+        .says("the file is missing")
+        .says("move the run into a file");
+    world
+        .longhaul
+        .call(&["backup", "-O", &world.text("part.jsonl")])
+        .exits(5)
+        .says("run large/1 is left out");
     world.longhaul.call(&["replay", "--all"]).exits(4).says("3 same").says("1 unreadable");
     world.longhaul.call(&["import", &file]).exits(1).says("refused: the log has a damaged record");
     let report = world.longhaul.call(&["check", "--repair", "-o", "json"]).exits(0).json();
     assert_eq!(report["schema"], "longhaul.check/1");
-    assert_eq!((&report["damages"][0]["mended"], report["quarantined"].as_array().unwrap().len()), (&true.into(), 1));
+    assert_eq!(
+        (&report["damages"][0]["mended"], report["quarantined"].as_array().unwrap().len()),
+        (&true.into(), 1)
+    );
     world.longhaul.call(&["check"]).exits(0).says("3 runs").says("whole");
     world.longhaul.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
     world.longhaul.call(&["import", &file]).exits(0).says("1 run imported");
@@ -118,7 +139,9 @@ fn a_hurt_log_never_passes_for_whole_and_nothing_panics() {
         }
         fs::write(home.join("log/db"), bytes).unwrap();
         let longhaul = super::world::longhaul(&home);
-        for command in [&["check"][..], &["replay", "--all"], &["doctor", "/"], &["check", "--repair"]] {
+        for command in
+            [&["check"][..], &["replay", "--all"], &["doctor", "/"], &["check", "--repair"]]
+        {
             let said = longhaul.call(command);
             assert!(
                 !said.talk.contains("panicked at") && !said.talk.contains("backtrace"),
@@ -126,7 +149,11 @@ fn a_hurt_log_never_passes_for_whole_and_nothing_panics() {
                 said.talk
             );
             let passes = said.out.ends_with("whole\n");
-            assert!(!passes || said.out == healthy, "round {round}: what was lost passes for whole: {}", said.out);
+            assert!(
+                !passes || said.out == healthy,
+                "round {round}: what was lost passes for whole: {}",
+                said.out
+            );
             refused += usize::from(said.talk.contains("restore it from a backup"));
         }
     }

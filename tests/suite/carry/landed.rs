@@ -1,4 +1,5 @@
-//! Logs that lost their end: what the repository shows as landed is checked on the target, and not paid for again.
+//! Logs that lost their end: what the repository shows as landed is checked on the target, and not
+//! paid for again.
 
 use std::fs;
 
@@ -7,7 +8,8 @@ use longhaul_tests::project::{Plan, plain};
 use super::hurt::copy;
 use super::world::World;
 
-const PLANS: [Plan; 3] = [plain("parser", &[], 2), plain("table", &["parser"], 2), plain("manual", &[], 2)];
+const PLANS: [Plan; 3] =
+    [plain("parser", &[], 2), plain("table", &["parser"], 2), plain("manual", &[], 2)];
 
 /// Puts a copy of the data directory in its place.
 fn put_back(world: &World, kept: &str) {
@@ -62,9 +64,17 @@ fn a_log_that_was_cut_anywhere_is_repaired_and_finishes_its_project() {
         fs::write(world.longhaul.home().join("log/db"), &whole[..used * part / 10]).unwrap();
         world.longhaul.call(&["check", "--repair"]).exits(0);
         world.longhaul.call(&["run", &world.root]).exits(0).says("3 of 3 features pass");
-        assert_eq!(world.project.marks().len(), sessions, "cut at {part} of 10: a session is paid again");
+        assert_eq!(
+            world.project.marks().len(),
+            sessions,
+            "cut at {part} of 10: a session is paid again"
+        );
         assert_eq!(landed(&world), ["manual", "parser", "table"], "cut at {part} of 10");
-        assert_eq!(world.project.git(&["rev-parse", "main"]), tip, "cut at {part} of 10: the target moved");
+        assert_eq!(
+            world.project.git(&["rev-parse", "main"]),
+            tip,
+            "cut at {part} of 10: the target moved"
+        );
         world.longhaul.call(&["replay", "--all"]).exits(0).says("0 diverged");
         world.longhaul.call(&["check"]).exits(0).says("whole");
     }

@@ -63,7 +63,10 @@ fn what_can_be_read_around_a_damaged_page_is_saved() {
     let hurt = with_damaged_page(&world);
     let db = hurt.home().join("log/db");
     let said = hurt.call(&["check"]);
-    said.exits(4).says(&format!("page of {}", db.display())).says("is not what was written").says("longhaul restore");
+    said.exits(4)
+        .says(&format!("page of {}", db.display()))
+        .says("is not what was written")
+        .says("longhaul restore");
     assert!(!said.talk.contains("panicked at"), "{}", said.talk);
     let file = world.text("rest.jsonl");
     let said = hurt.call(&["export", "--all", "-O", &file]);
@@ -73,7 +76,10 @@ fn what_can_be_read_around_a_damaged_page_is_saved() {
     saved.call(&["check"]).exits(0).says("whole");
     hurt.call(&["backup", "-O", &world.text("rest.zst")]).exits(4).says("this is what can be read");
     hurt.call(&["replay", "--all"]).exits(4).says("unreadable");
-    hurt.call(&["doctor", "/"]).exits(1).says("cannot be read from").says("longhaul check --repair");
+    hurt.call(&["doctor", "/"])
+        .exits(1)
+        .says("cannot be read from")
+        .says("longhaul check --repair");
 
     let said = hurt.call(&["check", "--repair"]);
     said.exits(0).says("done: make a log of what can be read").says("the damaged log is kept as");
@@ -102,7 +108,11 @@ fn says_one_line(home: &Path) {
     for command in [&["list"][..], &["export", "--all"]] {
         let said = longhaul(home).call(command);
         let shown: Vec<&str> = said.talk.lines().collect();
-        assert!(!said.talk.contains("panicked") && !said.talk.contains("backtrace"), "{command:?}: {}", said.talk);
+        assert!(
+            !said.talk.contains("panicked") && !said.talk.contains("backtrace"),
+            "{command:?}: {}",
+            said.talk
+        );
         said.exits(4).says("restore it from a backup").says(&home.display().to_string());
         assert_eq!(shown.len(), 1, "{command:?}: {}", said.talk);
     }
@@ -110,7 +120,11 @@ fn says_one_line(home: &Path) {
 
 fn is_made_anew(home: &Path) {
     let hurt = longhaul(home);
-    hurt.call(&["check"]).exits(4).says("it cannot be opened").says("a backup may hold more").says("check --repair");
+    hurt.call(&["check"])
+        .exits(4)
+        .says("it cannot be opened")
+        .says("a backup may hold more")
+        .says("check --repair");
     hurt.call(&["check", "--repair"]).exits(0).says("the damaged log is kept as");
     hurt.call(&["check"]).exits(0).says("whole");
     hurt.call(&["list"]).exits(0);

@@ -1,4 +1,5 @@
-//! Pruning gives back space. Runs whose histories were let go of say so, to every verb that needs a history.
+//! Pruning gives back space. Runs whose histories were let go of say so, to every verb that needs a
+//! history.
 
 use longhaul_tests::project::{Habit, Plan, plain};
 
@@ -26,19 +27,31 @@ fn who_needs_a_history_is_told_that_it_was_pruned() {
     ];
     for verb in verbs {
         for name in [run.as_str(), "parser"] {
-            let mut args: Vec<&str> = verb.iter().map(|word| if *word == "_" { name } else { word }).collect();
+            let mut args: Vec<&str> =
+                verb.iter().map(|word| if *word == "_" { name } else { word }).collect();
             args.extend(["--dir", &world.root]);
             let said = world.longhaul.call(&args);
-            said.exits(2).says(&format!("run {run} was pruned on ")).says("its history is not there any more");
+            said.exits(2)
+                .says(&format!("run {run} was pruned on "))
+                .says("its history is not there any more");
         }
     }
-    world.longhaul.call(&["replay", "--all"]).exits(0).says("skipped, nothing is left to replay").says("2 pruned");
+    world
+        .longhaul
+        .call(&["replay", "--all"])
+        .exits(0)
+        .says("skipped, nothing is left to replay")
+        .says("2 pruned");
     world.longhaul.call(&["list"]).exits(0).says("blocked").says("passed");
     world.longhaul.call(&["describe", &run]).exits(0).says("not there any more");
     world.longhaul.call(&["why", &run]).exits(0).says("It was given up: the gates failed");
     world.longhaul.call(&["feature", "unblock", "parser", "--dir", &world.root]).exits(0);
     world.longhaul.call(&["run", &world.root]).exits(1);
-    world.longhaul.call(&["history", "parser", "--dir", &world.root]).exits(0).says("over: blocked");
+    world
+        .longhaul
+        .call(&["history", "parser", "--dir", &world.root])
+        .exits(0)
+        .says("over: blocked");
 }
 
 #[test]

@@ -44,8 +44,14 @@ fn files_are_replayed_where_there_is_nothing_else() {
     let stories = std::fs::read_dir(histories()).unwrap().count();
     assert_eq!(last_line(said.exits(0)), format!("{stories} runs: {stories} same, 0 diverged"));
     machine.call(&["replay", &story("feature-blocked")]).exits(0).says("1 run: 1 same");
-    machine.feed(&["replay", "-"], story("feature-tampers").as_ref()).exits(0).says("1 run: 1 same");
-    let both = [std::fs::read(story("feature-blocked")).unwrap(), std::fs::read(story("feature-tampers")).unwrap()];
+    machine
+        .feed(&["replay", "-"], story("feature-tampers").as_ref())
+        .exits(0)
+        .says("1 run: 1 same");
+    let both = [
+        std::fs::read(story("feature-blocked")).unwrap(),
+        std::fs::read(story("feature-tampers")).unwrap(),
+    ];
     let file = folder.path().join("both.jsonl");
     std::fs::write(&file, both.concat()).unwrap();
     machine.call(&["replay", &file.to_string_lossy()]).exits(0).says("2 runs: 2 same");
@@ -69,12 +75,19 @@ fn a_changed_file_diverges_and_both_sides_are_shown() {
     std::fs::write(&file, writer.finish().unwrap()).unwrap();
     let file = file.to_string_lossy();
     let said = machine.call(&["replay", &file]);
-    said.exits(1).says("diverged  at event 14").says("recorded   call stamp {").says("asked now  call seal {");
+    said.exits(1)
+        .says("diverged  at event 14")
+        .says("recorded   call stamp {")
+        .says("asked now  call seal {");
     assert_eq!(last_line(&said), "2 runs: 1 same, 1 diverged");
     let report = machine.call(&["replay", &file, "-o", "json"]).exits(1).json();
     assert_eq!((&report["schema"], &report["diverged"]), (&"longhaul.replay/1".into(), &1.into()));
     let line = &report["runs"][1];
-    assert_eq!((&line["verdict"], &line["position"]), (&"diverged".into(), &14.into()), "{report:#}");
+    assert_eq!(
+        (&line["verdict"], &line["position"]),
+        (&"diverged".into(), &14.into()),
+        "{report:#}"
+    );
     assert!(line["recorded"].as_str().unwrap().starts_with("call stamp"), "{report:#}");
     assert!(line["asked"].as_str().unwrap().starts_with("call seal"), "{report:#}");
 }
@@ -99,7 +112,8 @@ fn a_damaged_file_is_unreadable_and_says_where() {
         std::fs::write(&file, content).unwrap();
         machine.call(&["replay", &file.to_string_lossy()]).exits(4).says("unreadable").says(says);
     }
-    let (run, events) = history_file::read(&std::fs::read_to_string(story("feature-blocked")).unwrap()).unwrap();
+    let (run, events) =
+        history_file::read(&std::fs::read_to_string(story("feature-blocked")).unwrap()).unwrap();
     let mut events = events;
     if let EventKind::RunStarted { workflow, input, .. } = &mut events[0].kind {
         "unheard-of".clone_into(workflow);
@@ -107,7 +121,10 @@ fn a_damaged_file_is_unreadable_and_says_where() {
     }
     let file = folder.path().join("unknown.jsonl");
     std::fs::write(&file, history_file::write(&run, &events).unwrap()).unwrap();
-    machine.call(&["replay", &file.to_string_lossy()]).exits(4).says("no workflow `unheard-of` in this program");
+    machine
+        .call(&["replay", &file.to_string_lossy()])
+        .exits(4)
+        .says("no workflow `unheard-of` in this program");
     // One that is whole, beside all of them.
     std::fs::write(folder.path().join("whole.jsonl"), whole).unwrap();
     machine.call(&["replay", &folder.path().to_string_lossy()]).exits(4).says("1 same");

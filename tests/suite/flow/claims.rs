@@ -82,7 +82,8 @@ async fn what_was_blocked_after_it_passed_is_a_claim_when_it_is_unblocked() {
     world.end(&engine).await;
 }
 
-/// Has a session of `login` end well, and holds what comes next: `times` is how often that has begun then.
+/// Has a session of `login` end well, and holds what comes next: `times` is how often that has
+/// begun then.
 async fn finished(world: &World, at: &str, times: usize) -> Engine {
     world.hold("run_session login");
     let engine = world.begin().await;
@@ -158,7 +159,10 @@ async fn finished_work_of_a_project_that_was_terminated_is_not_paid_again() {
     let project = ProjectRef { id: PROJECT.into(), root: "/p".into() };
     let input = Payload::of(&ProjectInput::recovered(project, &published, BTreeMap::new()));
     let workflow = ProjectWorkflow::NAME.into();
-    engine.restart(NewRun { run: id(PROJECT), workflow, input, labels: BTreeMap::new() }).await.unwrap();
+    engine
+        .restart(NewRun { run: id(PROJECT), workflow, input, labels: BTreeMap::new() })
+        .await
+        .unwrap();
     world.tell(&engine, signal::SYNC, Payload::of(&"second")).await;
     lands_unpaid(&world, &engine).await;
 }
@@ -203,12 +207,16 @@ async fn finished_work_that_does_not_pass_the_baseline_is_repaired_first() {
     world.tell(&engine, signal::BLOCK, Payload::of(&("login", "not now"))).await;
     world.until_status("login", FeatureStatus::Blocked).await;
     world.let_go("run_checks login merged");
-    world.state().baseline = vec![Check { name: "builds".into(), run: "has base".into(), ..Check::default() }];
+    world.state().baseline =
+        vec![Check { name: "builds".into(), run: "has base".into(), ..Check::default() }];
     world.hold("run_session login");
     world.edit(&engine, vec![feature("login", "has more")]).await;
     world.until_begun("run_session login", 2).await;
     let published = world.memory.published(&id("p/login/2")).await.unwrap();
-    assert!(published.values().any(|value| value.preview(200).contains("session 1 (repair)")), "{published:?}");
+    assert!(
+        published.values().any(|value| value.preview(200).contains("session 1 (repair)")),
+        "{published:?}"
+    );
     world.let_go("run_session login");
     world.until_passes("login").await;
     assert_eq!(world.target(), ["base", "login", "more"]);

@@ -130,7 +130,10 @@ async fn checks_that_are_edited_in_a_session_are_those_that_decide() {
     let engine = world.begin().await;
     world.until_begun("run_session login", 1).await;
     world.edit(&engine, vec![feature("login", "has more")]).await;
-    until("its run was told", async || !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()).await;
+    until("its run was told", async || {
+        !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()
+    })
+    .await;
     world.let_go("run_session login");
     world.until_passes("login").await;
     assert!(world.target().contains(&"more".to_owned()), "{:?}", world.target());
@@ -144,11 +147,17 @@ async fn a_pass_of_other_checks_than_the_list_has_is_a_claim() {
     let engine = world.begin().await;
     world.until_begun("land ", 1).await;
     world.edit(&engine, vec![feature("login", "has more")]).await;
-    until("its run was told", async || !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()).await;
+    until("its run was told", async || {
+        !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()
+    })
+    .await;
     world.hold("run_session login");
     world.let_go("land ");
     world.until_begun("run_session login", 2).await;
-    assert!(!world.view("login").await.unwrap().passes, "nothing has shown that the new check passes");
+    assert!(
+        !world.view("login").await.unwrap().passes,
+        "nothing has shown that the new check passes"
+    );
     world.let_go("run_session login");
     world.until_passes("login").await;
     assert_eq!(world.target(), ["login", "more"]);
@@ -161,9 +170,13 @@ async fn gates_that_are_added_while_a_feature_lands_run_before_it_passes() {
     world.hold("land ");
     let engine = world.begin().await;
     world.until_begun("land ", 1).await;
-    world.state().gates = vec![Check { name: "lint".into(), run: "has tidy".into(), ..Check::default() }];
+    world.state().gates =
+        vec![Check { name: "lint".into(), run: "has tidy".into(), ..Check::default() }];
     world.tell(&engine, signal::RELOAD, Payload::of(&"edit")).await;
-    until("its run was told", async || !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()).await;
+    until("its run was told", async || {
+        !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()
+    })
+    .await;
     world.let_go("land ");
     world.until_passes("login").await;
     assert_eq!(world.target(), ["login", "tidy"]);
@@ -191,15 +204,23 @@ async fn gates_that_are_added_after_features_passed_are_checked_once_on_the_targ
     assert!(world.view("login").await.unwrap().passes);
     // Edited again meanwhile, they are judged by the same feature.
     world.edit_gates(&engine, gate("has neat")).await;
-    until("its run was told", async || !world.memory.mailbox(&id("p/shop/3")).await.unwrap().is_empty()).await;
+    until("its run was told", async || {
+        !world.memory.mailbox(&id("p/shop/3")).await.unwrap().is_empty()
+    })
+    .await;
     world.let_go("run_session shop");
     world.until_passes("shop").await;
     assert!(world.target().contains(&"neat".to_owned()), "{:?}", world.target());
     assert_eq!(judged(), 2, "once for each edit that no run took up");
-    assert!(!world.state().sessions.iter().any(|run| run == "p/login/2"), "{:?}", world.state().sessions);
+    assert!(
+        !world.state().sessions.iter().any(|run| run == "p/login/2"),
+        "{:?}",
+        world.state().sessions
+    );
     // One that is taken away needs no proof.
     world.edit_gates(&engine, Vec::new()).await;
-    until("it was read", async || world.memory.mailbox(&id(PROJECT)).await.unwrap().is_empty()).await;
+    until("it was read", async || world.memory.mailbox(&id(PROJECT)).await.unwrap().is_empty())
+        .await;
     world.until_passes("shop").await;
     assert_eq!(judged(), 2);
     world.end(&engine).await;

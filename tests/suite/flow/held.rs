@@ -20,12 +20,17 @@ async fn pause_in_session(world: &World, engine: &Engine) {
 
 async fn until_shop_waits(world: &World, waits_for: &str) {
     until("shop waits for login", async || {
-        world.view("shop").await.and_then(|view| view.waits).is_some_and(|waits| waits.contains(waits_for))
+        world
+            .view("shop")
+            .await
+            .and_then(|view| view.waits)
+            .is_some_and(|waits| waits.contains(waits_for))
     })
     .await;
 }
 
-/// `shop` waits for `login`, which is paused, until the project knows that; and `login` goes on when it is resumed.
+/// `shop` waits for `login`, which is paused, until the project knows that; and `login` goes on
+/// when it is resumed.
 async fn shop_passes_first(world: &World, engine: &Engine, waits_for: &str) {
     until_shop_waits(world, waits_for).await;
     world.tell(engine, signal::HELD, Payload::of(&Held { runs: [id("p/login/1")].into() })).await;
@@ -36,7 +41,8 @@ async fn shop_passes_first(world: &World, engine: &Engine, waits_for: &str) {
     world.until_passes("login").await;
 }
 
-/// `login` is held in the session that resolves its first conflict, `shop` in its first session; how often each conflicts.
+/// `login` is held in the session that resolves its first conflict, `shop` in its first session;
+/// how often each conflicts.
 async fn login_resolves(login: u32, shop: u32) -> (World, Engine) {
     let world = World::new(vec![feature("login", "has login"), feature("shop", "has shop")]);
     world.state().shared = [("login".into(), login), ("shop".into(), shop)].into();
@@ -85,13 +91,15 @@ async fn a_feature_whose_resolution_does_not_merge_either_goes_before_those_that
 #[tokio::test]
 async fn a_paused_feature_keeps_nobody_from_repairing_the_baseline() {
     let world = World::new(vec![feature("login", "has login"), feature("shop", "has shop")]);
-    world.state().baseline = vec![Check { name: "builds".into(), run: "has base".into(), ..Check::default() }];
+    world.state().baseline =
+        vec![Check { name: "builds".into(), run: "has base".into(), ..Check::default() }];
     world.hold("run_session login");
     world.hold("run_checks shop");
     let engine = world.begin().await;
     world.until_begun("run_session login", 1).await;
     world.let_go("run_checks shop");
-    until("shop waits", async || world.view("shop").await.is_some_and(|view| view.waits.is_some())).await;
+    until("shop waits", async || world.view("shop").await.is_some_and(|view| view.waits.is_some()))
+        .await;
     pause_in_session(&world, &engine).await;
     shop_passes_first(&world, &engine, "while login repairs").await;
     assert_eq!(world.target(), ["base", "login", "shop"]);

@@ -1,4 +1,5 @@
-//! The merge queue: whoever holds it up, the others merge, one at a time and each in a tree of its own.
+//! The merge queue: whoever holds it up, the others merge, one at a time and each in a tree of its
+//! own.
 
 use longhaul_engine::{Payload, RunId, RunReader, Status};
 use longhaul_tests::script::{id, until};
@@ -38,12 +39,17 @@ async fn a_feature_that_is_removed_and_restored_while_it_queues_merges() {
     world.until_begun("run_checks shop merged", 1).await;
     world.let_go("run_session login");
     let asks = async || world.memory.published(&id("p/login/1")).await.unwrap();
-    until("it queues", async || asks().await.values().any(|step| step.preview(200).contains("waiting to merge"))).await;
+    until("it queues", async || {
+        asks().await.values().any(|step| step.preview(200).contains("waiting to merge"))
+    })
+    .await;
     world.edit(&engine, vec![feature("shop", "has shop")]).await;
     until("it is gone", async || world.view("login").await.is_none()).await;
     world.edit(&engine, vec![feature("login", "has login"), feature("shop", "has shop")]).await;
-    until("it works again", async || world.view("login").await.is_some_and(|view| view.run == Some(id("p/login/2"))))
-        .await;
+    until("it works again", async || {
+        world.view("login").await.is_some_and(|view| view.run == Some(id("p/login/2")))
+    })
+    .await;
     world.let_go("run_checks shop merged");
     world.until_passes("login").await;
     world.until_passes("shop").await;
@@ -76,7 +82,8 @@ async fn a_paused_run_that_has_the_turn_holds_up_nobody_and_lands_when_it_goes_o
     world.end(&engine).await;
 }
 
-/// The word that a run is held is late or wrong: it merges beside another one, and both results are right.
+/// The word that a run is held is late or wrong: it merges beside another one, and both results are
+/// right.
 #[tokio::test]
 async fn two_runs_that_merge_at_once_share_no_tree_and_lose_no_work() {
     let world = two();
@@ -93,7 +100,11 @@ async fn two_runs_that_merge_at_once_share_no_tree_and_lose_no_work() {
     world.let_go(&format!("run_checks {first} merged"));
     world.until_passes(first).await;
     assert_eq!(world.target(), ["login", "shop"]);
-    assert_eq!(world.count(&format!("run_checks {first} merged")), 2, "its gates ran on what landed");
+    assert_eq!(
+        world.count(&format!("run_checks {first} merged")),
+        2,
+        "its gates ran on what landed"
+    );
     world.end(&engine).await;
 }
 
@@ -113,14 +124,20 @@ async fn a_forged_turn_and_a_forged_ready_change_nothing() {
         let published = world.memory.published(&id(PROJECT)).await.unwrap();
         published.get(Skipped::KEY).and_then(|skipped| skipped.read::<Skipped>().ok())
     };
-    until("the last one was skipped", async || skipped().await.is_some_and(|skipped| skipped.signal == "turn_back"))
-        .await;
+    until("the last one was skipped", async || {
+        skipped().await.is_some_and(|skipped| skipped.signal == "turn_back")
+    })
+    .await;
     world.let_go("run_session login");
     let steps = async || world.memory.published(&id("p/login/1")).await.unwrap();
-    until("it queues", async || steps().await.values().any(|step| step.preview(200).contains("waiting to merge")))
-        .await;
-    until("it has read the forged turn", async || world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty())
-        .await;
+    until("it queues", async || {
+        steps().await.values().any(|step| step.preview(200).contains("waiting to merge"))
+    })
+    .await;
+    until("it has read the forged turn", async || {
+        world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()
+    })
+    .await;
     assert_eq!(world.count("merge_candidate login"), 0);
     world.let_go("run_checks shop merged");
     world.until_passes("login").await;

@@ -11,7 +11,9 @@ use super::world::{PROJECT, World, feature};
 async fn a_signal_that_cannot_be_read_is_skipped_and_shown() {
     let world = World::new(vec![feature("login", "has login")]);
     let engine = world.begin().await;
-    for name in [signal::BLOCK, signal::SYNC, signal::HALT, "fork", "rollback", "override", "unheard of"] {
+    for name in
+        [signal::BLOCK, signal::SYNC, signal::HALT, "fork", "rollback", "override", "unheard of"]
+    {
         world.tell(&engine, name, Payload::of(&json!([[7]]))).await;
     }
     world.until_passes("login").await;
@@ -19,8 +21,10 @@ async fn a_signal_that_cannot_be_read_is_skipped_and_shown() {
         let published = world.memory.published(&id(PROJECT)).await.unwrap();
         published.get(Skipped::KEY).and_then(|skipped| skipped.read::<Skipped>().ok())
     };
-    until("the last one was skipped", async || skipped().await.is_some_and(|skipped| skipped.signal == "unheard of"))
-        .await;
+    until("the last one was skipped", async || {
+        skipped().await.is_some_and(|skipped| skipped.signal == "unheard of")
+    })
+    .await;
     world.end(&engine).await;
 }
 

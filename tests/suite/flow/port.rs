@@ -1,5 +1,6 @@
-//! An engine outside of the engine crate: workflows and handlers need the port, the registries and an attempt, and nothing
-//! of the embedded engine. It has no log; a distributed engine would journal the calls of the port instead.
+//! An engine outside of the engine crate: workflows and handlers need the port, the registries and
+//! an attempt, and nothing of the embedded engine. It has no log; a distributed engine would
+//! journal the calls of the port instead.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,8 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use longhaul_engine::{
-    Attempt, Call, Child, Client, Context, Ending, EngineError, Failure, Failures, Filter, Handlers, MessageBody,
-    NewRun, Outcome, Payload, Received, RequestedBy, RunId, Slot, Started, Stop, Worker, Workflows,
+    Attempt, Call, Child, Client, Context, Ending, EngineError, Failure, Failures, Filter,
+    Handlers, MessageBody, NewRun, Outcome, Payload, Received, RequestedBy, RunId, Slot, Started,
+    Stop, Worker, Workflows,
 };
 use longhaul_tests::history::workflows;
 use longhaul_tests::script::id;
@@ -29,7 +31,8 @@ struct Dispatch {
     reply: oneshot::Sender<Result<Payload, Failure>>,
 }
 
-/// The worker of one attempt, as a remote process would have it: it forwards nothing and never cancels.
+/// The worker of one attempt, as a remote process would have it: it forwards nothing and never
+/// cancels.
 struct Remote;
 
 #[async_trait]
@@ -57,9 +60,17 @@ async fn work(handlers: Handlers, mut calls: mpsc::UnboundedReceiver<Dispatch>) 
             let mut failures = Failures::default();
             let result = loop {
                 let number = failures.counted + 1;
-                let attempt = Attempt { run: run.clone(), slot, number, progress: None, worker: Arc::new(Remote) };
+                let attempt = Attempt {
+                    run: run.clone(),
+                    slot,
+                    number,
+                    progress: None,
+                    worker: Arc::new(Remote),
+                };
                 match handler.perform(&call.input, &attempt).await {
-                    Err(failure) if call.policy.retry_at(&failure, failures, Utc::now()).is_some() => {
+                    Err(failure)
+                        if call.policy.retry_at(&failure, failures, Utc::now()).is_some() =>
+                    {
                         failures.counted += 1;
                     }
                     result => break result,
@@ -221,7 +232,11 @@ impl Context for Port {
         Ok(())
     }
 
-    async fn receive(&mut self, filter: &Filter, timeout: Option<Duration>) -> Result<Option<Received>, Stop> {
+    async fn receive(
+        &mut self,
+        filter: &Filter,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Received>, Stop> {
         let mut changed = self.engine.changed.subscribe();
         let wait = async {
             loop {
@@ -286,12 +301,17 @@ async fn a_feature_passes_on_an_engine_outside_of_the_engine_crate() {
     client.start(NewRun { run: id(PROJECT), workflow, input, labels }).await.unwrap();
     client.signal(&id(PROJECT), signal::SYNC, Payload::of(&"first")).await.unwrap();
 
-    let Outcome::Completed(output) = client.outcome(&id("p/a/1")).await.unwrap() else { panic!("it completes") };
+    let Outcome::Completed(output) = client.outcome(&id("p/a/1")).await.unwrap() else {
+        panic!("it completes")
+    };
     assert!(matches!(output.read::<FeatureOutcome>().unwrap(), FeatureOutcome::Passed { .. }));
     assert_eq!(world.state().landed, ["p/a/1"]);
     let passes = async || {
         let published = client.published(&id(PROJECT)).await.unwrap();
-        published.get(&key).and_then(|view| view.read::<FeatureView>().ok()).is_some_and(|view| view.passes)
+        published
+            .get(&key)
+            .and_then(|view| view.read::<FeatureView>().ok())
+            .is_some_and(|view| view.passes)
     };
     longhaul_tests::script::until("the project shows it", passes).await;
 }

@@ -45,10 +45,12 @@ impl World {
 
     /// Changes the entry of a feature in the list; without an answer the entry is removed.
     fn edit(&self, feature: &str, change: impl Fn(Value) -> Option<Value>) {
-        let mut list: Value = serde_json::from_str(&self.project.read("feature_list.json")).unwrap();
+        let mut list: Value =
+            serde_json::from_str(&self.project.read("feature_list.json")).unwrap();
         let entries = list["features"].as_array().cloned().unwrap();
-        let edited =
-            entries.into_iter().filter_map(|entry| if entry["id"] == feature { change(entry) } else { Some(entry) });
+        let edited = entries
+            .into_iter()
+            .filter_map(|entry| if entry["id"] == feature { change(entry) } else { Some(entry) });
         list["features"] = Value::Array(edited.collect());
         self.write_list(&list);
     }
@@ -139,7 +141,8 @@ fn the_list_of_an_older_commit_and_back_pays_for_nothing_twice() {
 
 #[test]
 fn a_block_that_is_lifted_at_once_has_no_two_agents_at_work() {
-    // The other feature keeps the command going when the block has taken effect before it is lifted.
+    // The other feature keeps the command going when the block has taken effect before it is
+    // lifted.
     let world = World::new(&[plain("parser", &[], 2), plain("table", &[], 1)]);
     world.project.hold("parser");
     world.project.hold("table");
@@ -158,9 +161,13 @@ fn a_block_that_is_lifted_at_once_has_no_two_agents_at_work() {
     assert_eq!((marks.len(), marks[0].ended, marks[1].ended), (2, false, true), "{marks:#?}");
     assert_ne!(marks[0].session.0, marks[1].session.0);
     let list = world.longhaul.call(&["list", "--feature", "parser", "-o", "json"]).exits(0).json();
-    let mut lives: Vec<[DateTime<Utc>; 2]> = list["runs"].as_array().unwrap().iter().map(life).collect();
+    let mut lives: Vec<[DateTime<Utc>; 2]> =
+        list["runs"].as_array().unwrap().iter().map(life).collect();
     lives.sort();
-    assert!(lives[0][1] <= lives[1][0], "the second run began before the first one had ended: {list:#}");
+    assert!(
+        lives[0][1] <= lives[1][0],
+        "the second run began before the first one had ended: {list:#}"
+    );
     let landed: BTreeSet<String> = world.project.landed("main").into_iter().collect();
     assert_eq!(landed, ["parser".to_owned(), "table".to_owned()].into());
 }
@@ -187,8 +194,16 @@ fn the_agent_of_a_feature_that_is_removed_is_ended_and_the_others_land() {
 fn a_signal_that_its_run_could_not_read_is_refused() {
     let world = World::new(&[plain("parser", &[], 1)]);
     world.run().exits(0);
-    world.longhaul.call(&["signal", &world.root, "block", "\"a\""]).exits(2).says(r#"["FEATURE", "REASON"]"#);
-    world.longhaul.call(&["signal", &world.root, "turn_back", "\"parser\""]).exits(2).says("Longhaul's own");
+    world
+        .longhaul
+        .call(&["signal", &world.root, "block", "\"a\""])
+        .exits(2)
+        .says(r#"["FEATURE", "REASON"]"#);
+    world
+        .longhaul
+        .call(&["signal", &world.root, "turn_back", "\"parser\""])
+        .exits(2)
+        .says("Longhaul's own");
     world.longhaul.call(&["signal", &world.root, "stop"]).exits(2).says("takes `sync`, `reload`");
     world.run().exits(0);
 }
@@ -230,17 +245,29 @@ fn a_paused_feature_that_has_the_turn_to_merge_holds_up_nobody() {
 fn a_repository_belongs_to_one_data_directory() {
     let world = World::new(&[plain("parser", &[], 1)]);
     world.run().exits(0);
-    let other = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), world.project.place().join("other"));
+    let other = Longhaul::new(
+        env!("CARGO_BIN_EXE_longhaul-under-test"),
+        world.project.place().join("other"),
+    );
     let home = world.project.home();
-    other.call(&["run", &world.root]).exits(2).says(&format!("belongs to the log in {}", home.display()));
+    other
+        .call(&["run", &world.root])
+        .exits(2)
+        .says(&format!("belongs to the log in {}", home.display()));
     assert_eq!(world.session_runs("parser").len(), 1, "nothing is paid for twice");
     other.call(&["run", "--take-over", &world.root]).exits(0);
     world.run().exits(2).says("--take-over");
     let id = world.project.git(&["config", "longhaul.id"]);
-    world.longhaul.call(&["restart", &format!("{id}/parser/1")]).exits(2).says("belongs to the log in");
+    world
+        .longhaul
+        .call(&["restart", &format!("{id}/parser/1")])
+        .exits(2)
+        .says("belongs to the log in");
 
     // A data directory that was moved is still the same.
     let moved = world.project.place().join("moved");
     fs::rename(other.home(), &moved).unwrap();
-    Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), &moved).call(&["run", &world.root]).exits(0);
+    Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), &moved)
+        .call(&["run", &world.root])
+        .exits(0);
 }

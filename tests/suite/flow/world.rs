@@ -1,5 +1,6 @@
-//! A world without a disk, a git or an agent, in which a commit is the set of words that its files hold. A check is
-//! `has WORD`, `true` or `false`; a session adds the words that its feature asks for. Every activity can be held.
+//! A world without a disk, a git or an agent, in which a commit is the set of words that its files
+//! hold. A check is `has WORD`, `true` or `false`; a session adds the words that its feature asks
+//! for. Every activity can be held.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::marker::PhantomData;
@@ -7,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use longhaul_engine::{
-    Activity, Attempt, Engine, Failure, Handler, Handlers, MessageBody, NewRun, Options, Payload, RequestedBy, RunId,
-    RunReader,
+    Activity, Attempt, Engine, Failure, Handler, Handlers, MessageBody, NewRun, Options, Payload,
+    RequestedBy, RunId, RunReader,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -16,13 +17,15 @@ use longhaul_tests::history::{Histories, workflows};
 use longhaul_tests::script::{engine_with, id, until};
 use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::contracts::{
-    CheckBase, CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Follow, FollowInput, Land,
-    LandInput, Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput,
-    OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal,
-    SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, TipInput, TipTree,
-    Worktree,
+    CheckBase, CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Follow,
+    FollowInput, Land, LandInput, Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate,
+    MergeInput, Merged, OpenInput, OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree,
+    Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding,
+    SessionInput, SessionReport, SetupInput, SetupReport, TipInput, TipTree, Worktree,
 };
-use longhaul_workflows::project::{FeatureView, ProjectInput, ProjectSummary, ProjectWorkflow, signal};
+use longhaul_workflows::project::{
+    FeatureView, ProjectInput, ProjectSummary, ProjectWorkflow, signal,
+};
 use longhaul_workflows::settings::{Limits, Settings};
 use tokio::sync::watch;
 
@@ -115,13 +118,19 @@ struct Sessions(World);
 
 #[async_trait]
 impl Handler<RunSession> for Sessions {
-    async fn perform(&self, input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
+    async fn perform(
+        &self,
+        input: SessionInput,
+        attempt: &Attempt,
+    ) -> Result<SessionReport, Failure> {
         let feature = input.feature.id.to_string();
         {
             let mut state = self.0.state();
             state.sessions.push(attempt.run.to_string());
             if let Some(other) = state.at_work.insert(feature.clone(), attempt.run.to_string()) {
-                state.wrongs.push(format!("{} began a session while {other} was at work", attempt.run));
+                state
+                    .wrongs
+                    .push(format!("{} began a session while {other} was at work", attempt.run));
             }
         }
         let waited = self.0.wait(RunSession::NAME, &feature, attempt).await;
@@ -130,7 +139,12 @@ impl Handler<RunSession> for Sessions {
         waited?;
         let head = state.branches.get(&feature).cloned().unwrap_or_default();
         let mut words = state.words(&head);
-        words.extend(input.gates.iter().filter_map(|check| check.run.strip_prefix("has ").map(str::to_owned)));
+        words.extend(
+            input
+                .gates
+                .iter()
+                .filter_map(|check| check.run.strip_prefix("has ").map(str::to_owned)),
+        );
         let commit = state.commit(words);
         state.branches.insert(feature, commit);
         Ok(SessionReport {
@@ -167,7 +181,8 @@ impl World {
     /// Opens an engine on the log.
     pub(super) async fn engine(&self) -> Engine {
         let options = Options { resident_waiting: 100, ..Options::default() };
-        engine_with(self.memory.clone(), workflows(), self.handlers(), self.clock.clone(), options).await
+        engine_with(self.memory.clone(), workflows(), self.handlers(), self.clock.clone(), options)
+            .await
     }
 
     /// Opens an engine and has the project run.
@@ -176,7 +191,10 @@ impl World {
         let project = ProjectRef { id: PROJECT.into(), root: "/p".into() };
         let input = Payload::of(&ProjectInput { project, memory: None });
         let workflow = ProjectWorkflow::NAME.into();
-        engine.start(NewRun { run: id(PROJECT), workflow, input, labels: BTreeMap::new() }).await.unwrap();
+        engine
+            .start(NewRun { run: id(PROJECT), workflow, input, labels: BTreeMap::new() })
+            .await
+            .unwrap();
         self.tell(&engine, signal::SYNC, Payload::of(&"first")).await;
         engine
     }
@@ -199,13 +217,15 @@ impl World {
 
     pub(super) async fn pause(&self, engine: &Engine, run: &str, is_held: bool) {
         let request = RequestedBy { by: "ann".into(), why: String::new() };
-        let order = if is_held { MessageBody::Pause(request) } else { MessageBody::Resume(request) };
+        let order =
+            if is_held { MessageBody::Pause(request) } else { MessageBody::Resume(request) };
         engine.deliver(&id(run), order).await.unwrap();
     }
 
     /// Holds an activity of a feature; with `!` also after it was told to end.
     pub(super) fn hold(&self, what: &str) {
-        self.held.send_modify(|held| assert!(held.insert(what.to_owned()), "{what} is not held yet"));
+        self.held
+            .send_modify(|held| assert!(held.insert(what.to_owned()), "{what} is not held yet"));
     }
 
     pub(super) fn let_go(&self, what: &str) {
@@ -247,16 +267,23 @@ impl World {
 
     pub(super) async fn project(&self) -> ProjectSummary {
         let published = self.memory.published(&id(PROJECT)).await.unwrap();
-        published.get(ProjectSummary::KEY).map(|view| view.read().unwrap()).expect("the project has begun")
+        published
+            .get(ProjectSummary::KEY)
+            .map(|view| view.read().unwrap())
+            .expect("the project has begun")
     }
 
     pub(super) async fn until_passes(&self, feature: &str) {
-        until(&format!("{feature} passes"), async || self.view(feature).await.is_some_and(|view| view.passes)).await;
+        until(&format!("{feature} passes"), async || {
+            self.view(feature).await.is_some_and(|view| view.passes)
+        })
+        .await;
     }
 
     pub(super) async fn until_status(&self, feature: &str, status: FeatureStatus) {
         let what = format!("{feature} is {status:?}");
-        until(&what, async || self.view(feature).await.is_some_and(|view| view.status == status)).await;
+        until(&what, async || self.view(feature).await.is_some_and(|view| view.status == status))
+            .await;
     }
 
     /// Stops the engine, and checks what holds at the end of every story.
@@ -286,14 +313,16 @@ impl World {
 
     pub(super) fn handlers(&self) -> Handlers {
         Handlers::new()
-            .with::<LoadBacklog>(
-                self.does::<LoadBacklog, _, _>(|_: &LoadInput| String::new(), |state, _, _| load(state)),
-            )
+            .with::<LoadBacklog>(self.does::<LoadBacklog, _, _>(
+                |_: &LoadInput| String::new(),
+                |state, _, _| load(state),
+            ))
             .with::<OpenWorktree>(self.does::<OpenWorktree, _, _>(
                 |input: &OpenInput| input.feature.to_string(),
                 |state, input, _| {
                     let target = state.target.clone();
-                    let head = state.branches.entry(input.feature.to_string()).or_insert(target).clone();
+                    let head =
+                        state.branches.entry(input.feature.to_string()).or_insert(target).clone();
                     let path = format!("/w/{}", input.feature);
                     let has_work = !state.words(&head).is_subset(&state.words(&state.target));
                     Ok(Worktree { path, branch: String::new(), head, rescued: None, has_work })
@@ -303,7 +332,8 @@ impl World {
                 |input: &RefreshInput| input.feature.to_string(),
                 |state, input, _| {
                     let (feature, tip) = (input.feature.to_string(), state.target.clone());
-                    let mut commit = state.branches.get(&feature).cloned().unwrap_or_else(|| tip.clone());
+                    let mut commit =
+                        state.branches.get(&feature).cloned().unwrap_or_else(|| tip.clone());
                     let words = &state.words(&commit) | &state.words(&tip);
                     if words != state.words(&commit) {
                         commit = state.commit(words);
@@ -322,11 +352,21 @@ impl World {
             .with::<Seal>(self.does::<Seal, _, _>(
                 |input: &SealInput| input.feature.to_string(),
                 |state, input, _| {
-                    let commit = state.branches.get(input.feature.as_str()).cloned().unwrap_or_default();
+                    let commit =
+                        state.branches.get(input.feature.as_str()).cloned().unwrap_or_default();
                     let is_new = !state.words(&commit).is_subset(&state.words(&state.target));
-                    let files = if is_new { state.files(input.feature.as_str()) } else { Vec::new() };
+                    let files =
+                        if is_new { state.files(input.feature.as_str()) } else { Vec::new() };
                     let (tampered, notes, outside) = (Vec::new(), String::new(), Vec::new());
-                    Ok(Sealed { commit, files, tampered, rescued: None, notes, unread_notes: None, outside })
+                    Ok(Sealed {
+                        commit,
+                        files,
+                        tampered,
+                        rescued: None,
+                        notes,
+                        unread_notes: None,
+                        outside,
+                    })
                 },
             ))
             .with::<CheckOutTip>(self.does::<CheckOutTip, _, _>(
@@ -340,16 +380,20 @@ impl World {
             .with::<MergeCandidate>(self.does::<MergeCandidate, _, _>(
                 |input: &MergeInput| input.feature.to_string(),
                 |state, input, _| {
-                    if let Some(left) = state.shared.get_mut(input.feature.as_str()).filter(|left| **left > 0) {
+                    if let Some(left) =
+                        state.shared.get_mut(input.feature.as_str()).filter(|left| **left > 0)
+                    {
                         *left -= 1;
                         let (tip, files) = (state.target.clone(), vec!["shared.txt".into()]);
                         return Ok(Merged::Conflict { tip, files, output: String::new() });
                     }
                     let mut words = state.words(&state.target);
                     words.extend(state.words(&input.commit));
-                    let (commit, worktree) = (state.commit(words), format!("/w/.integrate-{}", input.tree));
+                    let (commit, worktree) =
+                        (state.commit(words), format!("/w/.integrate-{}", input.tree));
                     state.trees.insert(worktree.clone(), commit.clone());
-                    let (tip, files, put_back, outside) = (state.target.clone(), Vec::new(), Vec::new(), Vec::new());
+                    let (tip, files, put_back, outside) =
+                        (state.target.clone(), Vec::new(), Vec::new(), Vec::new());
                     Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside })
                 },
             ))
@@ -402,8 +446,13 @@ fn load(state: &mut State) -> Result<LoadedBacklog, Failure> {
 
 #[expect(clippy::unnecessary_wraps, reason = "the handlers of this world may fail")]
 fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksReport, Failure> {
-    if input.worktree.contains(".integrate") && state.trees.get(&input.worktree) != Some(&input.commit) {
-        state.wrongs.push(format!("{run} checks {} in {}, which another run uses", input.commit, input.worktree));
+    if input.worktree.contains(".integrate")
+        && state.trees.get(&input.worktree) != Some(&input.commit)
+    {
+        state.wrongs.push(format!(
+            "{run} checks {} in {}, which another run uses",
+            input.commit, input.worktree
+        ));
     }
     let words = state.words(&input.commit);
     let passes = |check: &Check| match check.run.split_once(' ') {
@@ -435,7 +484,9 @@ fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksRe
 
 fn land(state: &mut State, input: &LandInput, run: &RunId) -> Result<Landed, Failure> {
     if state.target != input.tip {
-        return Err(Failure::terminal(format!("the tip is {}", state.target)).with_code(Land::STALE));
+        return Err(
+            Failure::terminal(format!("the tip is {}", state.target)).with_code(Land::STALE)
+        );
     }
     if input.commit != input.tip {
         state.landed.push(run.to_string());
@@ -447,7 +498,10 @@ fn land(state: &mut State, input: &LandInput, run: &RunId) -> Result<Landed, Fai
 /// A feature with one check.
 pub(super) fn feature(id: &str, check: &str) -> Feature {
     let check = Check { name: "accepts".into(), run: check.into(), ..Check::default() };
-    Feature { checks: vec![check], ..Feature::new(FeatureId::new(id).unwrap(), format!("The {id}")) }
+    Feature {
+        checks: vec![check],
+        ..Feature::new(FeatureId::new(id).unwrap(), format!("The {id}"))
+    }
 }
 
 /// A feature that the list says is done.

@@ -1,9 +1,12 @@
-//! What happens to a batch in the history that is recorded of one: submitted, done in part, submitted with more, at rest.
+//! What happens to a batch in the history that is recorded of one: submitted, done in part,
+//! submitted with more, at rest.
 
 use longhaul_engine::{Engine, EventKind, NewRun, Payload};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::batch::{BatchInput, BatchWorkflow, Entry, Now, Overrides, Plan, ProjectState, Submit};
+use longhaul_workflows::batch::{
+    BatchInput, BatchWorkflow, Entry, Now, Overrides, Plan, ProjectState, Submit,
+};
 use longhaul_workflows::contracts::ProjectRef;
 
 /// The run of the batch.
@@ -24,7 +27,8 @@ fn entry(of: &str, after: &[&str], priority: i64) -> Entry {
     }
 }
 
-/// One project at once, in this order: blog, which is more urgent than shop; shop; docs, which come after it.
+/// One project at once, in this order: blog, which is more urgent than shop; shop; docs, which come
+/// after it.
 fn plan() -> Plan {
     let projects = vec![entry("docs", &["shop"], 9), entry("shop", &[], 0), entry("blog", &[], 1)];
     Plan { limits: [("team=web".to_owned(), 2)].into(), at_once: Some(1), projects }
@@ -33,7 +37,12 @@ fn plan() -> Plan {
 pub(super) async fn happen(engine: &Engine) {
     let input = Payload::of(&BatchInput::default());
     engine
-        .start(NewRun { run: id(RUN), workflow: BatchWorkflow::NAME.into(), input, labels: [].into() })
+        .start(NewRun {
+            run: id(RUN),
+            workflow: BatchWorkflow::NAME.into(),
+            input,
+            labels: [].into(),
+        })
         .await
         .unwrap();
     submit(engine, "1", plan()).await;
@@ -56,7 +65,10 @@ pub(super) async fn happen(engine: &Engine) {
 }
 
 async fn submit(engine: &Engine, submission: &str, plan: Plan) {
-    engine.signal(&id(RUN), Submit::SIGNAL, Payload::of(&Submit { id: submission.into(), plan })).await.unwrap();
+    engine
+        .signal(&id(RUN), Submit::SIGNAL, Payload::of(&Submit { id: submission.into(), plan }))
+        .await
+        .unwrap();
 }
 
 /// What the owner of a log tells a batch of a project that it has begun.
@@ -68,6 +80,8 @@ async fn came_of(engine: &Engine, submission: &str, of: &str, state: ProjectStat
 
 async fn is(engine: &Engine, of: &str, state: &ProjectState) -> bool {
     let published = engine.store().published(&id(RUN)).await.unwrap();
-    let there = published.get(&ProjectState::key(&name(of))).and_then(|state| state.read::<ProjectState>().ok());
+    let there = published
+        .get(&ProjectState::key(&name(of)))
+        .and_then(|state| state.read::<ProjectState>().ok());
     there.as_ref() == Some(state)
 }

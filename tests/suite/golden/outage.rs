@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use longhaul_engine::{
-    Activity, Clock, Engine, EventKind, MessageBody, NewRun, Options, Parts, Payload, RequestedBy, RunReader, Status,
-    verify,
+    Activity, Clock, Engine, EventKind, MessageBody, NewRun, Options, Parts, Payload, RequestedBy,
+    RunReader, Status, verify,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::history::workflows;
@@ -23,7 +23,8 @@ const fn plan(id: &'static str, habit: Habit) -> Plan {
     Plan { id, needs: &[], habit }
 }
 
-const DOWN: [Plan; 3] = [plan("basket", Habit::Down), plan("login", Habit::Down), plan("search", Habit::Down)];
+const DOWN: [Plan; 3] =
+    [plan("basket", Habit::Down), plan("login", Habit::Down), plan("search", Habit::Down)];
 
 /// A project, its log and its engine.
 struct Shop {
@@ -38,7 +39,12 @@ impl Shop {
         let engine = engine(&world, &memory).await;
         let project = ProjectRef { id: PROJECT.into(), root: "/home/ann/shop".into() };
         let input = Payload::of(&ProjectInput { project, memory: None });
-        let new = NewRun { run: id(PROJECT), workflow: ProjectWorkflow::NAME.into(), input, labels: [].into() };
+        let new = NewRun {
+            run: id(PROJECT),
+            workflow: ProjectWorkflow::NAME.into(),
+            input,
+            labels: [].into(),
+        };
         engine.start(new).await.unwrap();
         engine.signal(&id(PROJECT), signal::SYNC, Payload::of("1")).await.unwrap();
         Self { world, memory, engine }
@@ -59,10 +65,12 @@ impl Shop {
         self.view().await?.paused
     }
 
-    /// Waits until sessions are paused for so many seconds, after so many sessions. What ended since took a few of them.
+    /// Waits until sessions are paused for so many seconds, after so many sessions. What ended
+    /// since took a few of them.
     async fn waits(&self, seconds: i64, sessions: usize) -> SessionsPaused {
         let is_due = |paused: &SessionsPaused| {
-            let left = paused.until.map_or(0, |until| (until - self.world.clock.now()).num_seconds());
+            let left =
+                paused.until.map_or(0, |until| (until - self.world.clock.now()).num_seconds());
             (seconds - 15..=seconds).contains(&left)
         };
         until(&format!("sessions are paused for {seconds} s"), async || {
@@ -75,7 +83,8 @@ impl Shop {
 
     /// Lets the time of the next probe come, and no more.
     async fn let_probe(&self) {
-        let until = self.paused().await.and_then(|paused| paused.until).expect("sessions are paused");
+        let until =
+            self.paused().await.and_then(|paused| paused.until).expect("sessions are paused");
         let left = (until - self.world.clock.now()).num_milliseconds();
         self.world.clock.advance((left + 999) / 1000);
     }
@@ -85,7 +94,9 @@ impl Shop {
         until("all features wait", async || {
             let published = self.memory.published(&id(PROJECT)).await.unwrap();
             let views = published.iter().filter(|(key, _)| key.starts_with(FeatureView::PREFIX));
-            let waits = |view: FeatureView| view.waits.is_some_and(|waits| waits.starts_with("waits for its agent"));
+            let waits = |view: FeatureView| {
+                view.waits.is_some_and(|waits| waits.starts_with("waits for its agent"))
+            };
             views.filter(|(_, view)| waits(view.read().unwrap())).count() == features
         })
         .await;
@@ -102,15 +113,16 @@ impl Shop {
     async fn histories(&self, run: &str) -> Vec<EventKind> {
         let mut kinds = Vec::new();
         for (run, _) in self.memory.runs(&format!("{PROJECT}/{run}")).await.unwrap() {
-            kinds.extend(self.memory.read(&run, 0).await.unwrap().into_iter().map(|event| event.kind));
+            kinds.extend(
+                self.memory.read(&run, 0).await.unwrap().into_iter().map(|event| event.kind),
+            );
         }
         kinds
     }
 
     /// Sessions of the runs whose ids begin so.
     async fn sessions(&self, run: &str) -> usize {
-        let is_session =
-            |kind: &&EventKind| matches!(kind, EventKind::ActivityCompleted { name, .. } if name == RunSession::NAME);
+        let is_session = |kind: &&EventKind| matches!(kind, EventKind::ActivityCompleted { name, .. } if name == RunSession::NAME);
         self.histories(run).await.iter().filter(is_session).count()
     }
 
@@ -156,7 +168,11 @@ async fn an_outage_costs_a_session_for_each_probe_and_no_feature() {
     // Each had one, and may have been granted another before three had failed.
     assert!((3..=5).contains(&sessions), "{sessions}");
     let paused = shop.waits(30, sessions).await;
-    assert!(paused.reason.contains("sessions of `agent --print` failed alike"), "{}", paused.reason);
+    assert!(
+        paused.reason.contains("sessions of `agent --print` failed alike"),
+        "{}",
+        paused.reason
+    );
     for next in [60, 120, 240, 480, 900, 900] {
         shop.let_probe().await;
         sessions += 1;
@@ -222,7 +238,9 @@ async fn a_feature_that_is_paused_when_it_is_to_probe_leaves_that_to_another() {
         deliver(run, MessageBody::Pause(RequestedBy::default())).await;
     }
     shop.let_probe().await;
-    let probes = async || shop.paused().await.filter(|paused| paused.until.is_none()).map(|paused| paused.reason);
+    let probes = async || {
+        shop.paused().await.filter(|paused| paused.until.is_none()).map(|paused| paused.reason)
+    };
     until("one is to probe", async || probes().await.is_some()).await;
     let other = if probes().await.unwrap().contains("basket") { both[1] } else { both[0] };
     assert_eq!(shop.sessions("").await, sessions, "it is paused");
@@ -238,9 +256,13 @@ async fn a_feature_that_is_paused_is_not_asked_to_probe() {
     let mut sessions = shop.all_wait(2).await;
     let of_basket = shop.sessions("basket").await;
     let runs = Held { runs: [id("shop/basket/1")].into() };
-    shop.engine.deliver(&id("shop/basket/1"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
+    shop.engine
+        .deliver(&id("shop/basket/1"), MessageBody::Pause(RequestedBy::default()))
+        .await
+        .unwrap();
     shop.engine.signal(&id(PROJECT), signal::HELD, Payload::of(&runs)).await.unwrap();
-    // Whoever waits longer would be the first to probe, so the second probe is the paused one's at the latest.
+    // Whoever waits longer would be the first to probe, so the second probe is the paused one's at
+    // the latest.
     for next in [60, 120] {
         shop.let_probe().await;
         sessions += 1;
@@ -260,7 +282,10 @@ async fn what_waits_in_an_outage_can_be_paused_resumed_and_cancelled() {
         wanted(&shop.memory.summary(&id(run)).await.unwrap().unwrap().status)
     };
     shop.engine.deliver(&id(PROJECT), MessageBody::Pause(request())).await.unwrap();
-    until("the project is paused", async || is(PROJECT, |status| matches!(status, Status::Paused(_))).await).await;
+    until("the project is paused", async || {
+        is(PROJECT, |status| matches!(status, Status::Paused(_))).await
+    })
+    .await;
     shop.world.clock.advance(60);
     shop.engine.deliver(&id("shop/basket/1"), MessageBody::Cancel(request())).await.unwrap();
     until("the feature is over", async || is("shop/basket/1", Status::is_terminal).await).await;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use longhaul_engine::{
-    Activity, Engine, Event, EventKind, MessageBody, NewRun, Options, Parts, Payload, RequestedBy, RunReader,
+    Activity, Engine, Event, EventKind, MessageBody, NewRun, Options, Parts, Payload, RequestedBy,
+    RunReader,
 };
 use longhaul_storage::{MemoryStore, history_file};
 use longhaul_tests::history::workflows;
@@ -55,13 +56,23 @@ const fn plan(id: &'static str, needs: &'static [&'static str], habit: Habit) ->
     Plan { id, needs, habit }
 }
 
-const fn login(name: &'static str, plans: &'static [Plan; 1], then: Then, tells: &'static [&'static str]) -> Story {
+const fn login(
+    name: &'static str,
+    plans: &'static [Plan; 1],
+    then: Then,
+    tells: &'static [&'static str],
+) -> Story {
     Story { name, plans, then, run: LOGIN, tells }
 }
 
 /// All of them.
 pub(super) const STORIES: [Story; 13] = [
-    login("feature-passes-at-once", &[plan("login", &[], Habit::Plain)], Then::Nothing, &[r#"{"outcome":"passed""#]),
+    login(
+        "feature-passes-at-once",
+        &[plan("login", &[], Habit::Plain)],
+        Then::Nothing,
+        &[r#"{"outcome":"passed""#],
+    ),
     login(
         "feature-gate-repaired",
         &[plan("login", &[], Habit::FailsGate)],
@@ -78,7 +89,11 @@ pub(super) const STORIES: [Story; 13] = [
         "feature-tampers",
         &[plan("login", &[], Habit::Tampers)],
         Then::Nothing,
-        &["passes was set to true", "session 2 (gates failed, tampering put back)", r#"{"outcome":"passed""#],
+        &[
+            "passes was set to true",
+            "session 2 (gates failed, tampering put back)",
+            r#"{"outcome":"passed""#,
+        ],
     ),
     login(
         "feature-merge-conflict",
@@ -90,7 +105,12 @@ pub(super) const STORIES: [Story; 13] = [
         "feature-merged-setup",
         &[plan("login", &[], Habit::NeedsMore)],
         Then::Nothing,
-        &[r#""name":"merge_candidate""#, "the printer's driver", "session 2 (gates failed)", r#"{"outcome":"passed""#],
+        &[
+            r#""name":"merge_candidate""#,
+            "the printer's driver",
+            "session 2 (gates failed)",
+            r#"{"outcome":"passed""#,
+        ],
     ),
     login(
         "feature-blocked",
@@ -106,7 +126,13 @@ pub(super) const STORIES: [Story; 13] = [
         "feature-told-at-last",
         &[plan("login", &[], Habit::Persuaded)],
         Then::Told,
-        &["session 2 (gates failed)", "last words", "mind the brackets", "session 3", r#"{"outcome":"passed""#],
+        &[
+            "session 2 (gates failed)",
+            "last words",
+            "mind the brackets",
+            "session 3",
+            r#"{"outcome":"passed""#,
+        ],
     ),
     login(
         "feature-rate-limited",
@@ -125,7 +151,13 @@ pub(super) const STORIES: [Story; 13] = [
         plans: &[],
         then: Then::Batch,
         run: batch::RUN,
-        tells: &["team=web", "blocked", r#"{"state":"passed"}"#, r#""name":"wiki""#, r#"{"state":"suspended"}"#],
+        tells: &[
+            "team=web",
+            "blocked",
+            r#"{"state":"passed"}"#,
+            r#""name":"wiki""#,
+            r#"{"state":"suspended"}"#,
+        ],
     },
     Story {
         name: "project-three-features",
@@ -150,13 +182,20 @@ pub(super) const STORIES: [Story; 13] = [
         plans: &[plan("catalogue", &[], Habit::Plain), plan("login", &[], Habit::Lasts)],
         then: Then::ManyMessages,
         run: PROJECT,
-        tells: &[r#""cause":"continued_as_new""#, r#""name":"ready""#, r#""phase":"idle""#, r#""passed":2"#],
+        tells: &[
+            r#""cause":"continued_as_new""#,
+            r#""name":"ready""#,
+            r#""phase":"idle""#,
+            r#""passed":2"#,
+        ],
     },
 ];
 
 /// The file of a story.
 pub(super) fn path(name: &str) -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/histories")).join(name).with_extension("jsonl")
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/histories"))
+        .join(name)
+        .with_extension("jsonl")
 }
 
 /// Records all stories anew, in the place of what is there.
@@ -195,7 +234,10 @@ async fn project(story: &Story, engine: &Engine, world: &World, memory: &MemoryS
     let project = ProjectRef { id: PROJECT.into(), root: "/home/ann/shop".into() };
     let input = Payload::of(&ProjectInput { project, memory: None });
     let labels = [("project".to_owned(), PROJECT.to_owned())].into();
-    engine.start(NewRun { run: id(PROJECT), workflow: ProjectWorkflow::NAME.into(), input, labels }).await.unwrap();
+    engine
+        .start(NewRun { run: id(PROJECT), workflow: ProjectWorkflow::NAME.into(), input, labels })
+        .await
+        .unwrap();
     engine.signal(&id(PROJECT), signal::SYNC, Payload::of("1")).await.unwrap();
     happen(story.then, engine, world).await;
     until(story.name, async || is_at_rest(memory).await).await;
@@ -212,20 +254,30 @@ async fn happen(then: Then, engine: &Engine, world: &World) {
         Then::Told => {
             let second = |kind: &EventKind| matches!(kind, EventKind::StatusPublished { value, .. } if value.preview(200).contains("session 2"));
             until("the second session runs", async || holds(engine, LOGIN, second).await).await;
-            let note = Note::Signed { text: "mind the brackets".into(), by: "ann".into(), why: String::new() };
+            let note = Note::Signed {
+                text: "mind the brackets".into(),
+                by: "ann".into(),
+                why: String::new(),
+            };
             engine.signal(&id(LOGIN), Note::SIGNAL, Payload::of(&note)).await.unwrap();
             world.let_go.send_replace(true);
         }
         Then::AnHour => {
-            let limited = |kind: &EventKind| matches!(kind, EventKind::ActivityFailed { retry_at: Some(_), .. });
+            let limited = |kind: &EventKind| {
+                matches!(kind, EventKind::ActivityFailed { retry_at: Some(_), .. })
+            };
             until("the limit is reached", async || holds(engine, LOGIN, limited).await).await;
             world.clock.advance(3600);
         }
         Then::ManyMessages => {
             until("the session runs", async || is_in_session(engine).await).await;
-            until("the other feature has passed", async || view(engine.store().as_ref()).await.passed == 1).await;
+            until("the other feature has passed", async || {
+                view(engine.store().as_ref()).await.passed == 1
+            })
+            .await;
             for sent in 0.. {
-                // One by one towards the end, so that the new beginning comes while nothing waits in the mailbox.
+                // One by one towards the end, so that the new beginning comes while nothing waits
+                // in the mailbox.
                 if sent > MANY {
                     tokio::task::yield_now().await;
                 }

@@ -1,4 +1,5 @@
-//! A world without a disk, a git or an agent: features behave as planned, and every answer follows from the question.
+//! A world without a disk, a git or an agent: features behave as planned, and every answer follows
+//! from the question.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,11 +9,11 @@ use longhaul_engine::{Activity, Attempt, Clock, Failure, Handler, Handlers};
 use longhaul_tests::clock::HeldClock;
 use longhaul_workflows::backlog::{Check, Feature, FeatureId};
 use longhaul_workflows::contracts::{
-    CheckBase, CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput, Landed,
-    LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree,
-    RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput,
-    Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Tampering, TipInput, TipTree,
-    Worktree,
+    CheckBase, CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land,
+    LandInput, Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged,
+    OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, RunChecks,
+    RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput, SessionReport,
+    SetupInput, SetupReport, Tampering, TipInput, TipTree, Worktree,
 };
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::{AgentSettings, Limits, Settings};
@@ -87,7 +88,11 @@ where
 
 #[async_trait]
 impl Handler<RunSession> for World {
-    async fn perform(&self, input: SessionInput, attempt: &Attempt) -> Result<SessionReport, Failure> {
+    async fn perform(
+        &self,
+        input: SessionInput,
+        attempt: &Attempt,
+    ) -> Result<SessionReport, Failure> {
         let habit = self.habit(&input.feature.id);
         self.meet(&input).await;
         if let Some(ending) = self.outage(habit) {
@@ -107,7 +112,9 @@ impl Handler<RunSession> for World {
             }
         }
         let (ending, notes) = match (habit, input.number) {
-            (Habit::Fills, 1) => (SessionEnding::ContextFull, "The parser is done; the printer is not."),
+            (Habit::Fills, 1) => {
+                (SessionEnding::ContextFull, "The parser is done; the printer is not.")
+            }
             (Habit::NeverPasses, 1) => {
                 (SessionEnding::Failed { reason: "exit code 1".into(), lacks_command: false }, "")
             }
@@ -169,7 +176,8 @@ impl World {
         plan.expect("only planned features are worked on").habit
     }
 
-    /// The first sessions of an agent that is down end when all of them have begun: no set-up lets time pass after them.
+    /// The first sessions of an agent that is down end when all of them have begun: no set-up lets
+    /// time pass after them.
     async fn meet(&self, input: &SessionInput) {
         let is_down = |plan: &&Plan| plan.habit == Habit::Down;
         if self.habit(&input.feature.id) == Habit::Down && input.number == 1 {
@@ -187,7 +195,9 @@ impl World {
             Habit::Down if !is_over => {
                 Some(SessionEnding::Failed { reason: "exit code 1".into(), lacks_command: false })
             }
-            Habit::Missing if !is_over => Some(SessionEnding::NotStarted { reason: "`agent` is not there.".into() }),
+            Habit::Missing if !is_over => {
+                Some(SessionEnding::NotStarted { reason: "`agent` is not there.".into() })
+            }
             _ => None,
         }
     }
@@ -204,7 +214,10 @@ impl World {
             ..Feature::new(FeatureId::new(plan.id).unwrap(), format!("The {}", plan.id))
         };
         let settings = Settings {
-            agent: AgentSettings { command: vec!["agent".into(), "--print".into()], ..AgentSettings::default() },
+            agent: AgentSettings {
+                command: vec!["agent".into(), "--print".into()],
+                ..AgentSettings::default()
+            },
             gates: vec![check("lint", "make lint")],
             baseline: vec![check("builds", "make")],
             limits: Limits { failed_gates: 2, ..Limits::default() },
@@ -236,24 +249,36 @@ impl World {
     fn refresh(&self, input: &RefreshInput) -> Refreshed {
         let tip = self.tip();
         let mut branches = self.branches.lock().unwrap_or_else(PoisonError::into_inner);
-        let head = branches.entry(input.feature.clone()).or_insert_with(|| (tip.clone(), tip.clone()));
+        let head =
+            branches.entry(input.feature.clone()).or_insert_with(|| (tip.clone(), tip.clone()));
         if head.1 != tip {
             *head = (hash(&format!("{} {tip}", head.0), 40), tip.clone());
         }
         let conflict = (self.habit(&input.feature) == Habit::Conflicts).then(|| {
             let files = vec![format!("src/{}.rs", input.feature)];
-            RefreshConflict { output: format!("CONFLICT (content): Merge conflict in {}\n", files[0]), files }
+            RefreshConflict {
+                output: format!("CONFLICT (content): Merge conflict in {}\n", files[0]),
+                files,
+            }
         });
-        Refreshed { commit: head.0.clone(), tip, files: vec![format!("src/{}.rs", input.feature)], conflict }
+        Refreshed {
+            commit: head.0.clone(),
+            tip,
+            files: vec![format!("src/{}.rs", input.feature)],
+            conflict,
+        }
     }
 
     fn set_up(&self, input: &SetupInput) -> SetupReport {
         let commit = input.commit.clone().unwrap_or_else(|| self.tip());
-        let failure = self.needs_more(&input.feature, &commit).then_some("the printer's driver is not there\n");
+        let failure = self
+            .needs_more(&input.feature, &commit)
+            .then_some("the printer's driver is not there\n");
         SetupReport { evidence: Some(evidence(&check("setup", &input.script), &commit, failure)) }
     }
 
-    /// Whether it is what the first session comes to when it is merged, which wants more than is there.
+    /// Whether it is what the first session comes to when it is merged, which wants more than is
+    /// there.
     fn needs_more(&self, id: &FeatureId, commit: &str) -> bool {
         self.habit(id) == Habit::NeedsMore && commit == merged(&self.tip(), &sealed_by(id, 1))
     }
@@ -269,7 +294,11 @@ impl World {
         let mut report = ChecksReport { evidence: Vec::new() };
         for check in &input.checks {
             let failed = fails && check.name == "accepts";
-            report.evidence.push(evidence(check, commit, failed.then_some("expected 3, found 2\n")));
+            report.evidence.push(evidence(
+                check,
+                commit,
+                failed.then_some("expected 3, found 2\n"),
+            ));
             if failed {
                 break;
             }
@@ -278,20 +307,28 @@ impl World {
     }
 
     fn seal(&self, input: &SealInput) -> Sealed {
-        let is_fruitless = self.habit(&input.feature) == Habit::Down && input.step.contains("exit code");
+        let is_fruitless =
+            self.habit(&input.feature) == Habit::Down && input.step.contains("exit code");
         let commit = if is_fruitless { self.tip() } else { hash(&input.subject(), 40) };
         let tip = self.tip();
         let mut branches = self.branches.lock().unwrap_or_else(PoisonError::into_inner);
-        branches.entry(input.feature.clone()).or_insert_with(|| (String::new(), tip)).0.clone_from(&commit);
+        branches
+            .entry(input.feature.clone())
+            .or_insert_with(|| (String::new(), tip))
+            .0
+            .clone_from(&commit);
         drop(branches);
-        let tampered = input.step.contains("session 1,") && self.habit(&input.feature) == Habit::Tampers;
+        let tampered =
+            input.step.contains("session 1,") && self.habit(&input.feature) == Habit::Tampers;
         let what = format!("feature \"{}\": passes was set to true", input.feature);
         let tampering = Tampering { file: input.list_file.clone(), what };
         Sealed {
             commit,
             files: vec![format!("src/{}.rs", input.feature)],
             tampered: if tampered { vec![tampering] } else { Vec::new() },
-            rescued: tampered.then(|| format!("refs/longhaul/rescue/{}/{}/1/7.0", input.project.id, input.feature)),
+            rescued: tampered.then(|| {
+                format!("refs/longhaul/rescue/{}/{}/1/7.0", input.project.id, input.feature)
+            }),
             notes: String::new(),
             unread_notes: None,
             outside: Vec::new(),
@@ -299,19 +336,34 @@ impl World {
     }
 
     fn check_out_tip(&self, input: &TipInput) -> TipTree {
-        let worktree = format!("/home/ann/.longhaul/worktrees/{}/@integration-{}", input.project.id, input.tree);
+        let worktree = format!(
+            "/home/ann/.longhaul/worktrees/{}/@integration-{}",
+            input.project.id, input.tree
+        );
         TipTree { commit: self.tip(), worktree }
     }
 
     fn merge(&self, input: &MergeInput) -> Merged {
         let (tip, files) = (self.tip(), vec![format!("src/{}.rs", input.feature)]);
-        if self.habit(&input.feature) == Habit::Conflicts && input.commit == sealed_by(&input.feature, 1) {
+        if self.habit(&input.feature) == Habit::Conflicts
+            && input.commit == sealed_by(&input.feature, 1)
+        {
             let output = format!("CONFLICT (content): Merge conflict in {}\n", files[0]);
             return Merged::Conflict { tip, files, output };
         }
-        let worktree = format!("/home/ann/.longhaul/worktrees/{}/@integration-{}", input.project.id, input.tree);
+        let worktree = format!(
+            "/home/ann/.longhaul/worktrees/{}/@integration-{}",
+            input.project.id, input.tree
+        );
         let commit = merged(&tip, &input.commit);
-        Merged::Candidate { commit, tip, worktree, files, put_back: Vec::new(), outside: Vec::new() }
+        Merged::Candidate {
+            commit,
+            tip,
+            worktree,
+            files,
+            put_back: Vec::new(),
+            outside: Vec::new(),
+        }
     }
 
     fn land(&self, input: &LandInput) -> Landed {

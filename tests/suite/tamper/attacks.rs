@@ -4,8 +4,9 @@
 pub(super) struct Attack {
     /// The id of the feature.
     pub(super) name: &'static str,
-    /// The session, for `sh`, in the work tree. `$P` is the user's checkout, `$DATA` the data directory, `$LOOT` a
-    /// directory that may be written, with a program `evil`; `$ID` is the feature.
+    /// The session, for `sh`, in the work tree. `$P` is the user's checkout, `$DATA` the data
+    /// directory, `$LOOT` a directory that may be written, with a program `evil`; `$ID` is the
+    /// feature.
     pub(super) session: &'static str,
     /// Part of what `status` says of the feature; empty: nothing had to be put back.
     pub(super) noticed: &'static str,
@@ -169,7 +170,8 @@ pub(super) const REPOSITORY: &[Attack] = &[
     ),
 ];
 
-/// On what is not its own: the checkout, the project's repository, other trees, the data directory, Longhaul itself.
+/// On what is not its own: the checkout, the project's repository, other trees, the data directory,
+/// Longhaul itself.
 pub(super) const OTHERS: &[Attack] = &[
     harmless(
         "next-moved",

@@ -1,11 +1,13 @@
-//! What an owner may do and an agent should not: the sandbox prevents it; without it, it is recorded and shown. And what
-//! no sandbox prevents: weak checks, and programs that change what judges them.
+//! What an owner may do and an agent should not: the sandbox prevents it; without it, it is
+//! recorded and shown. And what no sandbox prevents: weak checks, and programs that change what
+//! judges them.
 
 use serde_json::json;
 
 use super::{HONEST, Sandbox, Tampered};
 
-/// A feature passes by a change outside of its tree, if it can be made: then `status`, `why` and the history tell of it.
+/// A feature passes by a change outside of its tree, if it can be made: then `status`, `why` and
+/// the history tell of it.
 #[track_caller]
 fn prevented_or_told(session: &str, told: &str) {
     for sandbox in Sandbox::all() {
@@ -34,7 +36,8 @@ fn checks_that_are_edited_in_the_checkout() {
 
 #[test]
 fn a_weaker_script_that_is_committed_to_the_target() {
-    let session = "echo 'exit 0' >\"$P/acceptance/accept.sh\" && git -C \"$P\" commit -qam 'Weaker'";
+    let session =
+        "echo 'exit 0' >\"$P/acceptance/accept.sh\" && git -C \"$P\" commit -qam 'Weaker'";
     prevented_or_told(session, "`main` was moved from");
 }
 
@@ -60,15 +63,20 @@ fn a_program_that_rewrites_the_script_while_gates_run() {
         assert!(feature["findings"].to_string().contains(told), "{feature:#}");
         tampered.world.call("why rewriter").exits(0).says(told);
         let evidence = tampered.world.json("describe rewriter")["evidence"].clone();
-        assert!(evidence.to_string().contains("\"put_back\":[\"acceptance/accept.sh\"]"), "{evidence:#}");
+        assert!(
+            evidence.to_string().contains("\"put_back\":[\"acceptance/accept.sh\"]"),
+            "{evidence:#}"
+        );
     }
 }
 
 #[test]
 fn checks_that_pass_before_any_work_are_told_of() {
-    let tampered = Tampered::new(&[("all", "true"), ("some", "echo finished >some.txt")], Sandbox::Off, "");
+    let tampered =
+        Tampered::new(&[("all", "true"), ("some", "echo finished >some.txt")], Sandbox::Off, "");
     let project = &tampered.world.project;
-    let mut list: serde_json::Value = serde_json::from_str(&project.read("feature_list.json")).unwrap();
+    let mut list: serde_json::Value =
+        serde_json::from_str(&project.read("feature_list.json")).unwrap();
     list["features"][1]["checks"] = json!(["true"]);
     list["features"][2]["checks"] = json!(["test -f README.md", "sh acceptance/accept.sh some"]);
     project.write("feature_list.json", &list.to_string());
@@ -76,8 +84,15 @@ fn checks_that_pass_before_any_work_are_told_of() {
     tampered.world.run().exits(0);
     let told = |name: &str| tampered.feature(name)["findings"].clone();
     assert_eq!(told("honest-1"), json!([]));
-    assert_eq!(told("all"), json!(["all its checks passed before any work: that they pass is no evidence"]));
+    assert_eq!(
+        told("all"),
+        json!(["all its checks passed before any work: that they pass is no evidence"])
+    );
     assert_eq!(told("some"), json!(["passed before any work, so no evidence of it: `check-1`"]));
     tampered.world.call("why all").exits(0).says("no evidence");
-    tampered.world.call("status .").exits(0).says("noticed on all: all its checks passed before any work");
+    tampered
+        .world
+        .call("status .")
+        .exits(0)
+        .says("noticed on all: all its checks passed before any work");
 }

@@ -1,4 +1,5 @@
-//! The verbs on a log at rest: one project, in which a feature passes, one is blocked, one waits for it and one for a person.
+//! The verbs on a log at rest: one project, in which a feature passes, one is blocked, one waits
+//! for it and one for a person.
 
 use longhaul_tests::project::{Habit, Plan, plain};
 
@@ -9,7 +10,8 @@ const SETTINGS: &str = "[project]\nparallel = 1\n[limits]\nfailed_gates = 1\n";
 #[test]
 fn every_verb_at_rest() {
     let parser = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
-    let plans = [parser, plain("table", &["parser"], 1), plain("manual", &[], 1), plain("shell", &[], 1)];
+    let plans =
+        [parser, plain("table", &["parser"], 1), plain("manual", &[], 1), plain("shell", &[], 1)];
     let world = World::with_settings(&plans, 0.0, SETTINGS);
     let list = world.project.read("feature_list.json");
     let asks = list.replacen("\"id\": \"shell\"", "\"approval\": true, \"id\": \"shell\"", 1);
@@ -58,16 +60,29 @@ fn stands(world: &World) {
 }
 
 fn features(world: &World) {
-    let list = ["feature list", "feature list -o json", "narrow feature list", "feature list <place>"];
+    let list =
+        ["feature list", "feature list -o json", "narrow feature list", "feature list <place>"];
     world.transcript("feature/list", &list);
     world.transcript(
         "feature/show",
-        &["feature show parser", "feature show shell -o json", "narrow feature show parser", "feature show nothing"],
+        &[
+            "feature show parser",
+            "feature show shell -o json",
+            "narrow feature show parser",
+            "feature show nothing",
+        ],
     );
-    world.transcript("feature/next", &["feature next", "feature next -o json", "narrow feature next"]);
+    world.transcript(
+        "feature/next",
+        &["feature next", "feature next -o json", "narrow feature next"],
+    );
     world.transcript(
         "feature/export",
-        &["feature export --to ada", "feature export --to ada -O <place>/ada.json", "feature export --to junit"],
+        &[
+            "feature export --to ada",
+            "feature export --to ada -O <place>/ada.json",
+            "feature export --to junit",
+        ],
     );
     let beads = include_str!("../../../backlog/tests/backlogs/beads.jsonl");
     std::fs::write(world.project.place().join("beads.jsonl"), beads).unwrap();
@@ -147,9 +162,19 @@ fn carried(world: &World) {
 fn told(world: &World) {
     world.transcript(
         "steer/pause",
-        &["pause . --why lunch", "pause . -o json", "narrow pause .", "pause nobody/1", "pause manual", "status ."],
+        &[
+            "pause . --why lunch",
+            "pause . -o json",
+            "narrow pause .",
+            "pause nobody/1",
+            "pause manual",
+            "status .",
+        ],
     );
-    world.transcript("steer/resume", &["resume . -o json", "resume .", "narrow resume .", "resume nobody/1"]);
+    world.transcript(
+        "steer/resume",
+        &["resume . -o json", "resume .", "narrow resume .", "resume nobody/1"],
+    );
     world.transcript(
         "steer/signal",
         &[
@@ -200,11 +225,20 @@ fn told(world: &World) {
     );
     world.transcript(
         "steer/terminate",
-        &["terminate shell --dry-run -o json", "terminate shell", "narrow terminate shell", "terminate manual"],
+        &[
+            "terminate shell --dry-run -o json",
+            "terminate shell",
+            "narrow terminate shell",
+            "terminate manual",
+        ],
     );
     world.transcript(
         "steer/reconcile",
-        &["reconcile <project>/shell/1 --landed", "reconcile nobody/1 --landed", "reconcile <project>/shell/1"],
+        &[
+            "reconcile <project>/shell/1 --landed",
+            "reconcile nobody/1 --landed",
+            "reconcile <project>/shell/1",
+        ],
     );
 }
 
@@ -241,7 +275,11 @@ fn taken_back(world: &World) {
     );
     world.transcript(
         "again/restart",
-        &["restart <project>/parser/1 --by ann -o json", "restart <project>/shell/1", "restart nobody/1"],
+        &[
+            "restart <project>/parser/1 --by ann -o json",
+            "restart <project>/shell/1",
+            "restart nobody/1",
+        ],
     );
     world.transcript(
         "again/rollback",
@@ -277,7 +315,10 @@ fn changed(world: &World) {
         ],
     );
     world.project.write("longhaul.toml", "[agent\n");
-    world.transcript("run/broken-settings", &["run .", "run . -o json", "status .", "doctor .", "feature next"]);
+    world.transcript(
+        "run/broken-settings",
+        &["run .", "run . -o json", "status .", "doctor .", "feature next"],
+    );
     world.transcript(
         "run/init",
         &[

@@ -23,7 +23,8 @@ fn a_batch_is_reported_as_it_was() {
     let lines = said.exits(5).out.lines();
     // What is seen of the way depends on when one looks; how a project and a feature end does not.
     let ends = [r#""project":"one","state":"passed""#, r#""feature":"shell","status":"blocked""#];
-    let is_end = |line: &&str| line.contains("progress/1") && ends.iter().any(|end| line.contains(end));
+    let is_end =
+        |line: &&str| line.contains("progress/1") && ends.iter().any(|end| line.contains(end));
     let mut shown: Vec<String> = lines.filter(is_end).map(|line| format!("{line}\n")).collect();
     shown.sort_by_key(|line| line.contains("\"feature\""));
     world.recorded("batch/progress", &shown.concat());

@@ -1,4 +1,5 @@
-//! Every document is known to `longhaul schema`, has a description for each field that needs one, and is recorded.
+//! Every document is known to `longhaul schema`, has a description for each field that needs one,
+//! and is recorded.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +31,9 @@ fn every_schema_says_what_it_is_of() {
 #[test]
 fn every_field_is_described() {
     let mut bare = Vec::new();
-    for name in longhaul().call(&["schema"]).exits(0).out.lines().filter(|name| !APART.contains(name)) {
+    for name in
+        longhaul().call(&["schema"]).exits(0).out.lines().filter(|name| !APART.contains(name))
+    {
         let schema = longhaul().call(&["schema", name]).exits(0).json();
         fields(&schema, &mut |field, property| {
             // A constant tells the variants of an enum apart.
@@ -58,7 +61,8 @@ fn fields(schema: &Value, take: &mut impl FnMut(&str, &Value)) {
     }
 }
 
-/// The verbs that have tests of their own, for what they do takes long: a demo, measurements, scripts for shells.
+/// The verbs that have tests of their own, for what they do takes long: a demo, measurements,
+/// scripts for shells.
 const APART: [&str; 3] = ["demo", "bench", "completions"];
 
 #[test]
@@ -70,13 +74,23 @@ fn every_verb_and_every_document_is_recorded() {
     let is_verb = |line: &&str| line.chars().position(|letter| letter != ' ') == Some(2);
     let verbs = commands.lines().filter(is_verb).filter_map(|line| line.split_whitespace().next());
     let missing: Vec<&str> = verbs
-        .filter(|verb| !APART.contains(verb) && *verb != "schema" && !recorded.contains(&format!("longhaul {verb}")))
+        .filter(|verb| {
+            !APART.contains(verb)
+                && *verb != "schema"
+                && !recorded.contains(&format!("longhaul {verb}"))
+        })
         .collect();
     assert!(missing.is_empty(), "these have no snapshot: {missing:?}");
 
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
-    for name in longhaul().call(&["schema"]).exits(0).out.lines().filter(|name| !APART.contains(name)) {
-        assert!(recorded.contains(&format!("longhaul.{name}/")), "the document {name} has no snapshot");
+    let readme =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+    for name in
+        longhaul().call(&["schema"]).exits(0).out.lines().filter(|name| !APART.contains(name))
+    {
+        assert!(
+            recorded.contains(&format!("longhaul.{name}/")),
+            "the document {name} has no snapshot"
+        );
         assert!(readme.contains(&format!("`{name}`")), "the document {name} is not in the README");
     }
 }
@@ -94,8 +108,13 @@ fn recorded(dir: &Path) -> String {
 /// Documents are printed through the registry alone, where each has a name and a schema.
 #[test]
 fn nothing_else_is_printed_as_json() {
-    let by_hand =
-        ["json!({ \"schema\"", "\"schema\":", "term::print(serde_json", "schema: String", "schema: &'static str"];
+    let by_hand = [
+        "json!({ \"schema\"",
+        "\"schema\":",
+        "term::print(serde_json",
+        "schema: String",
+        "schema: &'static str",
+    ];
     let may = ["command/schema.rs", "document.rs"];
     let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/src")];
     while let Some(dir) = open.pop() {
@@ -103,10 +122,16 @@ fn nothing_else_is_printed_as_json() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 open.push(path);
-            } else if path.extension().is_some_and(|end| end == "rs") && !may.iter().any(|file| path.ends_with(file)) {
+            } else if path.extension().is_some_and(|end| end == "rs")
+                && !may.iter().any(|file| path.ends_with(file))
+            {
                 let text = fs::read_to_string(&path).unwrap();
                 let found: Vec<_> = by_hand.iter().filter(|words| text.contains(**words)).collect();
-                assert!(found.is_empty(), "{} has {found:?}: print it with `document::print`", path.display());
+                assert!(
+                    found.is_empty(),
+                    "{} has {found:?}: print it with `document::print`",
+                    path.display()
+                );
             }
         }
     }

@@ -49,7 +49,8 @@ pub enum BacklogError {
 
 /// The ids with arrows; of a very long circle only the beginning and the end.
 fn path(ids: &[FeatureId]) -> String {
-    let joined = |part: &[FeatureId]| part.iter().map(FeatureId::as_str).collect::<Vec<_>>().join(" -> ");
+    let joined =
+        |part: &[FeatureId]| part.iter().map(FeatureId::as_str).collect::<Vec<_>>().join(" -> ");
     if ids.len() <= 24 {
         return joined(ids);
     }

@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 
 /// The name of a feature in every place: the list, the log, branches, worktrees and runs.
 ///
-/// At most [`FeatureId::MAX_LEN`] bytes of ASCII letters, digits and `. _ -`. Because it becomes part of branch names
-/// and of paths it must not begin with `.` or `-`, end with `.` or `.lock`, or contain `..`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+/// At most [`FeatureId::MAX_LEN`] bytes of ASCII letters, digits and `. _ -`. Because it becomes
+/// part of branch names and of paths it must not begin with `.` or `-`, end with `.` or `.lock`, or
+/// contain `..`.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct FeatureId(String);
 
@@ -206,7 +209,8 @@ impl Feature {
         }
     }
 
-    /// The fields that differ from another version of this feature, leaving out the claims, which Longhaul owns.
+    /// The fields that differ from another version of this feature, leaving out the claims, which
+    /// Longhaul owns.
     pub fn differing_fields(&self, other: &Self) -> Vec<&'static str> {
         let compared = [
             ("name", self.name != other.name),
@@ -227,7 +231,8 @@ mod tests {
     use super::*;
 
     fn check_id(text: &str, expected: &str) {
-        let outcome = FeatureId::new(text).map_or_else(|error| error.reason().to_owned(), |_| "fine".to_owned());
+        let outcome = FeatureId::new(text)
+            .map_or_else(|error| error.reason().to_owned(), |_| "fine".to_owned());
         assert_eq!(outcome, expected, "{text}");
     }
 
@@ -253,7 +258,8 @@ mod tests {
     fn a_feature_is_read_with_its_defaults() {
         let feature: Feature = serde_json::from_str(r#"{"id":"login","name":"Login"}"#).unwrap();
         assert_eq!(feature, Feature::new(FeatureId::new("login").unwrap(), "Login"));
-        let refused = serde_json::from_str::<Feature>(r#"{"id":"../x","name":"Login"}"#).unwrap_err();
+        let refused =
+            serde_json::from_str::<Feature>(r#"{"id":"../x","name":"Login"}"#).unwrap_err();
         assert!(refused.to_string().contains("`../x` cannot be a feature id"), "{refused}");
     }
 }

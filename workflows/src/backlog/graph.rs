@@ -1,7 +1,8 @@
-//! Which feature can be worked on now: the DAG of features and an ordered set of those that are ready.
+//! Which feature can be worked on now: the DAG of features and an ordered set of those that are
+//! ready.
 //!
-//! Nothing is recomputed over the whole graph. Each feature counts the dependencies that have not passed; a change of
-//! one feature's state touches that feature and its direct dependents only.
+//! Nothing is recomputed over the whole graph. Each feature counts the dependencies that have not
+//! passed; a change of one feature's state touches that feature and its direct dependents only.
 
 mod build;
 mod update;
@@ -57,9 +58,9 @@ impl Counts {
 
 /// The features of a project, with their dependencies and states.
 ///
-/// Everything begins as pending, whatever the list claims: to judge claims is the caller's business. The next feature
-/// is one that is pending with every dependency passed; those begun before a crash come first, then the higher
-/// priority, then the file's order.
+/// Everything begins as pending, whatever the list claims: to judge claims is the caller's
+/// business. The next feature is one that is pending with every dependency passed; those begun
+/// before a crash come first, then the higher priority, then the file's order.
 ///
 /// ```
 /// use longhaul_workflows::backlog::{Backlog, Feature, FeatureId};
@@ -78,7 +79,8 @@ impl Counts {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Backlog {
-    /// Edges go from a dependency to what depends on it; the index of a node is its place in the file.
+    /// Edges go from a dependency to what depends on it; the index of a node is its place in the
+    /// file.
     graph: DiGraph<Node, ()>,
     places: HashMap<FeatureId, NodeIndex>,
     ready: BTreeSet<Rank>,
@@ -108,7 +110,9 @@ impl Backlog {
     ///
     /// Refuses ids that occur twice, dependencies that are not there, and circles.
     pub fn new(features: Vec<Feature>) -> Result<Self, BacklogError> {
-        build::build(features.into_iter().map(|feature| (feature, FeatureState::Pending, false)).collect())
+        build::build(
+            features.into_iter().map(|feature| (feature, FeatureState::Pending, false)).collect(),
+        )
     }
 
     /// Takes the next workable feature and marks it as in progress.
@@ -128,7 +132,8 @@ impl Backlog {
         self.ready.iter().map(|rank| &self.graph[rank.place].feature.id)
     }
 
-    /// Marks a feature as being worked on, whether it is workable or not: for one that runs already.
+    /// Marks a feature as being worked on, whether it is workable or not: for one that runs
+    /// already.
     pub fn mark_in_progress(&mut self, id: &FeatureId) -> Result<(), BacklogError> {
         self.place(id).map(|place| self.set_state(place, FeatureState::InProgress))
     }
@@ -142,20 +147,25 @@ impl Backlog {
     }
 
     /// Marks a feature as waiting for a person; what depends on it waits too.
-    pub fn mark_blocked(&mut self, id: &FeatureId, reason: impl Into<String>) -> Result<(), BacklogError> {
+    pub fn mark_blocked(
+        &mut self,
+        id: &FeatureId,
+        reason: impl Into<String>,
+    ) -> Result<(), BacklogError> {
         let place = self.place(id)?;
         self.set_state(place, FeatureState::Blocked(reason.into()));
         self.set_resumed(place, false);
         Ok(())
     }
 
-    /// Gives a feature back, unblocks it, or takes back that it passed. What depends on it and runs already goes on.
+    /// Gives a feature back, unblocks it, or takes back that it passed. What depends on it and runs
+    /// already goes on.
     pub fn mark_pending(&mut self, id: &FeatureId) -> Result<(), BacklogError> {
         self.place(id).map(|place| self.set_state(place, FeatureState::Pending))
     }
 
-    /// Notes that work on a feature began in an earlier life: while it is pending it comes before all that are new.
-    /// The note is dropped when the feature passes or is blocked.
+    /// Notes that work on a feature began in an earlier life: while it is pending it comes before
+    /// all that are new. The note is dropped when the feature passes or is blocked.
     pub fn mark_started_before(&mut self, id: &FeatureId) -> Result<(), BacklogError> {
         self.place(id).map(|place| self.set_resumed(place, true))
     }
@@ -175,17 +185,20 @@ impl Backlog {
         self.graph.node_weights().map(|node| (&node.feature, &node.state))
     }
 
-    /// The direct dependencies that have not passed, in the file's order; empty for an id that is not in the backlog.
+    /// The direct dependencies that have not passed, in the file's order; empty for an id that is
+    /// not in the backlog.
     pub fn waiting_for(&self, id: &FeatureId) -> Vec<FeatureId> {
         self.neighbours(id, Direction::Incoming, |node| node.state != FeatureState::Passed)
     }
 
-    /// The features that depend directly on this one, in the file's order; empty for an id that is not in the backlog.
+    /// The features that depend directly on this one, in the file's order; empty for an id that is
+    /// not in the backlog.
     pub fn dependents(&self, id: &FeatureId) -> Vec<FeatureId> {
         self.neighbours(id, Direction::Outgoing, |_| true)
     }
 
-    /// The blocked features among everything that this one depends on, however far away, in the file's order.
+    /// The blocked features among everything that this one depends on, however far away, in the
+    /// file's order.
     pub fn blocked_by(&self, id: &FeatureId) -> Vec<FeatureId> {
         let mut seen = BTreeSet::new();
         let mut open: Vec<NodeIndex> = self.places.get(id).copied().into_iter().collect();
@@ -193,7 +206,8 @@ impl Backlog {
             let dependencies = self.graph.neighbors_directed(place, Direction::Incoming);
             open.extend(dependencies.filter(|&dependency| seen.insert(dependency)));
         }
-        let blocked = |place: &NodeIndex| matches!(self.graph[*place].state, FeatureState::Blocked(_));
+        let blocked =
+            |place: &NodeIndex| matches!(self.graph[*place].state, FeatureState::Blocked(_));
         seen.into_iter().filter(blocked).map(|place| self.graph[place].feature.id.clone()).collect()
     }
 
@@ -211,7 +225,12 @@ impl Backlog {
         self.places.get(id).copied().ok_or_else(|| BacklogError::UnknownFeature { id: id.clone() })
     }
 
-    fn neighbours(&self, id: &FeatureId, side: Direction, wanted: impl Fn(&Node) -> bool) -> Vec<FeatureId> {
+    fn neighbours(
+        &self,
+        id: &FeatureId,
+        side: Direction,
+        wanted: impl Fn(&Node) -> bool,
+    ) -> Vec<FeatureId> {
         let Some(&place) = self.places.get(id) else {
             return Vec::new();
         };

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::settings::{Settings, literal_env};
 
-/// Settings by their names in `longhaul.toml`, only those that differ. They are recorded, so the variables of an agent are
-/// sources, never values.
+/// Settings by their names in `longhaul.toml`, only those that differ. They are recorded, so the
+/// variables of an agent are sources, never values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Overrides(Map<String, Value>);
@@ -26,7 +26,10 @@ impl Overrides {
     pub fn set(&mut self, path: [&str; 2], value: Value) {
         merge(
             &mut self.0,
-            Map::from_iter([(path[0].to_owned(), Value::from(Map::from_iter([(path[1].to_owned(), value)])))]),
+            Map::from_iter([(
+                path[0].to_owned(),
+                Value::from(Map::from_iter([(path[1].to_owned(), value)])),
+            )]),
         );
     }
 
@@ -57,7 +60,8 @@ impl Overrides {
             return Err("settings are no table".into());
         };
         merge(&mut merged, self.0.clone());
-        serde_json::from_value(Value::Object(merged)).map_err(|error| format!("the settings of the batch: {error}"))
+        serde_json::from_value(Value::Object(merged))
+            .map_err(|error| format!("the settings of the batch: {error}"))
     }
 }
 
@@ -87,7 +91,10 @@ mod tests {
         let mut settings = Settings::default();
         settings.agent.env.insert("B".into(), EnvSource::SETTINGS);
         let merged = overrides.apply(settings.clone()).unwrap();
-        assert_eq!((merged.project.parallel, merged.agent.env.len(), merged.limits.clone()), (2, 2, settings.limits));
+        assert_eq!(
+            (merged.project.parallel, merged.agent.env.len(), merged.limits.clone()),
+            (2, 2, settings.limits)
+        );
 
         overrides.set(["limits", "patience"], json!(1));
         assert!(overrides.apply(Settings::default()).unwrap_err().contains("patience"));
@@ -97,8 +104,13 @@ mod tests {
     fn values_of_variables_are_refused() {
         let mut overrides = Overrides::default();
         overrides.set(["agent", "env"], json!({ "KEY": "s3cret" }));
-        for error in [overrides.check().unwrap_err(), overrides.apply(Settings::default()).unwrap_err()] {
-            assert!(error.contains("`KEY` would be recorded") && !error.contains("s3cret"), "{error}");
+        for error in
+            [overrides.check().unwrap_err(), overrides.apply(Settings::default()).unwrap_err()]
+        {
+            assert!(
+                error.contains("`KEY` would be recorded") && !error.contains("s3cret"),
+                "{error}"
+            );
         }
     }
 }

@@ -68,7 +68,10 @@ impl fmt::Display for PlanError {
                 write!(formatter, "project `{name}` comes after `{after}`, which is not there")
             }
             Self::Twice(name) => {
-                write!(formatter, "two projects are called `{name}` (capital letters do not count): give one a `name`")
+                write!(
+                    formatter,
+                    "two projects are called `{name}` (capital letters do not count): give one a `name`"
+                )
             }
             Self::Changed(what) => write!(
                 formatter,
@@ -92,9 +95,13 @@ impl Plan {
         };
         Backlog::new(self.projects.iter().map(node).collect()).map_err(|error| match error {
             BacklogError::Cycle(path) => PlanError::Circle(path),
-            BacklogError::UnknownDependency { feature, dependency, .. } => PlanError::Unknown(feature, dependency),
+            BacklogError::UnknownDependency { feature, dependency, .. } => {
+                PlanError::Unknown(feature, dependency)
+            }
             BacklogError::Duplicate { second, .. } => PlanError::Twice(second),
-            other @ BacklogError::UnknownFeature { .. } => PlanError::Changed(vec![other.to_string()]),
+            other @ BacklogError::UnknownFeature { .. } => {
+                PlanError::Changed(vec![other.to_string()])
+            }
         })
     }
 
@@ -108,7 +115,9 @@ impl Plan {
         for entry in &self.projects {
             match other.projects.iter().find(|new| new.name == entry.name) {
                 None => changed.push(format!("project `{}` is missing", entry.name)),
-                Some(new) if new != entry => changed.push(format!("project `{}` is written otherwise", entry.name)),
+                Some(new) if new != entry => {
+                    changed.push(format!("project `{}` is written otherwise", entry.name))
+                }
                 Some(_) => {}
             }
         }

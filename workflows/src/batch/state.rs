@@ -105,8 +105,8 @@ impl Memory {
         self.view.plan.projects.len()
     }
 
-    /// Takes a plan in: what is new in it is added; what was begun before is looked at again. One that changes what is
-    /// known was refused to whoever submitted it.
+    /// Takes a plan in: what is new in it is added; what was begun before is looked at again. One
+    /// that changes what is known was refused to whoever submitted it.
     pub(super) fn submit(&mut self, submit: Submit) {
         if let Ok(plan) = self.view.plan.with_additions(&submit.plan)
             && let Ok(order) = plan.order()
@@ -146,7 +146,8 @@ impl Memory {
     /// Marks those as worked on whose turn has come.
     pub(super) fn begin_what_may(&mut self) {
         let working = self.states.values().filter(|state| **state == ProjectState::Working).count();
-        let room = self.view.plan.at_once.map_or(usize::MAX, |most| most as usize).saturating_sub(working);
+        let room =
+            self.view.plan.at_once.map_or(usize::MAX, |most| most as usize).saturating_sub(working);
         for _ in 0..room {
             let Some(name) = self.order.start_next() else { return };
             self.set(&name, ProjectState::Working);

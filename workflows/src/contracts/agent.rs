@@ -59,8 +59,8 @@ impl SessionReason {
     }
 }
 
-/// Input of [`RunSession`]: facts only. The words of the prompt are the handler's, so that better ones do not make recorded
-/// runs diverge.
+/// Input of [`RunSession`]: facts only. The words of the prompt are the handler's, so that better
+/// ones do not make recorded runs diverge.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SessionInput {
     /// The project.
@@ -105,7 +105,8 @@ pub enum SessionEnding {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         lacks_command: bool,
     },
-    /// No agent was started: work of this run is on the target, and its log has lost that. The gates decide.
+    /// No agent was started: work of this run is on the target, and its log has lost that. The
+    /// gates decide.
     Landed {
         /// The commit that landed.
         commit: String,

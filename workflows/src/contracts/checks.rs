@@ -68,13 +68,15 @@ pub struct ChecksInput {
     pub project: ProjectRef,
     /// The feature that they are run for.
     pub feature: FeatureId,
-    /// The work tree of the feature, whose gates run in a tree beside it, or that of a merged result.
+    /// The work tree of the feature, whose gates run in a tree beside it, or that of a merged
+    /// result.
     pub worktree: String,
     /// The commit that is checked.
     pub commit: String,
     /// The checks.
     pub checks: Vec<Check>,
-    /// Globs of files that are put back as the commit has them before each check, relative to the root.
+    /// Globs of files that are put back as the commit has them before each check, relative to the
+    /// root.
     pub protected: Vec<String>,
     /// Names of variables that they are given besides the usual ones.
     pub pass_env: Vec<String>,
@@ -120,7 +122,8 @@ pub struct Evidence {
     /// Of a held-out check, what was held out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,
-    /// Protected files that differed from the commit just before the check, and were put back; relative to the root.
+    /// Protected files that differed from the commit just before the check, and were put back;
+    /// relative to the root.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! Checking a claim: the tip of the target, where the gates of a feature that is said to pass are run.
+//! Checking a claim: the tip of the target, where the gates of a feature that is said to pass are
+//! run.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! What one session leaves for the next, as facts: how an agent is told of them is decided where it is told.
+//! What one session leaves for the next, as facts: how an agent is told of them is decided where it
+//! is told.
 
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +76,8 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// The end of the output of the session that failed; empty for other problems, whose output is recorded as evidence.
+    /// The end of the output of the session that failed; empty for other problems, whose output is
+    /// recorded as evidence.
     pub fn output(&self) -> &str {
         match self {
             Self::SessionFailed { output_tail, .. } => output_tail,

@@ -1,7 +1,7 @@
 //! The work tree of a feature, and the way of its work to the target branch.
 //!
-//! The *tip* is where the next finished feature goes on top of: `longhaul/next` while it is ahead of the target branch,
-//! else the target branch.
+//! The *tip* is where the next finished feature goes on top of: `longhaul/next` while it is ahead
+//! of the target branch, else the target branch.
 
 use longhaul_engine::{Effect, Policy};
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,8 @@ pub struct Refreshed {
     pub commit: String,
     /// The tip.
     pub tip: String,
-    /// The files in which the branch differs from the tip, relative to the root; after a conflict those that it changes.
+    /// The files in which the branch differs from the tip, relative to the root; after a conflict
+    /// those that it changes.
     pub files: Vec<String>,
     /// Why the tip is not in the branch.
     pub conflict: Option<RefreshConflict>,
@@ -168,7 +169,8 @@ pub struct MergeInput {
     pub commit: String,
     /// How.
     pub style: MergeStyle,
-    /// Globs of files that are as the tip has them, whatever the merge makes of them, relative to the root.
+    /// Globs of files that are as the tip has them, whatever the merge makes of them, relative to
+    /// the root.
     pub protected: Vec<String>,
     /// The feature list, relative to the root.
     pub list_file: String,
@@ -176,7 +178,8 @@ pub struct MergeInput {
     pub subject: String,
     /// The body of the commit; may be empty.
     pub body: String,
-    /// The time of the commit and of `last_tested`, RFC 3339: fixed, so that making it again gives the same commit.
+    /// The time of the commit and of `last_tested`, RFC 3339: fixed, so that making it again gives
+    /// the same commit.
     pub at: String,
     /// The integration work tree to use: the one that the turn came with.
     pub tree: u32,
@@ -227,7 +230,8 @@ pub struct LandInput {
     pub project: ProjectRef,
     /// The branch that finished work goes to.
     pub target: String,
-    /// The tip that the commit stands on; terminal failure [`Land::STALE`] if the tip has moved since.
+    /// The tip that the commit stands on; terminal failure [`Land::STALE`] if the tip has moved
+    /// since.
     pub tip: String,
     /// The commit to land.
     pub commit: String,

@@ -1,4 +1,5 @@
-//! The contracts of all activities, through which workflow code reaches the world. Their handlers are in `activities`.
+//! The contracts of all activities, through which workflow code reaches the world. Their handlers
+//! are in `activities`.
 //!
 //! A contract's name is in every history that used it: it is never given to something else.
 
@@ -33,14 +34,15 @@ mod project;
 pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
 pub use back::{RollBack, RollBackInput, WentBack};
 pub use checks::{
-    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks, RunSetup, SetupInput, SetupReport,
+    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks, RunSetup, SetupInput,
+    SetupReport,
 };
 pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use feedback::{Behind, Feedback, Problem};
 pub use git::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate, MergeInput, Merged,
-    OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, Seal, SealInput, Sealed,
-    Tampering, Worktree,
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
+    MergeInput, Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree,
+    Refreshed, Seal, SealInput, Sealed, Tampering, Worktree,
 };
 pub use outside::OutsideChange;
 pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};

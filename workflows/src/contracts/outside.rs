@@ -27,7 +27,8 @@ impl fmt::Display for OutsideChange {
         if !self.put_back {
             return formatter.write_str(&what);
         }
-        let kept = self.to.as_ref().map(|_| format!("; {to} is kept under refs/longhaul/foreign/{to}"));
+        let kept =
+            self.to.as_ref().map(|_| format!("; {to} is kept under refs/longhaul/foreign/{to}"));
         write!(formatter, "{what}; it was put back{}", kept.unwrap_or_default())
     }
 }

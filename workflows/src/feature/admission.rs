@@ -1,5 +1,5 @@
-//! Permission for a session. The project grants it: it limits how many features have an agent, holds sessions back that
-//! cannot succeed, and counts those that fail.
+//! Permission for a session. The project grants it: it limits how many features have an agent,
+//! holds sessions back that cannot succeed, and counts those that fail.
 
 use longhaul_engine::{Context, ContextExt, Received, Stop};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,8 @@ pub struct SessionRequest {
     pub agent: Vec<String>,
     /// The files that its work changes or conflicts in, relative to the root.
     pub files: Vec<String>,
-    /// Whether the session resolves what stopped the work from merging: the tip should not move under it.
+    /// Whether the session resolves what stopped the work from merging: the tip should not move
+    /// under it.
     pub resolves: bool,
     /// The baseline check that failed on the commit that it starts from.
     pub broken: Option<BrokenBase>,
@@ -44,7 +45,8 @@ pub enum SessionPermit {
     Granted {
         /// How many of its failed sessions belong to an outage of the agent; they do not count.
         forgiven: u32,
-        /// The agent to use from now on: the one before does not work, and the settings name another.
+        /// The agent to use from now on: the one before does not work, and the settings name
+        /// another.
         agent: Option<AgentSettings>,
     },
     /// The target has moved since the baseline failed: start from it and run the baseline again.
@@ -121,7 +123,11 @@ pub(super) async fn ask(context: &mut dyn Context, work: &mut Work) -> Result<Se
 }
 
 /// Reports what became of a granted session.
-pub(super) async fn report(context: &mut dyn Context, work: &Work, result: SessionResult) -> Result<(), Stop> {
+pub(super) async fn report(
+    context: &mut dyn Context,
+    work: &Work,
+    result: SessionResult,
+) -> Result<(), Stop> {
     let ended = SessionEnded { agent: work.brief.settings.agent.command.clone(), result };
     context.signal(turn::project(work)?, SessionEnded::SIGNAL, &ended).await
 }

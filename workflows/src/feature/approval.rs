@@ -12,7 +12,8 @@ use super::{FeatureProgress, Work};
 pub struct Approval {
     /// Whether it may be merged.
     pub approved: bool,
-    /// The commit that was looked at: a word on an earlier one does not count. `None`: whatever waits.
+    /// The commit that was looked at: a word on an earlier one does not count. `None`: whatever
+    /// waits.
     #[serde(default)]
     pub commit: Option<String>,
     /// Who says so.
@@ -46,7 +47,11 @@ impl FeatureProgress {
 }
 
 /// Whether this commit may be merged. If a person says no, the agent is told why.
-pub(super) async fn given(context: &mut dyn Context, work: &mut Work, commit: &str) -> Result<bool, Stop> {
+pub(super) async fn given(
+    context: &mut dyn Context,
+    work: &mut Work,
+    commit: &str,
+) -> Result<bool, Stop> {
     let is_wanted = work.brief.settings.merge.approval || work.brief.feature.approval;
     if !is_wanted {
         return Ok(true);

@@ -1,11 +1,14 @@
-//! A claim that a feature passes: imported, edited since it passed, or taken back with what it was built on.
+//! A claim that a feature passes: imported, edited since it passed, or taken back with what it was
+//! built on.
 //!
-//! A claim is judged on the target alone. Work on the feature's own branch proves nothing until it has landed.
+//! A claim is judged on the target alone. Work on the feature's own branch proves nothing until it
+//! has landed.
 
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
-    CheckOutTip, CloseInput, CloseWorktree, Evidence, Problem, RunSetup, Seal, SealInput, SessionReason, TipInput,
+    CheckOutTip, CloseInput, CloseWorktree, Evidence, Problem, RunSetup, Seal, SealInput,
+    SessionReason, TipInput,
 };
 
 use super::turn::{self, Turn};
@@ -22,7 +25,10 @@ pub(super) struct Held {
 /// Runs the gates on the tip of the target; `None`: the claim does not hold.
 ///
 /// The integration work tree is used, so the turn to merge is needed.
-pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<Option<Held>, Stop> {
+pub(super) async fn judge(
+    context: &mut dyn Context,
+    work: &mut Work,
+) -> Result<Option<Held>, Stop> {
     work.step(context, "waiting to check the target").await?;
     let turn = turn::take(context, work, &[]).await?;
     work.step(context, "gates on the target").await?;
@@ -39,7 +45,8 @@ pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<
             turn::give_back(context, work).await?;
             return Ok(None);
         }
-        // The tip may be a merge that no branch has yet, and the target may have moved: landing settles both.
+        // The tip may be a merge that no branch has yet, and the target may have moved: landing
+        // settles both.
         if let Some(landed) = turn::land(context, work, &tip.commit, &tip.commit).await? {
             work.note_outside(&landed.outside);
             close(context, work).await?;
@@ -48,9 +55,12 @@ pub(super) async fn judge(context: &mut dyn Context, work: &mut Work) -> Result<
     }
 }
 
-/// Seals work of an earlier run that has not landed, and runs its gates; the commit on which they passed. An agent may have
-/// died in it, so protected files are put back first.
-pub(super) async fn gates_on_found(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
+/// Seals work of an earlier run that has not landed, and runs its gates; the commit on which they
+/// passed. An agent may have died in it, so protected files are put back first.
+pub(super) async fn gates_on_found(
+    context: &mut dyn Context,
+    work: &mut Work,
+) -> Result<Option<String>, Stop> {
     let found = context.call::<Seal>(work.seal_found()).await?;
     if found.files.is_empty() {
         return Ok(None);
@@ -59,10 +69,11 @@ pub(super) async fn gates_on_found(context: &mut dyn Context, work: &mut Work) -
     retry::gates(context, work).await
 }
 
-/// Removes the work tree and the branch of the feature; its commits are kept. A request to cancel that comes in between is
-/// too late: the feature has landed.
+/// Removes the work tree and the branch of the feature; its commits are kept. A request to cancel
+/// that comes in between is too late: the feature has landed.
 pub(super) async fn close(context: &mut dyn Context, work: &Work) -> Result<(), Stop> {
-    let close = CloseInput { project: work.project(), feature: work.id(), worktree: work.worktree.clone() };
+    let close =
+        CloseInput { project: work.project(), feature: work.id(), worktree: work.worktree.clone() };
     match context.call::<CloseWorktree>(close.clone()).await {
         Err(Stop::Cancelled) => context.call::<CloseWorktree>(close).await,
         closed => closed,
@@ -86,6 +97,7 @@ impl Work {
     /// The agent is told what failed. It is no failure of its work, and counts against no limit.
     fn take_refuted_claim(&mut self, evidence: Evidence) {
         self.reason = SessionReason::GatesFailed;
-        self.feedback.problem = Some(Problem::CheckFailed { evidence: Box::new(evidence), merged_with: None });
+        self.feedback.problem =
+            Some(Problem::CheckFailed { evidence: Box::new(evidence), merged_with: None });
     }
 }

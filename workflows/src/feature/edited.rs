@@ -25,13 +25,16 @@ impl Edited {
 impl Work {
     /// The next gates and the next session are for the feature as it is now.
     pub(super) fn take_edit(&mut self, from: Option<&RunId>, payload: &Payload) {
-        let is_from_project = from.is_some_and(|from| turn::project(self).is_ok_and(|project| project == *from));
+        let is_from_project =
+            from.is_some_and(|from| turn::project(self).is_ok_and(|project| project == *from));
         if is_from_project
             && let Ok(edited) = payload.read::<Edited>()
             && edited.feature.id == self.brief.feature.id
         {
             if self.brief.feature.checks != edited.feature.checks {
-                self.progress.findings.retain(|finding| !matches!(finding, Finding::PassedOnBase { .. }));
+                self.progress
+                    .findings
+                    .retain(|finding| !matches!(finding, Finding::PassedOnBase { .. }));
             }
             self.brief.feature = edited.feature;
             self.brief.settings.gates = edited.gates;

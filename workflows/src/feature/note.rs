@@ -40,13 +40,14 @@ impl Note {
 }
 
 impl Work {
-    /// What a wait takes besides the signal that it waits for. Answers to other requests stay in the mailbox.
+    /// What a wait takes besides the signal that it waits for. Answers to other requests stay in
+    /// the mailbox.
     pub(super) fn notes_and(signal: &'static str) -> Filter {
         Filter::signals(&[Note::SIGNAL, Edited::SIGNAL, SteeringRefused::SIGNAL, signal])
     }
 
-    /// Takes in what people said since the last session. No request of this run is open here, so an answer that is
-    /// still in the mailbox is stale and dropped.
+    /// Takes in what people said since the last session. No request of this run is open here, so an
+    /// answer that is still in the mailbox is stale and dropped.
     pub(super) async fn hear(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         while let Some(received) = context.try_receive(&Filter::any()).await? {
             self.take_note(received);
@@ -54,8 +55,8 @@ impl Work {
         Ok(())
     }
 
-    /// Whether people said something that no session has heard, now that the feature would be given up. Then its failures
-    /// are counted anew; the limit of sessions holds.
+    /// Whether people said something that no session has heard, now that the feature would be given
+    /// up. Then its failures are counted anew; the limit of sessions holds.
     pub(super) async fn is_told_more(&mut self, context: &mut dyn Context) -> Result<bool, Stop> {
         if self.has_used_its_sessions() || context.version(LAST_WORDS, 1).await? == 0 {
             return Ok(false);

@@ -2,7 +2,9 @@
 
 use longhaul_engine::{Context, ContextExt, Stop};
 
-use crate::contracts::{CheckBase, ChecksInput, ChecksReport, OutsideChange, RunChecks, SessionReason, Tampering};
+use crate::contracts::{
+    CheckBase, ChecksInput, ChecksReport, OutsideChange, RunChecks, SessionReason, Tampering,
+};
 use crate::finding::Finding;
 
 use super::Work;
@@ -21,7 +23,8 @@ pub(super) async fn checks(
     Ok(report)
 }
 
-/// Runs the feature's own checks before its first session. One that passes now is no evidence of the work.
+/// Runs the feature's own checks before its first session. One that passes now is no evidence of
+/// the work.
 pub(super) async fn base(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
     let own = &work.brief.feature.checks;
     if own.is_empty() || work.broken.is_some() || work.reason != SessionReason::Start {

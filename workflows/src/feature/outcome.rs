@@ -23,13 +23,16 @@ pub struct Brief {
     pub settings: Settings,
     /// The feature list, relative to the root.
     pub list_file: String,
-    /// Whether it is said to pass already: then its gates run on the target before anything else is done.
+    /// Whether it is said to pass already: then its gates run on the target before anything else
+    /// is done.
     pub claimed: bool,
-    /// Whether an earlier feature had this id: what that one left on the branch is put aside first.
+    /// Whether an earlier feature had this id: what that one left on the branch is put aside
+    /// first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anew: bool,
-    /// Whether an agent called the work of an earlier run done, and it has not landed: then the gates are run before a
-    /// session is paid. Of work that was never called done, passing gates may say too little.
+    /// Whether an agent called the work of an earlier run done, and it has not landed: then the
+    /// gates are run before a session is paid. Of work that was never called done, passing
+    /// gates may say too little.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub called_done: bool,
 }
@@ -60,7 +63,8 @@ pub struct FeatureProgress {
 impl FeatureProgress {
     /// The key that it is published under.
     pub const KEY: &'static str = "progress";
-    /// The step in which work that failed its gates is tried on the target as it is now, before it is given up.
+    /// The step in which work that failed its gates is tried on the target as it is now, before it
+    /// is given up.
     pub const LAST_TRY: &'static str = "last try on the target as it is now";
 
     /// What a run has published last.
@@ -92,7 +96,8 @@ pub enum FeatureOutcome {
     Blocked {
         /// Why, in one line.
         reason: String,
-        /// The end of the output of the session that failed last; empty if something else went wrong.
+        /// The end of the output of the session that failed last; empty if something else went
+        /// wrong.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         output: String,
         /// How it went.

@@ -1,9 +1,11 @@
-//! One more session, unless the target branch has what is missing: what landed meanwhile is brought in first, and a session
-//! is paid only if the checks still fail.
+//! One more session, unless the target branch has what is missing: what landed meanwhile is brought
+//! in first, and a session is paid only if the checks still fail.
 
 use longhaul_engine::{Context, ContextExt, Stop};
 
-use crate::contracts::{Problem, RefreshWorktree, RunSession, RunSetup, Seal, SessionEnding, SessionReason};
+use crate::contracts::{
+    Problem, RefreshWorktree, RunSession, RunSetup, Seal, SessionEnding, SessionReason,
+};
 
 use super::admission::{self, SessionPermit, SessionResult};
 use super::{FeatureProgress, Work, claim, notice};
@@ -41,8 +43,12 @@ pub(super) async fn refresh(context: &mut dyn Context, work: &mut Work) -> Resul
     Ok(work.take_refreshed(refreshed))
 }
 
-/// Runs the gates without a session before; the commit on which they passed. Their failure counts towards no limit.
-pub(super) async fn gates(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
+/// Runs the gates without a session before; the commit on which they passed. Their failure counts
+/// towards no limit.
+pub(super) async fn gates(
+    context: &mut dyn Context,
+    work: &mut Work,
+) -> Result<Option<String>, Stop> {
     work.step(context, "gates").await?;
     let (worktree, commit) = (work.worktree.clone(), work.commit.clone());
     let setup = context.call::<RunSetup>(work.merged_setup(&worktree, &commit)).await?;
@@ -59,7 +65,8 @@ pub(super) async fn gates(context: &mut dyn Context, work: &mut Work) -> Result<
     Ok(Some(commit))
 }
 
-/// Makes one more try: within the limits, with the permission of the project, and on the target as it is now.
+/// Makes one more try: within the limits, with the permission of the project, and on the target as
+/// it is now.
 pub(super) async fn once(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     // Whether a fruitless session counts is known when the next one is granted.
     if !work.is_fruitless
@@ -115,7 +122,8 @@ async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<S
     }
 }
 
-/// Brings the target in before a retry; the commit that passes its gates now without another session.
+/// Brings the target in before a retry; the commit that passes its gates now without another
+/// session.
 async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
     if matches!(work.reason, SessionReason::Start | SessionReason::Continue) {
         return Ok(None);
@@ -133,13 +141,21 @@ async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option
             baseline(context, work).await?;
             Ok(None)
         }
-        (Some(Problem::CheckFailed { .. } | Problem::Conflict { .. }), _) => gates(context, work).await,
+        (Some(Problem::CheckFailed { .. } | Problem::Conflict { .. }), _) => {
+            gates(context, work).await
+        }
         _ => Ok(None),
     }
 }
 
-/// Judges work of this run that is on the target already. No session was used; if the gates fail there, the next one is.
-async fn landed(context: &mut dyn Context, work: &mut Work, commit: String, files: Vec<String>) -> Result<Try, Stop> {
+/// Judges work of this run that is on the target already. No session was used; if the gates fail
+/// there, the next one is.
+async fn landed(
+    context: &mut dyn Context,
+    work: &mut Work,
+    commit: String,
+    files: Vec<String>,
+) -> Result<Try, Stop> {
     work.progress.sessions -= 1;
     work.redo = true;
     admission::report(context, work, SessionResult::Unused).await?;

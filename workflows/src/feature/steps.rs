@@ -1,17 +1,20 @@
-//! The steps of a run of a feature that it can be taken back to, and the history that a fork begins with.
+//! The steps of a run of a feature that it can be taken back to, and the history that a fork begins
+//! with.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Activity, Event, EventKind, Position, cut};
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
-    Land, Landed, OpenWorktree, RefreshWorktree, Refreshed, RunSession, Seal, SealInput, Sealed, SessionInput, Worktree,
+    Land, Landed, OpenWorktree, RefreshWorktree, Refreshed, RunSession, Seal, SealInput, Sealed,
+    SessionInput, Worktree,
 };
 
 use super::note::LAST_WORDS;
 use super::{FeatureProgress, Ready, SessionEnded, SessionRequest, Turn};
 
-/// The label of a run that is a fork: the run that it was taken from, and the position there, as `<run>@<position>`.
+/// The label of a run that is a fork: the run that it was taken from, and the position there, as
+/// `<run>@<position>`.
 pub const FORKED_FROM: &str = "forked_from";
 /// The label of a run that is a fork: how many of its events are copies.
 pub const COPIED: &str = "copied";
@@ -34,7 +37,8 @@ pub struct Checkpoint {
 impl Checkpoint {
     const LANDED: &'static str = "landed";
 
-    /// Whether the target branch moved there: then a rollback goes back to it, and no fork goes on from it.
+    /// Whether the target branch moved there: then a rollback goes back to it, and no fork goes on
+    /// from it.
     pub fn is_landing(&self) -> bool {
         self.session.is_none() && self.step == Self::LANDED
     }
@@ -58,23 +62,31 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
     let mut session = None;
     let mut found = Vec::new();
     for event in segment {
-        let EventKind::ActivityCompleted { name, input, output, .. } = &event.kind else { continue };
+        let EventKind::ActivityCompleted { name, input, output, .. } = &event.kind else {
+            continue;
+        };
         let (commit, session, step) = match name.as_str() {
             RunSession::NAME => {
                 session = input.read::<SessionInput>().ok().map(|input| input.number);
                 continue;
             }
-            RefreshWorktree::NAME => {
-                (output.read::<Refreshed>().ok().map(|refreshed| refreshed.commit), None, "target brought in".into())
+            RefreshWorktree::NAME => (
+                output.read::<Refreshed>().ok().map(|refreshed| refreshed.commit),
+                None,
+                "target brought in".into(),
+            ),
+            OpenWorktree::NAME => {
+                (output.read::<Worktree>().ok().map(|tree| tree.head), None, "work tree".into())
             }
-            OpenWorktree::NAME => (output.read::<Worktree>().ok().map(|tree| tree.head), None, "work tree".into()),
             Seal::NAME => {
                 let step = input.read::<SealInput>().map(|input| input.step).unwrap_or_default();
                 (output.read::<Sealed>().ok().map(|sealed| sealed.commit), session, step)
             }
-            Land::NAME => {
-                (output.read::<Landed>().ok().map(|landed| landed.target_commit), None, Checkpoint::LANDED.into())
-            }
+            Land::NAME => (
+                output.read::<Landed>().ok().map(|landed| landed.target_commit),
+                None,
+                Checkpoint::LANDED.into(),
+            ),
             _ => continue,
         };
         let Some(commit) = commit else { continue };
@@ -87,13 +99,16 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
     found
 }
 
-/// The part of a history that a fork at position `last` begins with: no half a command, no turn to merge that is over.
+/// The part of a history that a fork at position `last` begins with: no half a command, no turn to
+/// merge that is over.
 pub fn prefix(segment: &[Event], last: Position) -> Prefix {
     let mut last = last;
     loop {
         let (events, position) = cut(segment, last);
-        let shorter = before_the_turn(&events).or_else(|| before_an_unsealed_session(segment, &events, position));
-        let shorter = shorter.or_else(|| before_the_permit(&events)).or_else(|| before_the_last_try(&events));
+        let shorter = before_the_turn(&events)
+            .or_else(|| before_an_unsealed_session(segment, &events, position));
+        let shorter =
+            shorter.or_else(|| before_the_permit(&events)).or_else(|| before_the_last_try(&events));
         let shorter = shorter.or_else(|| before_giving_up(&events));
         let Some(command) = shorter else {
             let commit = commit_at(segment, &events, position);
@@ -107,7 +122,8 @@ pub fn prefix(segment: &[Event], last: Position) -> Prefix {
 /// Where a fork at position `last` must end so that its next session hears what its mailbox holds.
 pub fn before_hearing(segment: &[Event], last: Position) -> Position {
     let Prefix { events, position, .. } = prefix(segment, last);
-    let step = events.iter().rposition(|event| matches!(event.kind, EventKind::ActivityCompleted { .. }));
+    let step =
+        events.iter().rposition(|event| matches!(event.kind, EventKind::ActivityCompleted { .. }));
     let after = events.get(step.map_or(0, |step| step + 1)..).unwrap_or_default();
     let heard = after.iter().find(|event| matches!(event.kind, EventKind::MessageReceived { .. }));
     match heard.and_then(|event| event.kind.command()) {
@@ -122,31 +138,33 @@ fn begins(segment: &[Event], command: u32) -> Position {
     first.map_or(0, |event| event.position)
 }
 
-/// The command before which a fork must end because it would else believe that it is its turn to merge.
+/// The command before which a fork must end because it would else believe that it is its turn to
+/// merge.
 fn before_the_turn(events: &[Event]) -> Option<u32> {
-    let sent =
-        |event: &Event, wanted: &str| matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted);
+    let sent = |event: &Event, wanted: &str| matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted);
     let asked = events.iter().rposition(|event| sent(event, Ready::SIGNAL))?;
     let given_back = events[asked..].iter().any(|event| sent(event, Turn::GIVEN_BACK));
     if given_back { None } else { events[asked].kind.command() }
 }
 
-/// The command before which a fork must end because it would else believe that the project has granted it a session.
+/// The command before which a fork must end because it would else believe that the project has
+/// granted it a session.
 fn before_the_permit(events: &[Event]) -> Option<u32> {
-    let sent =
-        |event: &Event, wanted: &str| matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted);
+    let sent = |event: &Event, wanted: &str| matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted);
     let asked = events.iter().rposition(|event| sent(event, SessionRequest::SIGNAL))?;
-    let is_used =
-        events[asked..].iter().any(|event| is_completed(event, RunSession::NAME) || sent(event, SessionEnded::SIGNAL));
+    let is_used = events[asked..]
+        .iter()
+        .any(|event| is_completed(event, RunSession::NAME) || sent(event, SessionEnded::SIGNAL));
     if is_used { None } else { events[asked].kind.command() }
 }
 
-/// The command before which a fork must end because its work was given up after it, or passed without a session.
+/// The command before which a fork must end because its work was given up after it, or passed
+/// without a session.
 fn before_the_last_try(events: &[Event]) -> Option<u32> {
     let is_last_try = |event: &Event| match &event.kind {
-        EventKind::StatusPublished { key, value, .. } if key == FeatureProgress::KEY => {
-            value.read::<FeatureProgress>().is_ok_and(|progress| progress.step == FeatureProgress::LAST_TRY)
-        }
+        EventKind::StatusPublished { key, value, .. } if key == FeatureProgress::KEY => value
+            .read::<FeatureProgress>()
+            .is_ok_and(|progress| progress.step == FeatureProgress::LAST_TRY),
         _ => false,
     };
     let last = events.iter().rposition(is_last_try)?;
@@ -155,7 +173,11 @@ fn before_the_last_try(events: &[Event]) -> Option<u32> {
 }
 
 /// The command before which a fork must end because what its last session did is in no commit.
-fn before_an_unsealed_session(segment: &[Event], events: &[Event], position: Position) -> Option<u32> {
+fn before_an_unsealed_session(
+    segment: &[Event],
+    events: &[Event],
+    position: Position,
+) -> Option<u32> {
     let ended = events.iter().rposition(|event| is_completed(event, RunSession::NAME))?;
     let is_sealed = events[ended..].iter().any(|event| is_completed(event, Seal::NAME));
     if is_sealed || next_seal(segment, position).is_some() {
@@ -164,13 +186,13 @@ fn before_an_unsealed_session(segment: &[Event], events: &[Event], position: Pos
     events[ended].kind.command()
 }
 
-/// The command before which a fork must end because it would else have to give up, whatever it is given.
+/// The command before which a fork must end because it would else have to give up, whatever it is
+/// given.
 fn before_giving_up(events: &[Event]) -> Option<u32> {
     let (last, before) = events.split_last()?;
-    let is_marked =
-        |event: &Event| matches!(&event.kind, EventKind::VersionMarked { change, .. } if change == LAST_WORDS);
-    let is_told_nothing =
-        matches!(last.kind, EventKind::MessageReceived { message: None, .. }) && before.last().is_some_and(is_marked);
+    let is_marked = |event: &Event| matches!(&event.kind, EventKind::VersionMarked { change, .. } if change == LAST_WORDS);
+    let is_told_nothing = matches!(last.kind, EventKind::MessageReceived { message: None, .. })
+        && before.last().is_some_and(is_marked);
     if is_told_nothing || is_marked(last) { last.kind.command() } else { None }
 }
 
@@ -187,7 +209,8 @@ fn commit_at(segment: &[Event], events: &[Event], position: Position) -> Option<
             .any(|name| is_completed(event, name))
     };
     let step = events.iter().rev().find(is_step)?;
-    let step = if is_completed(step, RunSession::NAME) { next_seal(segment, position)? } else { step };
+    let step =
+        if is_completed(step, RunSession::NAME) { next_seal(segment, position)? } else { step };
     checkpoints(std::slice::from_ref(step)).pop().map(|checkpoint| checkpoint.commit)
 }
 

@@ -1,7 +1,8 @@
 //! Merging one at a time: the project gives the turn, and with it an integration work tree.
 //!
-//! The turn saves work; it is not what keeps the target safe. A run never shares its integration work tree, and landing is
-//! a compare-and-swap of the tip, so a second run that has a turn does no harm (see `project::queue`).
+//! The turn saves work; it is not what keeps the target safe. A run never shares its integration
+//! work tree, and landing is a compare-and-swap of the tip, so a second run that has a turn does no
+//! harm (see `project::queue`).
 
 use longhaul_engine::{Context, ContextExt, Received, RunId, Stop};
 use serde::{Deserialize, Serialize};
@@ -37,12 +38,17 @@ impl Ready {
 impl Turn {
     /// The name of the signal that gives the turn.
     pub const GIVEN: &'static str = "turn";
-    /// The name of the signal that gives it back without having merged. Its content is the feature's id.
+    /// The name of the signal that gives it back without having merged. Its content is the
+    /// feature's id.
     pub const GIVEN_BACK: &'static str = "turn_back";
 }
 
 /// Asks for the turn and waits for it. Only the project gives it.
-pub(super) async fn take(context: &mut dyn Context, work: &mut Work, files: &[String]) -> Result<Turn, Stop> {
+pub(super) async fn take(
+    context: &mut dyn Context,
+    work: &mut Work,
+    files: &[String],
+) -> Result<Turn, Stop> {
     let project = project(work)?;
     let ready = Ready { feature: work.id(), files: files.to_vec() };
     context.signal(project.clone(), Ready::SIGNAL, &ready).await?;

@@ -4,8 +4,9 @@ use chrono::{DateTime, SecondsFormat, Utc};
 
 use crate::backlog::{Check, FeatureId};
 use crate::contracts::{
-    Behind, ChecksInput, Evidence, Feedback, LandInput, MergeInput, Problem, ProjectRef, RefreshInput, Refreshed,
-    SealInput, Sealed, SessionEnding, SessionInput, SessionReason, SessionReport, SetupInput, Worktree,
+    Behind, ChecksInput, Evidence, Feedback, LandInput, MergeInput, Problem, ProjectRef,
+    RefreshInput, Refreshed, SealInput, Sealed, SessionEnding, SessionInput, SessionReason,
+    SessionReport, SetupInput, Worktree,
 };
 use crate::prompt;
 use crate::settings::AgentSettings;
@@ -70,7 +71,8 @@ impl Work {
         self.brief.target.clone()
     }
 
-    /// The gates of the project, then the feature's own checks; of a feature that repairs the baseline, that too.
+    /// The gates of the project, then the feature's own checks; of a feature that repairs the
+    /// baseline, that too.
     fn own_checks(&self) -> Vec<Check> {
         let settings = &self.brief.settings;
         let baseline: &[Check] = if self.repairs { &settings.baseline } else { &[] };
@@ -125,7 +127,8 @@ impl Work {
         self.checks(worktree, commit, self.own_checks())
     }
 
-    /// The gates on the merged result: the feature's own, and those of finished features that it could have broken.
+    /// The gates on the merged result: the feature's own, and those of finished features that it
+    /// could have broken.
     pub(super) fn merged_gates(&self, worktree: &str, commit: &str, turn: &Turn) -> ChecksInput {
         let mut checks = self.own_checks();
         for check in &turn.regression {
@@ -158,7 +161,9 @@ impl Work {
         let ended = match &session.ending {
             SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => "done".to_owned(),
             SessionEnding::ContextFull => "to be continued".to_owned(),
-            SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason } => reason.clone(),
+            SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason } => {
+                reason.clone()
+            }
         };
         self.seal_as(&format!("session {}, {ended}", self.progress.sessions))
     }
@@ -243,8 +248,10 @@ impl Work {
         });
         if let Some(failed) = failed {
             self.reason = SessionReason::Repair;
-            self.feedback.problem =
-                Some(Problem::CheckFailed { evidence: Box::new(failed.clone()), merged_with: None });
+            self.feedback.problem = Some(Problem::CheckFailed {
+                evidence: Box::new(failed.clone()),
+                merged_with: None,
+            });
         } else if self.reason == SessionReason::Repair {
             self.reason = SessionReason::Start;
             self.feedback.problem = None;
@@ -263,7 +270,9 @@ impl Work {
                 let (files, output) = (conflict.files, conflict.output);
                 self.feedback.problem = Some(Problem::Conflict { tip, files, output });
             }
-            (Some(conflict), _) => self.feedback.behind = Some(Behind { tip, files: conflict.files }),
+            (Some(conflict), _) => {
+                self.feedback.behind = Some(Behind { tip, files: conflict.files })
+            }
             (None, Some(Problem::CheckFailed { merged_with, .. })) => *merged_with = None,
             (None, _) => {}
         }
@@ -274,7 +283,8 @@ impl Work {
     pub(super) fn take_permit(&mut self, forgiven: u32, agent: Option<AgentSettings>) {
         self.progress.outage_sessions += forgiven;
         self.progress.failed_sessions = self.progress.failed_sessions.saturating_sub(forgiven);
-        self.forgiven.failed_sessions = self.forgiven.failed_sessions.min(self.progress.failed_sessions);
+        self.forgiven.failed_sessions =
+            self.forgiven.failed_sessions.min(self.progress.failed_sessions);
         if self.reason == SessionReason::Start {
             self.feedback.problem = None;
         }
@@ -287,7 +297,9 @@ impl Work {
     pub(super) fn take_no_session(&mut self, session: &SessionReport) {
         self.progress.failed_sessions += 1;
         self.is_fruitless = true;
-        if let (SessionEnding::NotStarted { reason }, None) = (&session.ending, &self.feedback.problem) {
+        if let (SessionEnding::NotStarted { reason }, None) =
+            (&session.ending, &self.feedback.problem)
+        {
             let (reason, output_tail) = (reason.clone(), String::new());
             self.feedback.problem = Some(Problem::SessionFailed { reason, output_tail });
         }
@@ -311,7 +323,8 @@ impl Work {
         let unread = [&session.unread_notes, &sealed.unread_notes].into_iter().flatten();
         let unread = unread.map(|reason| prompt::unread_notes(reason));
         let notes = [session.notes.trim(), sealed.notes.trim()].map(str::to_owned);
-        let notes: Vec<_> = notes.into_iter().chain(unread).filter(|notes| !notes.is_empty()).collect();
+        let notes: Vec<_> =
+            notes.into_iter().chain(unread).filter(|notes| !notes.is_empty()).collect();
         // Guidance of people holds until the feature is done; all else is about the last session.
         let guidance = std::mem::take(&mut self.feedback.guidance);
         self.feedback = Feedback {
@@ -338,7 +351,8 @@ impl Work {
         self.tell_gate(failed, tip);
     }
 
-    /// A gate failed that no session has worked on. A baseline that fails is repaired first, and may be why.
+    /// A gate failed that no session has worked on. A baseline that fails is repaired first, and
+    /// may be why.
     pub(super) fn tell_failed_gate(&mut self, failed: &Evidence) {
         if self.broken.is_none() {
             self.tell_gate(failed, None);
@@ -348,32 +362,54 @@ impl Work {
     fn tell_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
         self.reason = SessionReason::GatesFailed;
         let merged_with = tip.map(str::to_owned);
-        self.feedback.problem = Some(Problem::CheckFailed { evidence: Box::new(failed.clone()), merged_with });
+        self.feedback.problem =
+            Some(Problem::CheckFailed { evidence: Box::new(failed.clone()), merged_with });
     }
 
     pub(super) fn take_conflict(&mut self, tip: &str, files: &[String], output: &str) {
         self.progress.conflicts += 1;
         self.reason = SessionReason::Conflict;
-        self.feedback.problem =
-            Some(Problem::Conflict { tip: tip.into(), files: files.to_vec(), output: output.into() });
+        self.feedback.problem = Some(Problem::Conflict {
+            tip: tip.into(),
+            files: files.to_vec(),
+            output: output.into(),
+        });
     }
 
     /// Why no further session is started, if one of the limits is reached.
     pub(super) fn exhausted(&self) -> Option<String> {
-        let (limits, progress, forgiven) = (&self.brief.settings.limits, &self.progress, &self.forgiven);
+        let (limits, progress, forgiven) =
+            (&self.brief.settings.limits, &self.progress, &self.forgiven);
         let failed_gates = progress.failed_gates - forgiven.failed_gates;
         let conflicts = progress.conflicts - forgiven.conflicts;
         let failed_sessions = progress.failed_sessions.saturating_sub(forgiven.failed_sessions);
         let reached = [
-            (failed_gates, limits.failed_gates, ["the gates failed once", "the gates failed # times"]),
-            (conflicts, limits.conflicts, ["the work failed to merge once", "the work did not merge # times"]),
+            (
+                failed_gates,
+                limits.failed_gates,
+                ["the gates failed once", "the gates failed # times"],
+            ),
+            (
+                conflicts,
+                limits.conflicts,
+                ["the work failed to merge once", "the work did not merge # times"],
+            ),
             (failed_sessions, limits.failed_sessions, ["1 session failed", "# sessions failed"]),
-            (self.counted_sessions(), limits.sessions, ["1 session was used", "# sessions were used"]),
+            (
+                self.counted_sessions(),
+                limits.sessions,
+                ["1 session was used", "# sessions were used"],
+            ),
         ];
-        let (count, _, [once, many]) = reached.into_iter().find(|(count, limit, _)| count >= limit)?;
-        let count = if count == 1 { once.to_owned() } else { many.replace('#', &count.to_string()) };
+        let (count, _, [once, many]) =
+            reached.into_iter().find(|(count, limit, _)| count >= limit)?;
+        let count =
+            if count == 1 { once.to_owned() } else { many.replace('#', &count.to_string()) };
         let problem = self.feedback.problem.as_ref();
-        Some(problem.map_or_else(|| count.clone(), |problem| format!("{count}. {}", prompt::summary(problem))))
+        Some(problem.map_or_else(
+            || count.clone(),
+            |problem| format!("{count}. {}", prompt::summary(problem)),
+        ))
     }
 
     /// Whether the sessions so far changed no file.
@@ -396,7 +432,8 @@ impl Work {
 
     /// It is given up because of its last problem.
     pub(super) fn given_up(&self, reason: String) -> FeatureOutcome {
-        let output = self.feedback.problem.as_ref().map(Problem::output).unwrap_or_default().to_owned();
+        let output =
+            self.feedback.problem.as_ref().map(Problem::output).unwrap_or_default().to_owned();
         FeatureOutcome::Blocked { reason, output, progress: self.progress.clone() }
     }
 
@@ -404,13 +441,23 @@ impl Work {
         self.passed_by(commit, waits_on_next, false)
     }
 
-    pub(super) fn passed_as_claimed(&self, commit: String, waits_on_next: Option<String>) -> FeatureOutcome {
+    pub(super) fn passed_as_claimed(
+        &self,
+        commit: String,
+        waits_on_next: Option<String>,
+    ) -> FeatureOutcome {
         self.passed_by(commit, waits_on_next, true)
     }
 
-    fn passed_by(&self, commit: String, waits_on_next: Option<String>, claim: bool) -> FeatureOutcome {
+    fn passed_by(
+        &self,
+        commit: String,
+        waits_on_next: Option<String>,
+        claim: bool,
+    ) -> FeatureOutcome {
         // Those of the list: a baseline that was repaired on the way is not asked for by it.
-        let checks = self.brief.settings.gates.iter().chain(&self.brief.feature.checks).cloned().collect();
+        let checks =
+            self.brief.settings.gates.iter().chain(&self.brief.feature.checks).cloned().collect();
         let (progress, files) = (self.progress.clone(), self.files.clone());
         FeatureOutcome::Passed { commit, waits_on_next, progress, files, checks, claim }
     }

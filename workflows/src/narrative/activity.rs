@@ -6,9 +6,10 @@ use longhaul_engine::{Activity, Payload};
 use super::text::{counted, last_lines, short, some_of, took};
 use super::{Entry, Kind};
 use crate::contracts::{
-    CheckBase, ChecksInput, ChecksReport, CloseWorktree, Evidence, Follow, Land, LandInput, Landed, LoadBacklog,
-    LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenWorktree, OutsideChange, RunChecks, RunSession, RunSetup,
-    Seal, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Worktree,
+    CheckBase, ChecksInput, ChecksReport, CloseWorktree, Evidence, Follow, Land, LandInput, Landed,
+    LoadBacklog, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenWorktree, OutsideChange,
+    RunChecks, RunSession, RunSetup, Seal, Sealed, SessionEnding, SessionInput, SessionReport,
+    SetupInput, SetupReport, Worktree,
 };
 use crate::projection::{RunView, Step};
 use crate::prompt;
@@ -21,27 +22,43 @@ pub(super) fn is_session(name: &str) -> bool {
 /// What an activity is to do.
 pub(super) fn asked(name: &str, input: &Payload) -> String {
     let known = match name {
-        RunSession::NAME => input
-            .read::<SessionInput>()
-            .map(|session| format!("session {} ({})", session.number, session.reason.as_str().replace('_', " "))),
-        RunChecks::NAME => input.read::<ChecksInput>().map(|checks| format!("checking {}", short(&checks.commit))),
-        Land::NAME => input.read::<LandInput>().map(|land| format!("landing {}", short(&land.commit))),
+        RunSession::NAME => input.read::<SessionInput>().map(|session| {
+            format!("session {} ({})", session.number, session.reason.as_str().replace('_', " "))
+        }),
+        RunChecks::NAME => {
+            input.read::<ChecksInput>().map(|checks| format!("checking {}", short(&checks.commit)))
+        }
+        Land::NAME => {
+            input.read::<LandInput>().map(|land| format!("landing {}", short(&land.commit)))
+        }
         _ => return name.replace('_', " "),
     };
     known.unwrap_or_else(|_| name.replace('_', " "))
 }
 
 /// What an activity answered. `before` is the view of its run without that.
-pub(super) fn completed(name: &str, input: &Payload, output: &Payload, before: &RunView) -> Vec<Entry> {
+pub(super) fn completed(
+    name: &str,
+    input: &Payload,
+    output: &Payload,
+    before: &RunView,
+) -> Vec<Entry> {
     let done = || format!("{} is done", name.replace('_', " "));
     known(name, input, output, before).unwrap_or_else(|_| match name {
         // A person said that the session happened: there is no report.
-        RunSession::NAME => vec![Entry::new(Kind::SessionFailed, format!("{}; it left no report", done()))],
+        RunSession::NAME => {
+            vec![Entry::new(Kind::SessionFailed, format!("{}; it left no report", done()))]
+        }
         _ => vec![Entry::new(Kind::Detail, done())],
     })
 }
 
-fn known(name: &str, input: &Payload, output: &Payload, before: &RunView) -> Result<Vec<Entry>, PayloadError> {
+fn known(
+    name: &str,
+    input: &Payload,
+    output: &Payload,
+    before: &RunView,
+) -> Result<Vec<Entry>, PayloadError> {
     Ok(vec![match name {
         OpenWorktree::NAME => worktree(&output.read()?),
         RunSetup::NAME => setup(&input.read()?, &output.read()?),
@@ -55,7 +72,9 @@ fn known(name: &str, input: &Payload, output: &Payload, before: &RunView) -> Res
             entry.on(&input.read::<LandInput>()?.commit).completes(Step::Landing.name())
         }
         Follow::NAME => Entry::new(Kind::Detail, landed(&output.read()?)),
-        CloseWorktree::NAME => Entry::new(Kind::WorktreeClosed, "work tree closed").completes("clean-up"),
+        CloseWorktree::NAME => {
+            Entry::new(Kind::WorktreeClosed, "work tree closed").completes("clean-up")
+        }
         LoadBacklog::NAME => {
             let count = counted(output.read::<LoadedBacklog>()?.features.len(), "feature");
             Entry::new(Kind::Detail, format!("read the list: {count}"))
@@ -66,7 +85,10 @@ fn known(name: &str, input: &Payload, output: &Payload, before: &RunView) -> Res
 
 fn worktree(tree: &Worktree) -> Entry {
     let text = format!("work tree on {} at {}", tree.branch, short(&tree.head));
-    let kept = tree.rescued.as_ref().map(|kept| format!("Uncommitted work found in it is kept under {kept}."));
+    let kept = tree
+        .rescued
+        .as_ref()
+        .map(|kept| format!("Uncommitted work found in it is kept under {kept}."));
     let entry = Entry::new(Kind::WorktreeOpened, text).on(&tree.head).completes("work tree");
     entry.details(&[&tree.path, &kept.unwrap_or_default()])
 }
@@ -76,10 +98,12 @@ fn setup(input: &SetupInput, report: &SetupReport) -> Entry {
     match &report.evidence {
         None => Entry::new(Kind::Detail, "no set-up script"),
         Some(evidence) if !evidence.passed() => {
-            Entry::new(Kind::SetupFailed, format!("set-up{merged}: {}", check(evidence))).details(&[&output(evidence)])
+            Entry::new(Kind::SetupFailed, format!("set-up{merged}: {}", check(evidence)))
+                .details(&[&output(evidence)])
         }
         Some(evidence) => {
-            let entry = Entry::new(Kind::SetupPassed, format!("set-up{merged}: {}", check(evidence)));
+            let entry =
+                Entry::new(Kind::SetupPassed, format!("set-up{merged}: {}", check(evidence)));
             if input.commit.is_some() { entry } else { entry.completes("set-up") }
         }
     }
@@ -125,7 +149,8 @@ fn on_base(report: &ChecksReport) -> String {
     format!("before any work: {passed} of {} checks pass", report.evidence.len())
 }
 
-/// A check: agents read the files that show it, so a held-out one shows neither its command nor its output.
+/// A check: agents read the files that show it, so a held-out one shows neither its command nor its
+/// output.
 fn check(evidence: &Evidence) -> String {
     let what = match &evidence.held_out {
         Some(_) => format!("held-out `{}`", evidence.name),
@@ -146,17 +171,27 @@ fn session(name: &str, input: &Payload, report: &SessionReport) -> Entry {
         SessionEnding::ClaimsDone => (Kind::SessionEnded, "says that it is done".to_owned()),
         SessionEnding::ContextFull => (Kind::Handoff, "has filled its context".into()),
         SessionEnding::Failed { reason, .. } => (Kind::SessionFailed, format!("failed: {reason}")),
-        SessionEnding::NotStarted { reason } => (Kind::SessionFailed, format!("could not be started: {reason}")),
+        SessionEnding::NotStarted { reason } => {
+            (Kind::SessionFailed, format!("could not be started: {reason}"))
+        }
         SessionEnding::Landed { commit, .. } => {
-            let landed = format!("was not needed: the work of this run had landed as {}", short(commit));
+            let landed =
+                format!("was not needed: the work of this run had landed as {}", short(commit));
             (Kind::SessionEnded, landed)
         }
     };
     let text = format!("{} {ending}, {}", asked(name, input), took(report.duration_ms));
-    let output = if kind == Kind::SessionFailed { last_lines(&report.output_tail) } else { String::new() };
-    let entry = Entry::new(kind, text).details(&[&output, &report.notes, &unread(report.unread_notes.as_deref())]);
+    let output =
+        if kind == Kind::SessionFailed { last_lines(&report.output_tail) } else { String::new() };
+    let entry = Entry::new(kind, text).details(&[
+        &output,
+        &report.notes,
+        &unread(report.unread_notes.as_deref()),
+    ]);
     match input.read::<SessionInput>() {
-        Ok(input) if kind != Kind::SessionFailed => entry.completes(format!("session {}", input.number)),
+        Ok(input) if kind != Kind::SessionFailed => {
+            entry.completes(format!("session {}", input.number))
+        }
         _ => entry,
     }
 }
@@ -169,13 +204,20 @@ fn sealed(sealed: &Sealed) -> Vec<Entry> {
     let files = &sealed.files;
     let text = format!("sealed as {}, {}", short(&sealed.commit), counted(files.len(), "file"));
     let text = text + &outside(&sealed.outside);
-    let checkpoint = Entry::new(Kind::Checkpoint, text).on(&sealed.commit).completes(Step::Checkpoint.name());
+    let checkpoint =
+        Entry::new(Kind::Checkpoint, text).on(&sealed.commit).completes(Step::Checkpoint.name());
     let notes = unread(sealed.unread_notes.as_deref());
     let mut entries = vec![checkpoint.details(&[&listed("files", files), &sealed.notes, &notes])];
     if !sealed.tampered.is_empty() {
-        let changes: Vec<String> =
-            sealed.tampered.iter().map(|tampering| format!("{}: {}", tampering.file, tampering.what)).collect();
-        let kept = sealed.rescued.as_ref().map(|kept| format!("What was there before is kept under {kept}."));
+        let changes: Vec<String> = sealed
+            .tampered
+            .iter()
+            .map(|tampering| format!("{}: {}", tampering.file, tampering.what))
+            .collect();
+        let kept = sealed
+            .rescued
+            .as_ref()
+            .map(|kept| format!("What was there before is kept under {kept}."));
         let tampering = Entry::new(Kind::Tampering, format!("put back: {}", changes.join("; ")));
         entries.push(tampering.details(&[&kept.unwrap_or_default()]));
     }
@@ -189,7 +231,9 @@ fn merged(input: &MergeInput, merged: &Merged) -> Entry {
             if !put_back.is_empty() {
                 text += &format!("; put back: {}", put_back.join(", "));
             }
-            Entry::new(Kind::Merged, text + &outside(changes)).on(commit).completes(Step::Merge.name())
+            Entry::new(Kind::Merged, text + &outside(changes))
+                .on(commit)
+                .completes(Step::Merge.name())
         }
         Merged::Conflict { tip, files, output } => {
             let text = format!("does not merge on {}: {}", short(tip), some_of(files));

@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 
 /// Paragraphs, without those that are empty.
 pub(super) fn paragraphs(parts: &[&str]) -> String {
-    let parts: Vec<&str> = parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> =
+        parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
     parts.join("\n\n")
 }
 

@@ -1,8 +1,9 @@
 //! Sessions are paid: a feature asks its project before each, and gets one when it can succeed.
 //!
-//! Four rules, in this order: a broken baseline is repaired by one feature ([`super::repair`]); conflicts in the same files
-//! are resolved one at a time ([`super::conflicts`]); not more features than `[project] parallel` have sessions; and an agent
-//! that is out of order gets none ([`super::breaker`]). A feature that the first two hold back gives its place to another.
+//! Four rules, in this order: a broken baseline is repaired by one feature ([`super::repair`]);
+//! conflicts in the same files are resolved one at a time ([`super::conflicts`]); not more features
+//! than `[project] parallel` have sessions; and an agent that is out of order gets none
+//! ([`super::breaker`]). A feature that the first two hold back gives its place to another.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -111,7 +112,8 @@ impl Admissions {
     fn features(&self) -> impl Iterator<Item = &FeatureId> {
         let waiting = self.waiting.iter().map(|waiting| &waiting.feature);
         let probes = self.breakers.values().filter_map(Breaker::probe);
-        let others = self.places.iter().chain(self.reasons.keys()).chain(self.conflicts.resolving());
+        let others =
+            self.places.iter().chain(self.reasons.keys()).chain(self.conflicts.resolving());
         waiting.chain(probes).chain(others).chain(self.repair.repairer())
     }
 
@@ -128,8 +130,8 @@ impl Memory {
         let (parallel, in_progress) = (self.parallel(), self.current.len());
         let aside = admissions.aside.len().min(in_progress);
         let is_full = in_progress - aside >= parallel || in_progress >= 2 * parallel;
-        let is_held =
-            admissions.repair.is_at_work(&self.held_features()) || (admissions.paused.is_some() && in_progress > 0);
+        let is_held = admissions.repair.is_at_work(&self.held_features())
+            || (admissions.paused.is_some() && in_progress > 0);
         !is_full && !is_held
     }
 
@@ -137,10 +139,12 @@ impl Memory {
         self.settings.project.parallel.max(1) as usize
     }
 
-    /// The next feature to start: while there is other work, none that is known to change the files of one in progress.
+    /// The next feature to start: while there is other work, none that is known to change the files
+    /// of one in progress.
     pub(super) fn next_apart(&self) -> Option<&FeatureId> {
         let conflicts = &self.admissions.conflicts;
-        let is_at_work = |id: &&FeatureId| self.backlog.state(id) == Some(&FeatureState::InProgress);
+        let is_at_work =
+            |id: &&FeatureId| self.backlog.state(id) == Some(&FeatureState::InProgress);
         let at_work: Vec<&FeatureId> = conflicts.known().filter(is_at_work).collect();
         let is_apart = |id: &&FeatureId| !at_work.iter().any(|other| conflicts.overlap(id, other));
         let workable = || self.backlog.workable().filter(|id| !self.current.contains_key(id));
@@ -158,7 +162,9 @@ impl Memory {
             return Ok(false);
         }
         // Only the run that a feature has now may ask for it.
-        let Some(feature) = from.as_ref().and_then(|run| self.feature_of(run)) else { return Ok(true) };
+        let Some(feature) = from.as_ref().and_then(|run| self.feature_of(run)) else {
+            return Ok(true);
+        };
         if name == SessionRequest::SIGNAL {
             if let Ok(request) = payload.read::<SessionRequest>() {
                 self.take_request(feature, request);
@@ -171,8 +177,8 @@ impl Memory {
 
     fn take_request(&mut self, feature: FeatureId, request: SessionRequest) {
         // Work that waits for a person keeps no files from the others.
-        let is_approved =
-            self.settings.merge.approval || self.backlog.feature(&feature).is_some_and(|feature| feature.approval);
+        let is_approved = self.settings.merge.approval
+            || self.backlog.feature(&feature).is_some_and(|feature| feature.approval);
         let claim = (request.resolves && !is_approved).then(|| {
             self.admissions.conflicts.learn(&feature, &request.files);
             self.admissions.conflicts.claim(&feature, &request.files, self.ready())
@@ -198,7 +204,8 @@ impl Memory {
             SessionResult::Unused => self.admissions.breaker(&ended.agent).leave(feature),
             SessionResult::Failed { ending, last_words, started } => {
                 let now = context.now().await?;
-                let failed = Failed { agent: &ended.agent.join(" "), ending, last_words, started: *started };
+                let failed =
+                    Failed { agent: &ended.agent.join(" "), ending, last_words, started: *started };
                 self.admissions.breaker(&ended.agent).fail(feature, &failed, now);
             }
         }
@@ -212,8 +219,8 @@ impl Memory {
         for feature in &held {
             self.admissions.breakers.values_mut().for_each(|breaker| breaker.leave(feature));
         }
-        let needs_clock =
-            !self.admissions.waiting.is_empty() && self.admissions.breakers.values().any(Breaker::is_open);
+        let needs_clock = !self.admissions.waiting.is_empty()
+            && self.admissions.breakers.values().any(Breaker::is_open);
         let now = if needs_clock { Some(context.now().await?) } else { None };
         (self.admissions.paused, self.probe_in) = (None, None);
         let (mut reasons, mut aside) = (BTreeMap::new(), BTreeSet::new());
@@ -253,8 +260,10 @@ impl Memory {
 
     /// Features that are not in progress any more neither have a place nor wait for one.
     fn forget_who_left(&mut self) {
-        let has_left = |feature: &&FeatureId| self.backlog.state(feature) != Some(&FeatureState::InProgress);
-        let left: BTreeSet<FeatureId> = self.admissions.features().filter(has_left).cloned().collect();
+        let has_left =
+            |feature: &&FeatureId| self.backlog.state(feature) != Some(&FeatureState::InProgress);
+        let left: BTreeSet<FeatureId> =
+            self.admissions.features().filter(has_left).cloned().collect();
         for feature in left {
             self.admissions.leave(&feature);
             let state = self.backlog.state(&feature).cloned();
@@ -266,7 +275,8 @@ impl Memory {
     fn held_back(&self) -> Vec<(FeatureId, FeatureId)> {
         let held = self.held_features();
         let held_back = |ready: &crate::feature::Ready| {
-            let other = self.admissions.conflicts.holds_back(ready, self.admissions.claims(), &held)?;
+            let other =
+                self.admissions.conflicts.holds_back(ready, self.admissions.claims(), &held)?;
             Some((ready.feature.clone(), other.clone()))
         };
         self.queue.waiting().filter_map(held_back).collect()
@@ -281,12 +291,18 @@ impl Memory {
     fn take_reasons(&mut self, reasons: BTreeMap<FeatureId, String>) {
         let before = std::mem::take(&mut self.admissions.reasons);
         let features: BTreeSet<&FeatureId> = before.keys().chain(reasons.keys()).collect();
-        let changed = features.into_iter().filter(|feature| before.get(*feature) != reasons.get(*feature));
+        let changed =
+            features.into_iter().filter(|feature| before.get(*feature) != reasons.get(*feature));
         self.changed.extend(changed.cloned());
         self.admissions.reasons = reasons;
     }
 
-    fn decide(&mut self, waiting: &Waiting, held: &BTreeSet<FeatureId>, now: Option<DateTime<Utc>>) -> Decision {
+    fn decide(
+        &mut self,
+        waiting: &Waiting,
+        held: &BTreeSet<FeatureId>,
+        now: Option<DateTime<Utc>>,
+    ) -> Decision {
         let (feature, request) = (&waiting.feature, &waiting.request);
         if held.contains(feature) {
             return wait("waits until its run goes on".into(), false);
@@ -299,14 +315,20 @@ impl Memory {
                 repair::Turn::Repairs => {}
                 repair::Turn::Waits(why) => return wait(why, true),
                 repair::Turn::Rebase => return Decision::Answer(SessionPermit::Rebase),
-                repair::Turn::Refused(reason) => return Decision::Answer(SessionPermit::Refused { reason }),
+                repair::Turn::Refused(reason) => {
+                    return Decision::Answer(SessionPermit::Refused { reason });
+                }
             }
         }
         if let Some(claim) = &waiting.claim {
             let ready: BTreeSet<&FeatureId> = self.ready().collect();
-            if let Some(other) = self.admissions.conflicts.before(claim, self.admissions.claims(), &ready, held) {
+            if let Some(other) =
+                self.admissions.conflicts.before(claim, self.admissions.claims(), &ready, held)
+            {
                 return wait(
-                    format!("waits to resolve its conflict until {other}, with the same files, is through"),
+                    format!(
+                        "waits to resolve its conflict until {other}, with the same files, is through"
+                    ),
                     true,
                 );
             }
@@ -314,12 +336,16 @@ impl Memory {
         let places = &self.admissions.places;
         if !places.contains(feature) && places.len() >= self.parallel() {
             let others: Vec<&str> = places.iter().map(FeatureId::as_str).collect();
-            return wait(format!("waits for a place: {} have the {}", others.join(", "), places.len()), false);
+            return wait(
+                format!("waits for a place: {} have the {}", others.join(", "), places.len()),
+                false,
+            );
         }
         match self.ask_breaker(feature, request, now) {
             Err(paused) => {
                 let why = format!("waits for its agent: {}", paused.reason);
-                let earlier = self.admissions.paused.as_ref().is_some_and(|known| known.until.is_some());
+                let earlier =
+                    self.admissions.paused.as_ref().is_some_and(|known| known.until.is_some());
                 if !earlier {
                     self.admissions.paused = Some(paused);
                 }
@@ -338,7 +364,8 @@ impl Memory {
         }
     }
 
-    /// Asks the breaker of the agent. If that agent is out of order and the settings name another, it is asked for that one.
+    /// Asks the breaker of the agent. If that agent is out of order and the settings name another,
+    /// it is asked for that one.
     fn ask_breaker(
         &mut self,
         feature: &FeatureId,
@@ -355,8 +382,11 @@ impl Memory {
         let admission = self.admissions.breaker(&agent).admit(feature, now);
         match admission {
             breaker::Admission::Begins { forgiven } => {
-                let before =
-                    if replaced.is_some() { self.admissions.breaker(&request.agent).settle(feature) } else { 0 };
+                let before = if replaced.is_some() {
+                    self.admissions.breaker(&request.agent).settle(feature)
+                } else {
+                    0
+                };
                 Ok((forgiven + before, replaced))
             }
             breaker::Admission::Waits(paused) => Err(paused),

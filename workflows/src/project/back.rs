@@ -51,8 +51,8 @@ impl Unblock {
 }
 
 impl Memory {
-    /// A feature has a run that began without us: it is in progress, and what was built on it is asked again. The run of a
-    /// feature that is not in the list ends.
+    /// A feature has a run that began without us: it is in progress, and what was built on it is
+    /// asked again. The run of a feature that is not in the list ends.
     pub(super) fn take_fork(&mut self, forked: &Forked) {
         let id = &forked.feature;
         self.current.insert(id.clone(), Current { number: forked.run, ending: false });

@@ -1,8 +1,8 @@
-//! The breaker of an agent: when sessions fail alike without progress, the agent is out of order and not the features. No
-//! session begins for a while; then one probes.
+//! The breaker of an agent: when sessions fail alike without progress, the agent is out of order
+//! and not the features. No session begins for a while; then one probes.
 //!
-//! Each project has its own breakers. Projects that use the same agent learn of an outage separately; a limit over all
-//! projects would sit where [`Breaker::admit`] is called.
+//! Each project has its own breakers. Projects that use the same agent learn of an outage
+//! separately; a limit over all projects would sit where [`Breaker::admit`] is called.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,8 +73,8 @@ pub struct SessionsPaused {
     pub reason: String,
     /// Since when.
     pub since: DateTime<Utc>,
-    /// The agent cannot be started, or no session of it got through since a person had the project run: it may be missing
-    /// or not logged in, and waiting alone does not change that.
+    /// The agent cannot be started, or no session of it got through since a person had the project
+    /// run: it may be missing or not logged in, and waiting alone does not change that.
     pub needs_person: bool,
 }
 
@@ -108,7 +108,9 @@ impl Breaker {
             }
             open.probe = Some(feature.clone());
             let suspects = self.suspects.remove(feature).unwrap_or(0);
-            return Admission::Begins { forgiven: suspects + self.forgiven.remove(feature).unwrap_or(0) };
+            return Admission::Begins {
+                forgiven: suspects + self.forgiven.remove(feature).unwrap_or(0),
+            };
         }
         Admission::Begins { forgiven: self.forgiven.remove(feature).unwrap_or(0) }
     }
@@ -133,16 +135,17 @@ impl Breaker {
         let is_start = !failure.started;
         let until = Some(now + TimeDelta::seconds(i64::from(wait)));
         let since = self.open.as_ref().map_or(now, |open| open.since);
-        self.open = Some(Open { until, wait, since, probe: None, is_start, why: self.why(failure) });
+        self.open =
+            Some(Open { until, wait, since, probe: None, is_start, why: self.why(failure) });
     }
 
     /// A session got through.
     pub(super) fn pass(&mut self, feature: &FeatureId) {
-        // Sessions of one feature alone that failed while another's got through say something of that feature.
-        let is_outage = self
-            .open
-            .as_ref()
-            .is_some_and(|open| open.is_start || self.features.len() > 1 || self.features.contains(feature));
+        // Sessions of one feature alone that failed while another's got through say something of
+        // that feature.
+        let is_outage = self.open.as_ref().is_some_and(|open| {
+            open.is_start || self.features.len() > 1 || self.features.contains(feature)
+        });
         if is_outage {
             for (feature, count) in std::mem::take(&mut self.suspects) {
                 *self.forgiven.entry(feature).or_default() += count;
@@ -179,15 +182,22 @@ impl Breaker {
 
     fn why(&self, failure: &Failed<'_>) -> String {
         let Failed { agent, ending, last_words, started } = failure;
-        let agent = if agent.chars().count() > LONG { first_word(agent) } else { (*agent).to_owned() };
+        let agent =
+            if agent.chars().count() > LONG { first_word(agent) } else { (*agent).to_owned() };
         let ending = ending.trim_end().trim_end_matches('.');
         let count = self.count;
         match (started, last_words.is_empty()) {
             (false, true) => format!("the agent `{agent}` cannot be started: {ending}"),
-            (false, false) => format!("the agent `{agent}` cannot be started: {ending}, `{last_words}`"),
-            (true, true) => format!("{count} sessions of `{agent}` failed alike and changed nothing: {ending}"),
+            (false, false) => {
+                format!("the agent `{agent}` cannot be started: {ending}, `{last_words}`")
+            }
+            (true, true) => {
+                format!("{count} sessions of `{agent}` failed alike and changed nothing: {ending}")
+            }
             (true, false) => {
-                format!("{count} sessions of `{agent}` failed alike and changed nothing: {ending}, `{last_words}`")
+                format!(
+                    "{count} sessions of `{agent}` failed alike and changed nothing: {ending}, `{last_words}`"
+                )
             }
         }
     }
@@ -196,7 +206,8 @@ impl Breaker {
 impl Open {
     fn paused(&self, works: bool) -> SessionsPaused {
         let until = if self.probe.is_some() { None } else { self.until };
-        let probe = self.probe.as_ref().map(|probe| format!("; a session of {probe} probes it now"));
+        let probe =
+            self.probe.as_ref().map(|probe| format!("; a session of {probe} probes it now"));
         let reason = format!("{}{}", self.why, probe.unwrap_or_default());
         SessionsPaused { until, reason, since: self.since, needs_person: self.is_start || !works }
     }
@@ -256,9 +267,17 @@ mod tests {
     fn a_long_command_is_named_by_its_program() {
         let mut breaker = Breaker::default();
         let agent = format!("claude -p {}", "--flag ".repeat(9));
-        let failed = Failed { agent: &agent, ending: "exit code 127", last_words: "not found", started: false };
+        let failed = Failed {
+            agent: &agent,
+            ending: "exit code 127",
+            last_words: "not found",
+            started: false,
+        };
         breaker.fail(&FeatureId::new("login").unwrap(), &failed, NOW);
         let why = breaker.open.map(|open| open.why);
-        assert_eq!(why.as_deref(), Some("the agent `claude …` cannot be started: exit code 127, `not found`"));
+        assert_eq!(
+            why.as_deref(),
+            Some("the agent `claude …` cannot be started: exit code 127, `not found`")
+        );
     }
 }

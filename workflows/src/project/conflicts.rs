@@ -1,8 +1,10 @@
-//! Features that change the same files: their conflicts are resolved one at a time, on a tip that does not move under them.
+//! Features that change the same files: their conflicts are resolved one at a time, on a tip that
+//! does not move under them.
 //!
-//! A feature whose work does not merge asks for a session to resolve that. Once granted, its files are reserved until its run
-//! is over: no other feature that changes one of them merges before it or resolves beside it. Whoever was in the merge queue
-//! before it asked goes first; that costs merges only, and saves a second resolution. A feature that does not go on by itself
+//! A feature whose work does not merge asks for a session to resolve that. Once granted, its files
+//! are reserved until its run is over: no other feature that changes one of them merges before it
+//! or resolves beside it. Whoever was in the merge queue before it asked goes first; that costs
+//! merges only, and saves a second resolution. A feature that does not go on by itself
 //! keeps no files from the others meanwhile: it merges on top of what they landed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +36,11 @@ pub(super) struct Claim {
 
 impl Conflicts {
     /// Notes which files the work on a feature changes.
-    pub(super) fn learn<'a>(&mut self, feature: &FeatureId, files: impl IntoIterator<Item = &'a String>) {
+    pub(super) fn learn<'a>(
+        &mut self,
+        feature: &FeatureId,
+        files: impl IntoIterator<Item = &'a String>,
+    ) {
         let known = self.touched.entry(feature.clone()).or_default();
         known.extend(files.into_iter().cloned());
     }
@@ -66,15 +72,18 @@ impl Conflicts {
     ) -> Claim {
         let files: Files = files.iter().cloned().collect();
         let is_before = |other: &&FeatureId| {
-            *other != feature && self.touched.get(*other).is_some_and(|touched| !touched.is_disjoint(&files))
+            *other != feature
+                && self.touched.get(*other).is_some_and(|touched| !touched.is_disjoint(&files))
         };
         let after = ready.into_iter().filter(is_before).cloned().collect();
         Claim { feature: feature.clone(), files, after }
     }
 
-    /// The feature that a claim has to wait for: one that resolves, asked before it, or is ready since before it asked.
+    /// The feature that a claim has to wait for: one that resolves, asked before it, or is ready
+    /// since before it asked.
     ///
-    /// A feature that resolves already and asks once more waits for none: those with the same files wait for it.
+    /// A feature that resolves already and asks once more waits for none: those with the same files
+    /// wait for it.
     pub(super) fn before<'a>(
         &'a self,
         claim: &'a Claim,
@@ -86,15 +95,20 @@ impl Conflicts {
             return None;
         }
         let overlaps = |files: &Files| !files.is_disjoint(&claim.files);
-        let resolving = self.resolving.iter().filter(|(_, files)| overlaps(files)).map(|(other, _)| other);
-        let asked = earlier.into_iter().filter(|other| overlaps(&other.files)).map(|other| &other.feature);
+        let resolving =
+            self.resolving.iter().filter(|(_, files)| overlaps(files)).map(|(other, _)| other);
+        let asked =
+            earlier.into_iter().filter(|other| overlaps(&other.files)).map(|other| &other.feature);
         let before = claim.after.iter().filter(|feature| ready.contains(feature));
         resolving.chain(asked).chain(before).find(|other| !held.contains(*other))
     }
 
     /// Reserves the files of a claim, besides those of an earlier claim of the feature.
     pub(super) fn reserve(&mut self, claim: &Claim) {
-        self.resolving.entry(claim.feature.clone()).or_default().extend(claim.files.iter().cloned());
+        self.resolving
+            .entry(claim.feature.clone())
+            .or_default()
+            .extend(claim.files.iter().cloned());
     }
 
     /// The feature that finished work has to wait for before it merges.
@@ -104,14 +118,18 @@ impl Conflicts {
         claims: impl IntoIterator<Item = &'a Claim>,
         held: &BTreeSet<FeatureId>,
     ) -> Option<&'a FeatureId> {
-        // Files that it changes beyond its own reservation must not make two that resolve wait for each other.
+        // Files that it changes beyond its own reservation must not make two that resolve wait for
+        // each other.
         if self.resolving.contains_key(&ready.feature) {
             return None;
         }
         let overlaps = |files: &Files| ready.files.iter().any(|file| files.contains(file));
-        let resolving = self.resolving.iter().filter(|(_, files)| overlaps(files)).map(|(other, _)| other);
+        let resolving =
+            self.resolving.iter().filter(|(_, files)| overlaps(files)).map(|(other, _)| other);
         let is_before = |claim: &&Claim| {
-            claim.feature != ready.feature && overlaps(&claim.files) && !claim.after.contains(&ready.feature)
+            claim.feature != ready.feature
+                && overlaps(&claim.files)
+                && !claim.after.contains(&ready.feature)
         };
         let asked = claims.into_iter().filter(is_before).map(|claim| &claim.feature);
         resolving.chain(asked).find(|other| !held.contains(*other))

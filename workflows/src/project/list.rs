@@ -10,8 +10,9 @@ use crate::settings::Settings;
 
 use super::memory::{Memory, Outgoing, Record};
 
-/// A feature that was taken out of the list, for when it comes back: by `git checkout` of another commit, by a rollback, or
-/// as another feature of the same id. The numbers of its runs are in the log and must not be used again.
+/// A feature that was taken out of the list, for when it comes back: by `git checkout` of another
+/// commit, by a rollback, or as another feature of the same id. The numbers of its runs are in the
+/// log and must not be used again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Gone {
     /// As the list had it last.
@@ -35,18 +36,21 @@ impl Memory {
         passed.filter_map(|record| record.commit.clone()).collect()
     }
 
-    /// A feature whose commit is not in the target any more has not passed. That it has is a claim: the work may stand
-    /// there under another commit.
+    /// A feature whose commit is not in the target any more has not passed. That it has is a claim:
+    /// the work may stand there under another commit.
     fn take_lost(&mut self, lost: &[String]) {
-        let is_lost = |record: &Record| record.commit.as_ref().is_some_and(|commit| lost.contains(commit));
-        let features = self.records.iter().filter(|(_, record)| is_lost(record)).map(|(id, _)| id.clone());
+        let is_lost =
+            |record: &Record| record.commit.as_ref().is_some_and(|commit| lost.contains(commit));
+        let features =
+            self.records.iter().filter(|(_, record)| is_lost(record)).map(|(id, _)| id.clone());
         for id in features.collect::<Vec<_>>() {
             self.record(&id).commit = None;
             self.ask_again(&id);
         }
     }
 
-    /// Takes a list over as it is now; an error says what is wrong with it, and nothing has changed.
+    /// Takes a list over as it is now; an error says what is wrong with it, and nothing has
+    /// changed.
     pub(super) fn take_backlog(&mut self, loaded: LoadedBacklog) -> Result<(), String> {
         let settings = self.overrides.apply(loaded.settings)?;
         let changes = self.backlog.update(loaded.features).map_err(|error| error.to_string())?;
@@ -93,10 +97,18 @@ impl Memory {
         let edited = [
             ("gates", settings.gates != self.settings.gates),
             ("protected", settings.protected() != self.settings.protected()),
-            ("hidden_checks", settings.project.hidden_checks != self.settings.project.hidden_checks),
+            (
+                "hidden_checks",
+                settings.project.hidden_checks != self.settings.project.hidden_checks,
+            ),
         ];
-        for (setting, _) in edited.into_iter().filter(|(_, is_edited)| *is_edited && !during.is_empty()) {
-            self.note_finding(Finding::SettingsEdited { setting: setting.to_owned(), during: during.clone() });
+        for (setting, _) in
+            edited.into_iter().filter(|(_, is_edited)| *is_edited && !during.is_empty())
+        {
+            self.note_finding(Finding::SettingsEdited {
+                setting: setting.to_owned(),
+                during: during.clone(),
+            });
         }
     }
 
@@ -112,7 +124,8 @@ impl Memory {
         let id = feature.id.clone();
         self.end_run(&id, "the feature was removed from the list");
         let mut record = self.records.remove(&id).unwrap_or_default();
-        record.state = if state == FeatureState::InProgress { FeatureState::Pending } else { state };
+        record.state =
+            if state == FeatureState::InProgress { FeatureState::Pending } else { state };
         if record != Record::default() {
             self.gone.insert(id.clone(), Gone { feature, record });
         }
@@ -126,13 +139,14 @@ impl Memory {
         }
     }
 
-    /// A feature that comes back as it was stands where it stood, but that a pass is a claim. With another content it is
-    /// another feature, and nothing of the old one counts.
+    /// A feature that comes back as it was stands where it stood, but that a pass is a claim. With
+    /// another content it is another feature, and nothing of the old one counts.
     fn take_back(&mut self, id: &FeatureId, gone: Gone) {
         let Some(feature) = self.backlog.feature(id) else { return };
         let Gone { feature: old, mut record } = gone;
         if changes_the_question(&old.differing_fields(feature)) {
-            let new = Record { runs: record.runs, anew: Some(record.runs + 1), ..Record::default() };
+            let new =
+                Record { runs: record.runs, anew: Some(record.runs + 1), ..Record::default() };
             self.records.insert(id.clone(), new);
             self.changed.insert(id.clone());
             return self.take_claim(id);
@@ -176,12 +190,14 @@ impl Memory {
         }
     }
 
-    /// Has new gates checked once on the target. They are of the whole project, so it is enough that one feature that has
-    /// passed is a claim again: if a gate fails, an agent works on that feature until it passes. A claim that is not judged
-    /// yet is judged by these gates anyway.
+    /// Has new gates checked once on the target. They are of the whole project, so it is enough
+    /// that one feature that has passed is a claim again: if a gate fails, an agent works on
+    /// that feature until it passes. A claim that is not judged yet is judged by these gates
+    /// anyway.
     fn judge_gates(&mut self) {
         let is_to_judge = |(id, state): (&Feature, &FeatureState)| {
-            matches!(state, FeatureState::Pending | FeatureState::InProgress) && self.is_claimed(&id.id)
+            matches!(state, FeatureState::Pending | FeatureState::InProgress)
+                && self.is_claimed(&id.id)
         };
         if self.backlog.iter().any(is_to_judge) {
             return;

@@ -117,8 +117,8 @@ pub(super) struct Memory {
     /// Runs that do not go on by themselves, as far as is known: paused, parked or stuck.
     pub(super) held: BTreeSet<RunId>,
     pub(super) waits_on_next: Option<String>,
-    /// Commits that are in the target only if all are that passed: its commit at the last sync, and those since. `None`:
-    /// these are too many.
+    /// Commits that are in the target only if all are that passed: its commit at the last sync,
+    /// and those since. `None`: these are too many.
     pub(super) landed: Option<Vec<String>>,
     pub(super) synced: String,
     /// How often in a row the list could not be read for a reason that may pass.
@@ -227,7 +227,8 @@ impl Memory {
         self.backlog.counts().total()
     }
 
-    /// Whether the list was read once: before that no feature can be worked on, and there is no target.
+    /// Whether the list was read once: before that no feature can be worked on, and there is no
+    /// target.
     pub(super) fn is_synced(&self) -> bool {
         !self.target.is_empty()
     }
@@ -245,8 +246,8 @@ impl Memory {
         self.set(id, FeatureState::Blocked(reason));
     }
 
-    /// Blocks a feature because a person wants that. Its run ends, and what has passed already is a claim when it is
-    /// unblocked.
+    /// Blocks a feature because a person wants that. Its run ends, and what has passed already is a
+    /// claim when it is unblocked.
     pub(super) fn block_on_request(&mut self, id: &FeatureId, reason: String) {
         if self.backlog.state(id) == Some(&FeatureState::Passed) {
             self.record(id).claimed = true;
@@ -281,7 +282,8 @@ impl Memory {
         let record = self.record(id);
         record.sessions += progress.sessions;
         record.findings.clone_from(&progress.findings);
-        let outside = progress.findings.iter().filter(|finding| matches!(finding, Finding::Outside { .. }));
+        let outside =
+            progress.findings.iter().filter(|finding| matches!(finding, Finding::Outside { .. }));
         outside.cloned().for_each(|finding| self.note_finding(finding));
     }
 
@@ -294,7 +296,8 @@ impl Memory {
         let held = self.held_features();
         let waiting = self.queue.waiting().filter(|ready| !self.may_merge(ready));
         let kept_back: BTreeSet<FeatureId> = waiting.map(|ready| ready.feature.clone()).collect();
-        let (ready, tree) = self.queue.next(|id| held.contains(id), |id| !kept_back.contains(id))?;
+        let (ready, tree) =
+            self.queue.next(|id| held.contains(id), |id| !kept_back.contains(id))?;
         let run = self.run_of(&ready.feature)?;
         Some((run, Turn { regression: regression::checks(self, &ready), tree }))
     }
@@ -329,7 +332,11 @@ impl Memory {
 pub const NO_CHECK: &str = "it has no acceptance check, so nothing can show that it is done: give it `checks` in the \
                         feature list, or the project a [[gate]] in longhaul.toml";
 
-fn restore(backlog: &mut Backlog, id: &FeatureId, state: &FeatureState) -> Result<(), crate::backlog::BacklogError> {
+fn restore(
+    backlog: &mut Backlog,
+    id: &FeatureId,
+    state: &FeatureState,
+) -> Result<(), crate::backlog::BacklogError> {
     match state {
         FeatureState::Pending => backlog.mark_pending(id),
         FeatureState::InProgress => backlog.mark_in_progress(id),

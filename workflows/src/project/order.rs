@@ -74,7 +74,9 @@ impl Order {
             signal::OVERRIDE => payload.read().map(Self::Override),
             signal::LABEL => payload.read().map(Self::Label),
             signal::BLOCK => payload.read().map(|(feature, reason)| Self::Block(feature, reason)),
-            signal::UNBLOCK => payload.read::<Unblock>().map(|unblock| Self::Unblock(unblock.feature().clone())),
+            signal::UNBLOCK => {
+                payload.read::<Unblock>().map(|unblock| Self::Unblock(unblock.feature().clone()))
+            }
             signal::HELD => payload.read().map(Self::Held),
             Forked::SIGNAL => payload.read().map(Self::Fork),
             Rollback::SIGNAL => payload.read().map(Self::Rollback),

@@ -1,4 +1,5 @@
-//! Publishing what changed, so that others can see where a project stands without reading its history.
+//! Publishing what changed, so that others can see where a project stands without reading its
+//! history.
 
 use longhaul_engine::{Context, ContextExt, Payload, Stop};
 
@@ -13,7 +14,8 @@ impl Memory {
     /// Publishes the features that changed, then the project.
     pub(super) async fn publish(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for feature in std::mem::take(&mut self.changed) {
-            let value = self.feature_view(&feature).map_or_else(Payload::null, |view| Payload::of(&view));
+            let value =
+                self.feature_view(&feature).map_or_else(Payload::null, |view| Payload::of(&view));
             context.publish(&FeatureView::key(&feature), value).await?;
         }
         if let Some(skipped) = self.skipped.take() {

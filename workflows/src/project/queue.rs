@@ -1,11 +1,13 @@
 //! The merge queue: which run merges next, and in which integration work tree.
 //!
-//! One run merges at a time, because what is merged behind the back of another has to be merged and checked again. A run
-//! that does not go on by itself (paused, parked, stuck) must not hold up the others, so the next one gets a turn beside
-//! it. Two properties keep that safe under any interleaving and any crash, whatever is known of pauses:
+//! One run merges at a time, because what is merged behind the back of another has to be merged and
+//! checked again. A run that does not go on by itself (paused, parked, stuck) must not hold up the
+//! others, so the next one gets a turn beside it. Two properties keep that safe under any
+//! interleaving and any crash, whatever is known of pauses:
 //!
 //! - An integration work tree belongs to one run from the turn until the run gives it back or ends.
-//! - Landing is a compare-and-swap of the tip: a run whose tip has moved merges again, and its gates run again.
+//! - Landing is a compare-and-swap of the tip: a run whose tip has moved merges again, and its
+//!   gates run again.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::FeatureId;
 use crate::feature::Ready;
 
-/// The runs that merge, and those that want to. A feature has one run at a time, so its id names the run.
+/// The runs that merge, and those that want to. A feature has one run at a time, so its id names
+/// the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct MergeQueue {
     /// The features that have a turn, and the integration work tree of each.
@@ -36,7 +39,8 @@ impl MergeQueue {
         self.holders.remove(id);
     }
 
-    /// A feature that will not merge any more gets no turn. One that has a turn keeps its work tree until its run ended.
+    /// A feature that will not merge any more gets no turn. One that has a turn keeps its work tree
+    /// until its run ended.
     pub(super) fn stop_waiting(&mut self, id: &FeatureId) {
         self.waiting.retain(|ready| ready.feature != *id);
     }
@@ -57,15 +61,18 @@ impl MergeQueue {
         self.holders.keys()
     }
 
-    /// The feature that gets the next turn, of those that may merge, and its integration work tree. Features that do not go
-    /// on by themselves get none, and do not count among those that have one. A feature that has a turn and asks again does
-    /// not know of it (a damaged log has lost that), and gets the same one.
+    /// The feature that gets the next turn, of those that may merge, and its integration work tree.
+    /// Features that do not go on by themselves get none, and do not count among those that
+    /// have one. A feature that has a turn and asks again does not know of it (a damaged log
+    /// has lost that), and gets the same one.
     pub(super) fn next(
         &mut self,
         is_held: impl Fn(&FeatureId) -> bool,
         may_merge: impl Fn(&FeatureId) -> bool,
     ) -> Option<(Ready, u32)> {
-        if let Some(place) = self.waiting.iter().position(|ready| self.holders.contains_key(&ready.feature)) {
+        if let Some(place) =
+            self.waiting.iter().position(|ready| self.holders.contains_key(&ready.feature))
+        {
             let ready = self.waiting.remove(place)?;
             let tree = *self.holders.get(&ready.feature)?;
             return Some((ready, tree));
@@ -73,7 +80,10 @@ impl MergeQueue {
         if self.holders.keys().any(|id| !is_held(id)) {
             return None;
         }
-        let place = self.waiting.iter().position(|ready| !is_held(&ready.feature) && may_merge(&ready.feature))?;
+        let place = self
+            .waiting
+            .iter()
+            .position(|ready| !is_held(&ready.feature) && may_merge(&ready.feature))?;
         let ready = self.waiting.remove(place)?;
         let tree = (0..=u32::MAX).find(|tree| self.holders.values().all(|used| used != tree))?;
         self.holders.insert(ready.feature.clone(), tree);
@@ -117,7 +127,11 @@ mod tests {
             queue.add(ready(id));
         }
         assert_eq!(next(&mut queue, &[]), Some(("a".into(), 0)));
-        assert_eq!(next(&mut queue, &["a", "b"]), Some(("c".into(), 1)), "b would not use its turn");
+        assert_eq!(
+            next(&mut queue, &["a", "b"]),
+            Some(("c".into(), 1)),
+            "b would not use its turn"
+        );
         assert_eq!(next(&mut queue, &["a", "b"]), None);
         queue.leave(&ready("c").feature);
         assert_eq!(next(&mut queue, &["a"]), Some(("b".into(), 1)));

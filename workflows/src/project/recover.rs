@@ -12,21 +12,26 @@ use super::memory::{ProjectInput, Record, Remembered};
 use super::view::FeatureView;
 
 impl ProjectInput {
-    /// The input of a run that continues from what the last one published, and from the files that passed features
-    /// changed. No run below the project is alive: features that were worked on are pending, and get another run. It
-    /// stays halted until its first sync, which brings the settings.
+    /// The input of a run that continues from what the last one published, and from the files that
+    /// passed features changed. No run below the project is alive: features that were worked on
+    /// are pending, and get another run. It stays halted until its first sync, which brings the
+    /// settings.
     pub fn recovered(
         project: ProjectRef,
         published: &BTreeMap<String, Payload>,
         mut files: BTreeMap<FeatureId, Vec<String>>,
     ) -> Self {
-        let ProjectView { summary: Some(summary), backlog, mut features, findings, .. } = ProjectView::of(published)
+        let ProjectView { summary: Some(summary), backlog, mut features, findings, .. } =
+            ProjectView::of(published)
         else {
             return Self { project, memory: None };
         };
         let records = backlog.iter().filter_map(|feature| {
             let view = features.remove(&feature.id)?;
-            Some((feature.id.clone(), recovered(view, files.remove(&feature.id).unwrap_or_default())))
+            Some((
+                feature.id.clone(),
+                recovered(view, files.remove(&feature.id).unwrap_or_default()),
+            ))
         });
         let mut memory = Remembered::nothing();
         memory.records = records.collect();
@@ -36,7 +41,8 @@ impl ProjectInput {
         memory.waits_on_next = summary.waits_on_next;
         memory.synced = summary.synced;
         memory.findings = findings;
-        memory.halted = Some(RequestedBy { by: String::new(), why: "its run is begun again".into() });
+        memory.halted =
+            Some(RequestedBy { by: String::new(), why: "its run is begun again".into() });
         Self { project, memory: Some(memory) }
     }
 }

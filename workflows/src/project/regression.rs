@@ -18,7 +18,9 @@ pub(super) fn checks(memory: &Memory, ready: &Ready) -> Vec<Check> {
     let could_break = |id: &crate::backlog::FeatureId| {
         let record = memory.records.get(id);
         scope == Regression::All
-            || record.is_some_and(|record| record.files.iter().any(|file| touched.contains(file.as_str())))
+            || record.is_some_and(|record| {
+                record.files.iter().any(|file| touched.contains(file.as_str()))
+            })
     };
     let mut known = BTreeSet::new();
     let passed = memory.backlog.iter().filter(|(_, state)| **state == FeatureState::Passed);

@@ -1,4 +1,5 @@
-//! A project whose baseline fails is repaired once: one feature repairs, the others wait and start from the result.
+//! A project whose baseline fails is repaired once: one feature repairs, the others wait and start
+//! from the result.
 
 use std::collections::BTreeSet;
 
@@ -48,14 +49,20 @@ impl Repair {
     }
 
     /// What a feature may do that found the baseline broken.
-    pub(super) fn turn(&self, feature: &FeatureId, broken: &BrokenBase, held: &BTreeSet<FeatureId>) -> Turn {
+    pub(super) fn turn(
+        &self,
+        feature: &FeatureId,
+        broken: &BrokenBase,
+        held: &BTreeSet<FeatureId>,
+    ) -> Turn {
         if self.repaired.as_ref() == Some(&broken.commit) {
             return Turn::Rebase;
         }
         match self.repairer().filter(|repairer| !held.contains(*repairer)) {
-            Some(other) if other != feature => {
-                Turn::Waits(format!("waits while {other} repairs the baseline of the project{}", self.so_far(broken)))
-            }
+            Some(other) if other != feature => Turn::Waits(format!(
+                "waits while {other} repairs the baseline of the project{}",
+                self.so_far(broken)
+            )),
             None if self.failed_on(broken).len() >= TRIES => Turn::Refused(self.refusal(broken)),
             _ => Turn::Repairs,
         }
@@ -68,7 +75,9 @@ impl Repair {
 
     /// The run of a feature is over.
     pub(super) fn end(&mut self, feature: &FeatureId, state: Option<&FeatureState>) {
-        let Some((_, base)) = self.at_work.take_if(|(repairer, _)| repairer == feature) else { return };
+        let Some((_, base)) = self.at_work.take_if(|(repairer, _)| repairer == feature) else {
+            return;
+        };
         match state {
             Some(FeatureState::Passed) => {
                 self.repaired = Some(base);
@@ -97,7 +106,8 @@ impl Repair {
 
     fn refusal(&self, broken: &BrokenBase) -> String {
         let BrokenBase { commit, check, ending } = broken;
-        let tries = self.failed_on(broken).iter().map(|(feature, reason)| format!("{feature} ({reason})"));
+        let tries =
+            self.failed_on(broken).iter().map(|(feature, reason)| format!("{feature} ({reason})"));
         format!(
             "the project does not pass its own baseline: the check `{check}` fails on commit {commit} ({ending}), and the \
              repair was given up by {}. Repair the target branch, then unblock the feature",

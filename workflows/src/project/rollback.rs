@@ -1,4 +1,5 @@
-//! Rolling a project back: the one way in which its target branch moves backwards, and the log with it.
+//! Rolling a project back: the one way in which its target branch moves backwards, and the log with
+//! it.
 
 use longhaul_engine::{Context, ContextExt, RequestedBy, Stop};
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,8 @@ use crate::contracts::{RollBack, RollBackInput, WentBack};
 
 use super::memory::Memory;
 
-/// The signal `rollback`: go back to a commit as soon as nothing is under way. The project stays halted after it.
+/// The signal `rollback`: go back to a commit as soon as nothing is under way. The project stays
+/// halted after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rollback {
     /// What the result is known by.
@@ -70,9 +72,12 @@ impl Memory {
         // A feature that is not in the list now can come back, and its branch with it.
         let gone = self.gone.iter().map(|(id, gone)| (id, &gone.record));
         let records = || self.records.iter().chain(gone.clone());
-        let landed = records().filter_map(|(id, record)| Some((id.clone(), record.commit.clone()?)));
-        let pending = records().filter(|(_, record)| record.state != FeatureState::Passed && record.runs > 0);
-        let open = pending.filter_map(|(id, record)| Some((id.clone(), self.run(id, record.runs)?)));
+        let landed =
+            records().filter_map(|(id, record)| Some((id.clone(), record.commit.clone()?)));
+        let pending =
+            records().filter(|(_, record)| record.state != FeatureState::Passed && record.runs > 0);
+        let open =
+            pending.filter_map(|(id, record)| Some((id.clone(), self.run(id, record.runs)?)));
         RollBackInput {
             project: self.project.clone(),
             target: self.target.clone(),
@@ -84,7 +89,8 @@ impl Memory {
         }
     }
 
-    /// What is not on the target any more is to be done again; what was built on it is only a claim.
+    /// What is not on the target any more is to be done again; what was built on it is only a
+    /// claim.
     fn undo(&mut self, undone: &[FeatureId]) {
         self.waits_on_next = None;
         for id in undone {

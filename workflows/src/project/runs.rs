@@ -1,5 +1,5 @@
-//! The runs of features. A feature has one run at a time: the next one starts when the one before has ended, however it
-//! was told to.
+//! The runs of features. A feature has one run at a time: the next one starts when the one before
+//! has ended, however it was told to.
 
 use longhaul_engine::{Outcome, RequestedBy, RunId, Stop};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,8 @@ pub(super) struct Current {
     pub(super) ending: bool,
 }
 
-/// How many landings are remembered apart from the features: state is copied when the project continues as new.
+/// How many landings are remembered apart from the features: state is copied when the project
+/// continues as new.
 const MOST_LANDED: usize = 100;
 
 /// A pass, as the run of a feature reports it.
@@ -33,12 +34,14 @@ struct Pass {
 impl Memory {
     /// The next feature to start a run for, if the limits allow one.
     pub(super) fn next_to_start(&mut self) -> Option<FeatureId> {
-        if !self.has_room() || !self.is_synced() || self.halted.is_some() || self.rollback.is_some() {
+        if !self.has_room() || !self.is_synced() || self.halted.is_some() || self.rollback.is_some()
+        {
             return None;
         }
         loop {
             let next = self.next_apart()?.clone();
-            let has_checks = self.backlog.feature(&next).is_some_and(|feature| !feature.checks.is_empty());
+            let has_checks =
+                self.backlog.feature(&next).is_some_and(|feature| !feature.checks.is_empty());
             if has_checks || !self.settings.gates.is_empty() {
                 return Some(next);
             }
@@ -84,11 +87,16 @@ impl Memory {
 
     /// Asks the run of a feature to end, if it has one.
     pub(super) fn end_run(&mut self, id: &FeatureId, why: &str) {
-        let Some(current) = self.current.get_mut(id).filter(|current| !current.ending) else { return };
+        let Some(current) = self.current.get_mut(id).filter(|current| !current.ending) else {
+            return;
+        };
         current.ending = true;
         self.queue.stop_waiting(id);
         if let Some(run) = self.run_of(id) {
-            self.outbox.push(Outgoing::Cancel(run, RequestedBy { by: "longhaul".into(), why: why.into() }));
+            self.outbox.push(Outgoing::Cancel(
+                run,
+                RequestedBy { by: "longhaul".into(), why: why.into() },
+            ));
         }
     }
 
@@ -107,14 +115,23 @@ impl Memory {
         self.queue.leave(feature);
         self.changed.insert(feature.clone());
         let result = match outcome {
-            Outcome::Completed(output) => output.read::<FeatureOutcome>().map_err(|error| error.to_string()),
+            Outcome::Completed(output) => {
+                output.read::<FeatureOutcome>().map_err(|error| error.to_string())
+            }
             Outcome::Failed(failure) => Err(failure.message),
             Outcome::Cancelled if was_ending => return self.put_back_if_in_progress(feature),
             Outcome::Cancelled => Err(CANCELLED.into()),
         };
         match result {
             // It had landed before it was asked to end: the target branch is right.
-            Ok(FeatureOutcome::Passed { commit, waits_on_next, progress, files, checks, claim }) => {
+            Ok(FeatureOutcome::Passed {
+                commit,
+                waits_on_next,
+                progress,
+                files,
+                checks,
+                claim,
+            }) => {
                 self.waits_on_next = waits_on_next;
                 self.note_progress(feature, &progress);
                 self.pass(feature, Pass { commit, files, checks, by_claim: claim });
@@ -140,11 +157,13 @@ impl Memory {
         }
     }
 
-    /// A feature passes if the checks that passed are those of the list; else the pass is a claim for these.
+    /// A feature passes if the checks that passed are those of the list; else the pass is a claim
+    /// for these.
     fn pass(&mut self, id: &FeatureId, pass: Pass) {
         let Pass { commit, files, checks, by_claim } = pass;
         let feature = self.backlog.feature(id);
-        let is_for_these = feature.is_none_or(|feature| self.settings.gates.iter().chain(&feature.checks).eq(&checks));
+        let is_for_these = feature
+            .is_none_or(|feature| self.settings.gates.iter().chain(&feature.checks).eq(&checks));
         let record = self.record(id);
         record.commit = Some(commit.clone());
         record.claimed = !is_for_these;
@@ -154,10 +173,11 @@ impl Memory {
         if !files.is_empty() {
             record.files = files;
         }
-        self.landed = self.landed.take().filter(|landed| landed.len() < MOST_LANDED).map(|mut landed| {
-            landed.push(commit);
-            landed
-        });
+        self.landed =
+            self.landed.take().filter(|landed| landed.len() < MOST_LANDED).map(|mut landed| {
+                landed.push(commit);
+                landed
+            });
         self.followed = false;
         if is_for_these {
             self.set(id, FeatureState::Passed);

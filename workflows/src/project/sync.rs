@@ -9,14 +9,21 @@ use crate::contracts::{Follow, FollowInput, LoadBacklog};
 use super::memory::Memory;
 use super::order::Then;
 
-/// The delay after the first sync that failed for a reason which may pass; it doubles with each further one.
+/// The delay after the first sync that failed for a reason which may pass; it doubles with each
+/// further one.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// The longest of these delays.
 const LAST_RETRY: Duration = Duration::from_mins(5);
 
 impl Memory {
-    /// Reads the list and the settings as they are now. What is wrong with them is published; the old ones stay.
-    pub(super) async fn sync(&mut self, context: &mut dyn Context, id: String, then: Then) -> Result<(), Stop> {
+    /// Reads the list and the settings as they are now. What is wrong with them is published; the
+    /// old ones stay.
+    pub(super) async fn sync(
+        &mut self,
+        context: &mut dyn Context,
+        id: String,
+        then: Then,
+    ) -> Result<(), Stop> {
         self.load(context).await?;
         if then == Then::GoOn {
             self.halted = None;
@@ -29,8 +36,8 @@ impl Memory {
         Ok(())
     }
 
-    /// When the list is read again because it could not be read for a reason that may pass. What is wrong with the list
-    /// itself does not pass; an edit of it is a sync.
+    /// When the list is read again because it could not be read for a reason that may pass. What is
+    /// wrong with the list itself does not pass; an edit of it is a sync.
     pub(super) fn retry_in(&self) -> Option<Duration> {
         let doublings = self.failed_syncs.checked_sub(1)?;
         Some(FIRST_RETRY.saturating_mul(2_u32.saturating_pow(doublings)).min(LAST_RETRY))
@@ -62,7 +69,8 @@ impl Memory {
         if self.problem.is_none() { self.publish_backlog(context).await } else { Ok(()) }
     }
 
-    /// Moves work that waits on `longhaul/next` to the target branch, if the user's checkout lets it now.
+    /// Moves work that waits on `longhaul/next` to the target branch, if the user's checkout lets
+    /// it now.
     pub(super) async fn follow(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         let input = FollowInput {
             project: self.project.clone(),

@@ -1,4 +1,5 @@
-//! What a project publishes: the shapes that `status`, the files for people and the progress display read.
+//! What a project publishes: the shapes that `status`, the files for people and the progress
+//! display read.
 
 use longhaul_engine::RunId;
 use serde::{Deserialize, Serialize};

@@ -13,8 +13,8 @@ use crate::project::{Forked, Unblock, signal};
 /// A message to a run, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Action {
-    /// `pause`, `resume`, `cancel`, `terminate`, `reconcile_landed`, `reconcile_not_landed`, `approve`, `deny`,
-    /// `child_ended`, or the name of a signal.
+    /// `pause`, `resume`, `cancel`, `terminate`, `reconcile_landed`, `reconcile_not_landed`,
+    /// `approve`, `deny`, `child_ended`, or the name of a signal.
     pub what: String,
     /// The feature that it is about, if it was sent to the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,11 @@ impl Action {
     fn of(body: &MessageBody) -> Self {
         let what = match body {
             MessageBody::Signal { name, payload, .. } if name == Approval::SIGNAL => {
-                if payload.read::<Approval>().is_ok_and(|approval| approval.approved) { "approve" } else { "deny" }
+                if payload.read::<Approval>().is_ok_and(|approval| approval.approved) {
+                    "approve"
+                } else {
+                    "deny"
+                }
             }
             MessageBody::Signal { name, .. } => name,
             MessageBody::ChildEnded { .. } => "child_ended",
@@ -102,8 +106,12 @@ impl AuditEntry {
             EventKind::RunTerminated(request) => by(Action::TERMINATE, request),
             EventKind::RunResumed(request) => by("resume", request),
             EventKind::CancelDelivered { request, .. } => by(Action::CANCEL, request),
-            EventKind::RunReconciled { landed, request, .. } => by(Action::reconcile(*landed), request),
-            EventKind::MessageReceived { message: Some(message), .. } if request(&message.body).is_some() => {
+            EventKind::RunReconciled { landed, request, .. } => {
+                by(Action::reconcile(*landed), request)
+            }
+            EventKind::MessageReceived { message: Some(message), .. }
+                if request(&message.body).is_some() =>
+            {
                 Action::of(&message.body)
             }
             _ => return None,
@@ -127,7 +135,8 @@ impl MailboxEntry {
         Self { at: message.at, action: Action::of(&message.body) }
     }
 
-    /// What a run was asked, and the reason why it does not go on, in a line; `None` if there is neither.
+    /// What a run was asked, and the reason why it does not go on, in a line; `None` if there is
+    /// neither.
     pub fn remark(pending: &[Self], reason: Option<&str>) -> Option<String> {
         let pending = pending.iter().map(|entry| format!("pending: {}", entry.action));
         let parts: Vec<String> = pending.chain(reason.map(str::to_owned)).collect();
@@ -136,7 +145,9 @@ impl MailboxEntry {
 
     /// The messages of people.
     pub fn of_people(mailbox: &[Message]) -> Vec<Self> {
-        let is_of_person = |message: &&Message| request(&message.body).is_some() || feature(&message.body).is_some();
+        let is_of_person = |message: &&Message| {
+            request(&message.body).is_some() || feature(&message.body).is_some()
+        };
         mailbox.iter().filter(is_of_person).map(Self::of).collect()
     }
 }
@@ -149,7 +160,9 @@ fn request(body: &MessageBody) -> Option<RequestedBy> {
         | MessageBody::Cancel(request)
         | MessageBody::Terminate(request)
         | MessageBody::Reconcile { request, .. } => Some(request.clone()),
-        MessageBody::Signal { payload, from: None, request, .. } => request.clone().or_else(|| signature(payload)),
+        MessageBody::Signal { payload, from: None, request, .. } => {
+            request.clone().or_else(|| signature(payload))
+        }
         MessageBody::Signal { .. } | MessageBody::ChildEnded { .. } => None,
     }
 }

@@ -53,7 +53,8 @@ impl ProjectView {
             Skipped::KEY => self.skipped = value.read().ok(),
             Findings::KEY => self.findings = value.read().unwrap_or_default(),
             _ => {
-                let id = key.strip_prefix(FeatureView::PREFIX).and_then(|id| FeatureId::new(id).ok());
+                let id =
+                    key.strip_prefix(FeatureView::PREFIX).and_then(|id| FeatureId::new(id).ok());
                 let Some(id) = id else { return };
                 if *value == Payload::null() {
                     self.features.remove(&id);
@@ -80,9 +81,9 @@ impl ProjectView {
             Some(feature) if feature.passes => State::Passed,
             Some(feature) if feature.status == FeatureStatus::InProgress => State::Running,
             Some(feature) if feature.status == FeatureStatus::Blocked => State::Blocked,
-            None if self
-                .listed(id)
-                .is_some_and(|feature| feature.status == FeatureStatus::Blocked && !feature.passes) =>
+            None if self.listed(id).is_some_and(|feature| {
+                feature.status == FeatureStatus::Blocked && !feature.passes
+            }) =>
             {
                 State::Blocked
             }
@@ -103,11 +104,18 @@ impl ProjectView {
 
     /// The features in this state.
     pub fn in_state(&self, wanted: State) -> Vec<String> {
-        self.features.keys().filter(|id| self.state(id) == wanted).map(ToString::to_string).collect()
+        self.features
+            .keys()
+            .filter(|id| self.state(id) == wanted)
+            .map(ToString::to_string)
+            .collect()
     }
 
     /// The runs by which its features passed.
     pub fn passed_runs(&self) -> impl Iterator<Item = &RunId> {
-        self.features.values().filter(|feature| feature.passes).filter_map(|feature| feature.run.as_ref())
+        self.features
+            .values()
+            .filter(|feature| feature.passes)
+            .filter_map(|feature| feature.run.as_ref())
     }
 }

@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
-    ChecksInput, ChecksReport, Evidence, Land, LandInput, MergeCandidate, MergeInput, Merged, RunChecks, RunSession,
-    RunSetup, Seal, Sealed, SessionInput, SessionReport, SetupInput, SetupReport,
+    ChecksInput, ChecksReport, Evidence, Land, LandInput, MergeCandidate, MergeInput, Merged,
+    RunChecks, RunSession, RunSetup, Seal, Sealed, SessionInput, SessionReport, SetupInput,
+    SetupReport,
 };
 use crate::feature::{COPIED, FeatureOutcome, FeatureProgress};
 
@@ -186,7 +187,8 @@ pub struct RunView {
     pub is_over: bool,
     /// When the gates were last run.
     pub tested: Option<Tested>,
-    /// The same, of gates of which a commit on the target tells; a landing that changed nothing left none.
+    /// The same, of gates of which a commit on the target tells; a landing that changed nothing
+    /// left none.
     pub landed: Option<Tested>,
     /// The commit that would land.
     pub candidate: Option<Candidate>,
@@ -243,20 +245,28 @@ impl RunView {
                 }
                 self.complete(event, name, input, output);
             }
-            EventKind::MessageAwaited { deadline, .. } => self.waits = Some(Waits::Message { deadline: *deadline }),
-            EventKind::TimerStarted { fire_at, .. } => self.waits = Some(Waits::Timer { at: *fire_at }),
+            EventKind::MessageAwaited { deadline, .. } => {
+                self.waits = Some(Waits::Message { deadline: *deadline })
+            }
+            EventKind::TimerStarted { fire_at, .. } => {
+                self.waits = Some(Waits::Timer { at: *fire_at })
+            }
             EventKind::MessageReceived { .. } | EventKind::TimerFired { .. } => self.waits = None,
             EventKind::RunParked { .. } => self.sessions.iter_mut().for_each(Session::interrupt),
             EventKind::RunCompleted { output } => {
                 self.outcome = output.read().ok();
-                if let Some(FeatureOutcome::Passed { progress, .. } | FeatureOutcome::Blocked { progress, .. }) =
-                    &self.outcome
+                if let Some(
+                    FeatureOutcome::Passed { progress, .. }
+                    | FeatureOutcome::Blocked { progress, .. },
+                ) = &self.outcome
                 {
                     self.progress = progress.clone();
                 }
                 self.end(event);
             }
-            EventKind::RunFailed { .. } | EventKind::RunCancelled | EventKind::RunTerminated(_) => self.end(event),
+            EventKind::RunFailed { .. } | EventKind::RunCancelled | EventKind::RunTerminated(_) => {
+                self.end(event)
+            }
             _ => {}
         }
     }
@@ -268,7 +278,9 @@ impl RunView {
 
     /// The session under way, or the last one of this segment.
     pub fn session(&self) -> Option<&Session> {
-        let is_own = |session: &&Session| session.record.segment == self.segments.len() && !session.record.is_copied;
+        let is_own = |session: &&Session| {
+            session.record.segment == self.segments.len() && !session.record.is_copied
+        };
         self.sessions.last().filter(is_own)
     }
 
@@ -282,7 +294,9 @@ impl RunView {
     pub fn failed_check(&self) -> Option<&CheckRun> {
         let last = self.checks.iter().rev().find(|check| !check.passed)?;
         let passed_later = |later: &CheckRun| {
-            later.passed && later.position > last.position && later.evidence.command == last.evidence.command
+            later.passed
+                && later.position > last.position
+                && later.evidence.command == last.evidence.command
         };
         (!self.checks.iter().any(passed_later)).then_some(last)
     }
@@ -320,8 +334,16 @@ impl RunView {
         self.activity(name).attempts += u32::from(is_new);
     }
 
-    fn fail(&mut self, event: &Event, name: &str, attempt: u32, failure: &Failure, retry_at: Option<DateTime<Utc>>) {
-        let retry = |at| Waits::Retry { name: name.to_owned(), attempt, failure: failure.clone(), at };
+    fn fail(
+        &mut self,
+        event: &Event,
+        name: &str,
+        attempt: u32,
+        failure: &Failure,
+        retry_at: Option<DateTime<Utc>>,
+    ) {
+        let retry =
+            |at| Waits::Retry { name: name.to_owned(), attempt, failure: failure.clone(), at };
         self.waits = retry_at.map(retry);
         let activity = self.activity(name);
         activity.failures += 1;
@@ -376,7 +398,8 @@ impl RunView {
     fn complete(&mut self, event: &Event, name: &str, input: &Payload, output: &Payload) {
         match name {
             RunSetup::NAME => {
-                let is_merged = input.read::<SetupInput>().is_ok_and(|input| input.commit.is_some());
+                let is_merged =
+                    input.read::<SetupInput>().is_ok_and(|input| input.commit.is_some());
                 self.expects_baseline = !is_merged;
                 let report = output.read::<SetupReport>().ok();
                 self.take_checks(event, report.and_then(|report| report.evidence));
@@ -415,13 +438,20 @@ impl RunView {
     }
 
     fn take_gates(&mut self, event: &Event, input: &Payload, output: &Payload) {
-        let (Ok(input), Ok(report)) = (input.read::<ChecksInput>(), output.read::<ChecksReport>()) else { return };
+        let (Ok(input), Ok(report)) = (input.read::<ChecksInput>(), output.read::<ChecksReport>())
+        else {
+            return;
+        };
         let is_baseline = std::mem::take(&mut self.expects_baseline);
         if !is_baseline && !self.is_copied(event) {
             let text = event.at.to_rfc3339_opts(SecondsFormat::Secs, true);
             self.tested = Some(Tested { at: event.at, text });
             if report.failed().is_none() {
-                self.pass(if self.is_candidate(&input.commit) { Step::MergedGates } else { Step::Gates });
+                self.pass(if self.is_candidate(&input.commit) {
+                    Step::MergedGates
+                } else {
+                    Step::Gates
+                });
             }
         }
         self.take_checks(event, report.evidence);
@@ -446,8 +476,11 @@ impl RunView {
     fn land(&mut self, event: &Event, input: &Payload) {
         self.pass(Step::Landing);
         let Ok(input) = input.read::<LandInput>() else { return };
-        // The commit has a time of the test in its feature list. The list of the user must not differ from it.
-        let Some(candidate) = self.candidate.take().filter(|candidate| candidate.commit == input.commit) else {
+        // The commit has a time of the test in its feature list. The list of the user must not
+        // differ from it.
+        let Some(candidate) =
+            self.candidate.take().filter(|candidate| candidate.commit == input.commit)
+        else {
             return;
         };
         let tested = Tested { at: event.at, text: candidate.at };

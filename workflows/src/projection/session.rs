@@ -28,8 +28,14 @@ pub enum Step {
 
 impl Step {
     /// All of them, in order.
-    pub const ALL: [Self; 6] =
-        [Self::Session, Self::Checkpoint, Self::Gates, Self::Merge, Self::MergedGates, Self::Landing];
+    pub const ALL: [Self; 6] = [
+        Self::Session,
+        Self::Checkpoint,
+        Self::Gates,
+        Self::Merge,
+        Self::MergedGates,
+        Self::Landing,
+    ];
 
     /// Its name in files.
     pub fn name(self) -> &'static str {

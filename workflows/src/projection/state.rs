@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The state of a run or a feature.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// It can be worked on.
@@ -13,7 +15,8 @@ pub enum State {
     Pending,
     /// Something is being done, or is to be done.
     Running,
-    /// A feature: a dependency has not passed. A run: it waits for a message, a timer or the next attempt.
+    /// A feature: a dependency has not passed. A run: it waits for a message, a timer or the next
+    /// attempt.
     Waiting,
     /// Over. A feature: its gates passed on the target branch.
     Passed,

@@ -1,5 +1,5 @@
-//! `[agent] env`: names of variables and where their values come from. A value is never part of the settings, so it cannot
-//! reach the log, an export or a backup; it is read when a session starts.
+//! `[agent] env`: names of variables and where their values come from. A value is never part of the
+//! settings, so it cannot reach the log, an export or a backup; it is read when a session starts.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 /// Where the value of a variable is read when a session starts.
 ///
-/// In `longhaul.toml`: `NAME = "value"` ([`EnvSource::Settings`]; the value is dropped here), `NAME = { file = "path" }` or
-/// `NAME = { env = "OTHER" }`.
+/// In `longhaul.toml`: `NAME = "value"` ([`EnvSource::Settings`]; the value is dropped here), `NAME
+/// = { file = "path" }` or `NAME = { env = "OTHER" }`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EnvSource {
@@ -61,9 +61,9 @@ impl<'de> Deserialize<'de> for EnvSource {
             Written::Reference(Reference::Settings(file)) => Ok(Self::Settings(file)),
             Written::Reference(Reference::File(path)) => Ok(Self::File(path)),
             Written::Reference(Reference::Env(name)) => Ok(Self::Env(name)),
-            Written::Other(IgnoredAny) => {
-                Err(D::Error::custom("a variable is a text, { file = \"PATH\" } or { env = \"NAME\" }"))
-            }
+            Written::Other(IgnoredAny) => Err(D::Error::custom(
+                "a variable is a text, { file = \"PATH\" } or { env = \"NAME\" }",
+            )),
         }
     }
 }
@@ -78,7 +78,9 @@ impl<'de> Deserialize<'de> for Literal {
 }
 
 /// The table of variables; the error never quotes a value.
-pub(super) fn map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, EnvSource>, D::Error> {
+pub(super) fn map<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, EnvSource>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Table {
@@ -103,7 +105,8 @@ pub(super) fn map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap
     entries.into_iter().map(source).collect()
 }
 
-/// The name of a variable whose value is written out in `[agent]` settings that are to be recorded, if there is one.
+/// The name of a variable whose value is written out in `[agent]` settings that are to be recorded,
+/// if there is one.
 pub fn literal_env(agent: &Value) -> Option<&str> {
     let variables = agent.get("env")?.as_object()?;
     variables.iter().find(|(_, source)| !source.is_object()).map(|(name, _)| name.as_str())
@@ -122,7 +125,8 @@ mod tests {
 
     #[test]
     fn a_value_is_not_kept() {
-        let settings = read(&json!({ "KEY": "s3cret", "F": { "file": "key" }, "E": { "env": "X" } })).unwrap();
+        let settings =
+            read(&json!({ "KEY": "s3cret", "F": { "file": "key" }, "E": { "env": "X" } })).unwrap();
         let recorded = serde_json::to_value(&settings).unwrap();
         let expected = json!({ "KEY": { "in": "longhaul.toml" }, "F": { "file": "key" }, "E": { "env": "X" } });
         assert_eq!(recorded["env"], expected);
@@ -131,9 +135,12 @@ mod tests {
 
     #[test]
     fn an_error_does_not_quote_a_value() {
-        for wrong in
-            [json!("s3cret"), json!({ "K": ["s3cret"] }), json!({ "K": { "s3cret": 1 } }), json!({ "K": 777_777 })]
-        {
+        for wrong in [
+            json!("s3cret"),
+            json!({ "K": ["s3cret"] }),
+            json!({ "K": { "s3cret": 1 } }),
+            json!({ "K": 777_777 }),
+        ] {
             let error = read(&wrong).unwrap_err();
             assert!(!error.contains("s3cret") && !error.contains("777"), "{error}");
         }

@@ -47,7 +47,8 @@ pub struct Confinement {
     pub sandbox: SandboxMode,
     /// What of the network it reaches.
     pub network: NetworkAccess,
-    /// Paths that it may write besides its own; `None`: state of agents and package caches in the home directory.
+    /// Paths that it may write besides its own; `None`: state of agents and package caches in the
+    /// home directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Vec<String>>,
     /// The directory of held-out checks, which only those checks see.

@@ -21,6 +21,7 @@ pub(super) async fn look(admin: &Path, common: &Path) -> Result<Vec<PathBuf>, Fa
 async fn is_sound(file: &Path) -> Result<bool, Failure> {
     // Outside of the repository and without the user's settings: git reads this one file.
     let git = Git::at("/").args(["config", "--list", "--file"]).arg(file);
-    let listed = git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").finish().await?;
+    let listed =
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").finish().await?;
     Ok(listed.code() == Some(0) || !listed.error_text().contains("bad config"))
 }

@@ -1,4 +1,5 @@
-//! The HEAD of a checkout, found without git: without a readable one, git says that there is no repository.
+//! The HEAD of a checkout, found without git: without a readable one, git says that there is no
+//! repository.
 
 use std::path::{Path, PathBuf};
 
@@ -63,13 +64,19 @@ pub(super) fn look(admin: &Path, common: &Path) -> Result<Option<Damage>, Failur
     Ok(Some(Damage::Head { file: admin.join("HEAD"), content: content(admin, common)? }))
 }
 
-/// What HEAD said, by its reflog; else the only branch at the last commit in it; else the only branch.
+/// What HEAD said, by its reflog; else the only branch at the last commit in it; else the only
+/// branch.
 fn content(admin: &Path, common: &Path) -> Result<Option<String>, Failure> {
     let log = files::shown(&files::read(&admin.join("logs/HEAD"))?.unwrap_or_default());
     let is_line = |line: &&str| line.split(' ').nth(1).is_some_and(is_object_name);
-    let last = log.lines().rfind(is_line).and_then(|line| line.split(' ').nth(1)).map(str::to_owned);
+    let last =
+        log.lines().rfind(is_line).and_then(|line| line.split(' ').nth(1)).map(str::to_owned);
     let mut branches = branches(common)?;
-    let moved = log.lines().filter(is_line).filter_map(|line| line.split_once("checkout: moving from ")).next_back();
+    let moved = log
+        .lines()
+        .filter(is_line)
+        .filter_map(|line| line.split_once("checkout: moving from "))
+        .next_back();
     if let Some((_, to)) = moved.and_then(|(_, moved)| moved.rsplit_once(" to ")) {
         let is_branch = branches.iter().any(|(name, _)| *name == head_ref(to));
         return Ok(if is_branch { Some(format!("ref: {}", head_ref(to))) } else { last });
@@ -94,6 +101,8 @@ fn branches(common: &Path) -> Result<Vec<(String, Option<String>)>, Failure> {
             found.push((name, Some(commit)));
         }
     }
-    found.retain(|(name, _)| name.starts_with("refs/heads/") && !name.starts_with("refs/heads/longhaul/"));
+    found.retain(|(name, _)| {
+        name.starts_with("refs/heads/") && !name.starts_with("refs/heads/longhaul/")
+    });
     Ok(found)
 }

@@ -1,4 +1,5 @@
-//! The index of a checkout. Most git commands do not verify its checksum, and show a shortened one as changes.
+//! The index of a checkout. Most git commands do not verify its checksum, and show a shortened one
+//! as changes.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -20,8 +21,8 @@ pub(in super::super) async fn damaged_index(checkout: &Path) -> Result<Option<Pa
 
 /// The index that git keeps for a checkout, if it is damaged.
 ///
-/// `git fsck` verifies the checksum, but also reads every object and the index of every work tree. So it is run in an empty
-/// repository that borrows this one index.
+/// `git fsck` verifies the checksum, but also reads every object and the index of every work tree.
+/// So it is run in an empty repository that borrows this one index.
 pub(super) async fn look(checkout: &Path, admin: &Path) -> Result<Option<PathBuf>, Failure> {
     let index = admin.join("index");
     if !index.is_file() {
@@ -31,11 +32,13 @@ pub(super) async fn look(checkout: &Path, admin: &Path) -> Result<Option<PathBuf
     if format.code() != Some(0) {
         return Ok(None);
     }
-    let empty = tempfile::tempdir().map_err(|error| files::failed("write", &std::env::temp_dir(), &error))?;
+    let empty = tempfile::tempdir()
+        .map_err(|error| files::failed("write", &std::env::temp_dir(), &error))?;
     let format = format!("--object-format={}", format.text());
     Git::at(empty.path()).args(["init", "--bare", "--quiet", "--template=", &format]).run().await?;
     let is_part = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         name == "index" || name.starts_with("sharedindex.")
     };
     for part in entries(admin).filter(is_part) {
@@ -46,7 +49,8 @@ pub(super) async fn look(checkout: &Path, admin: &Path) -> Result<Option<PathBuf
     let fsck = Git::at(empty.path()).args(["fsck", "--connectivity-only", "--no-dangling"]);
     let checked = fsck.env("GIT_DIR", empty.path()).finish().await?;
     let said = checked.error_text();
-    let is_damaged = checked.code() != Some(0) && COMPLAINTS.iter().any(|complaint| said.contains(complaint));
+    let is_damaged =
+        checked.code() != Some(0) && COMPLAINTS.iter().any(|complaint| said.contains(complaint));
     if is_damaged && checked.machine_cause().is_some() {
         return Err(checked.failure());
     }
@@ -56,10 +60,12 @@ pub(super) async fn look(checkout: &Path, admin: &Path) -> Result<Option<PathBuf
 /// Moves an index aside and makes a new one from HEAD.
 pub(super) async fn make_again(checkout: &Path, index: &Path) -> Result<(), Failure> {
     let aside = files::first_free(|number| index.with_file_name(format!("index.damaged-{number}")));
-    let rename =
-        |from: &Path, to: &Path| std::fs::rename(from, to).map_err(|error| files::failed("move", from, &error));
+    let rename = |from: &Path, to: &Path| {
+        std::fs::rename(from, to).map_err(|error| files::failed("move", from, &error))
+    };
     rename(index, &aside)?;
-    if let Err(failure) = Git::at(checkout).args(["read-tree", "HEAD"]).uninterrupted().run().await {
+    if let Err(failure) = Git::at(checkout).args(["read-tree", "HEAD"]).uninterrupted().run().await
+    {
         rename(&aside, index)?;
         return Err(failure);
     }

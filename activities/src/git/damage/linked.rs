@@ -1,5 +1,6 @@
-//! The user's other checkouts of the repository: the files that tie them to it. One damaged file can stop every git
-//! command, and an empty `gitdir` lets git remove what it knows of that checkout.
+//! The user's other checkouts of the repository: the files that tie them to it. One damaged file
+//! can stop every git command, and an empty `gitdir` lets git remove what it knows of that
+//! checkout.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +8,12 @@ use longhaul_engine::Failure;
 
 use super::{Damage, entries, head, line_in};
 
-/// Looks at the checkouts that are linked to a repository, but for the HEAD of the one that `own` is for.
+/// Looks at the checkouts that are linked to a repository, but for the HEAD of the one that `own`
+/// is for.
 pub(super) fn look(own: &Path, common: &Path) -> Result<Vec<Damage>, Failure> {
     let mut found = Vec::new();
-    let mut known: Vec<PathBuf> = entries(&common.join("worktrees")).filter(|admin| admin.is_dir()).collect();
+    let mut known: Vec<PathBuf> =
+        entries(&common.join("worktrees")).filter(|admin| admin.is_dir()).collect();
     known.sort();
     for admin in known {
         let gitfile = line_in(&admin.join("gitdir"))?.map(PathBuf::from);
@@ -31,7 +34,9 @@ pub(super) fn look(own: &Path, common: &Path) -> Result<Vec<Damage>, Failure> {
         {
             damaged.push(gitfile);
         }
-        found.extend(damaged.into_iter().map(|file| Damage::Linked { file, checkout: checkout.clone() }));
+        found.extend(
+            damaged.into_iter().map(|file| Damage::Linked { file, checkout: checkout.clone() }),
+        );
     }
     Ok(found)
 }

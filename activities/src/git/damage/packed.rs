@@ -1,4 +1,5 @@
-//! The packed refs. Git takes an empty file for no refs at all, and refuses every command when it is full of zeros.
+//! The packed refs. Git takes an empty file for no refs at all, and refuses every command when it
+//! is full of zeros.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,10 @@ const FILE: &str = "packed-refs";
 /// The refs in the file and their commits.
 pub(super) fn refs(common: &Path) -> Result<Vec<(String, String)>, Failure> {
     let text = files::shown(&files::read(&common.join(FILE))?.unwrap_or_default());
-    let named = text.lines().filter_map(|line| line.split_once(' ')).filter(|(commit, _)| is_object_name(commit));
+    let named = text
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter(|(commit, _)| is_object_name(commit));
     Ok(named.map(|(commit, name)| (name.to_owned(), commit.to_owned())).collect())
 }
 
@@ -29,14 +33,18 @@ pub(super) fn look(common: &Path) -> Result<Option<Damage>, Failure> {
     Ok((has_zeros || !lost.is_empty()).then_some(Damage::PackedRefs { file, lost }))
 }
 
-/// The branches of the user that have a reflog and neither a file nor a packed ref, with the file that each would have.
+/// The branches of the user that have a reflog and neither a file nor a packed ref, with the file
+/// that each would have.
 pub(super) fn missing_branches(common: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
     let packed = refs(common)?;
     let mut missing = Vec::new();
     for name in with_reflog_only(common) {
         let is_users = name.starts_with("refs/heads/") && !name.starts_with("refs/heads/longhaul/");
         let is_packed = packed.iter().any(|(known, _)| *known == name);
-        if is_users && !is_packed && files::read(&common.join("logs").join(&name))?.is_some_and(|log| !log.is_empty()) {
+        if is_users
+            && !is_packed
+            && files::read(&common.join("logs").join(&name))?.is_some_and(|log| !log.is_empty())
+        {
             missing.push((name.clone(), common.join(name)));
         }
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Access, Confined, Network};
 
-/// Capabilities that the superuser keeps. None of them changes mounts or opens files past them; without them, files of
-/// other users in a container would be out of reach.
+/// Capabilities that the superuser keeps. None of them changes mounts or opens files past them;
+/// without them, files of other users in a container would be out of reach.
 const KEPT_BY_ROOT: [&str; 8] = [
     "CAP_CHOWN",
     "CAP_DAC_OVERRIDE",
@@ -26,7 +26,11 @@ const NEEDED_OF_RUN: [&str; 4] =
     ["/run/systemd/resolve", "/run/current-system", "/run/booted-system", "/run/opengl-driver"];
 
 /// The arguments of `bwrap` that run a program, given by its path and arguments, in a directory.
-pub(in super::super) fn command_of(confined: &Confined, folder: &Path, inside: Vec<OsString>) -> Vec<OsString> {
+pub(in super::super) fn command_of(
+    confined: &Confined,
+    folder: &Path,
+    inside: Vec<OsString>,
+) -> Vec<OsString> {
     let mut args = base(confined.sandbox.network);
     for folder in TEMPORARY.into_iter().filter(|folder| Path::new(folder).is_dir()) {
         push(&mut args, "--bind", &confined.temporary, Path::new(folder));
@@ -43,7 +47,12 @@ pub(in super::super) fn command_of(confined: &Confined, folder: &Path, inside: V
             Access::Write => push(&mut args, "--bind", &path, &path),
             Access::Read => push(&mut args, "--ro-bind", &path, &path),
             Access::Hidden if path.is_dir() => {
-                args.extend(["--perms".into(), "0755".into(), "--tmpfs".into(), path.clone().into()]);
+                args.extend([
+                    "--perms".into(),
+                    "0755".into(),
+                    "--tmpfs".into(),
+                    path.clone().into(),
+                ]);
                 emptied.push(path);
             }
             Access::Hidden => push(&mut args, "--ro-bind", Path::new("/dev/null"), &path),
@@ -68,18 +77,30 @@ pub(super) fn trial() -> Vec<OsString> {
 
 fn base(network: Network) -> Vec<OsString> {
     let mut args: Vec<OsString> =
-        ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--as-pid-1"].map(OsString::from).to_vec();
+        ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--as-pid-1"]
+            .map(OsString::from)
+            .to_vec();
     let is_root = nix::unistd::geteuid().is_root();
     if is_root {
         args.extend(["--cap-drop", "ALL"].map(OsString::from));
-        args.extend(KEPT_BY_ROOT.iter().flat_map(|capability| ["--cap-add", capability]).map(OsString::from));
+        args.extend(
+            KEPT_BY_ROOT
+                .iter()
+                .flat_map(|capability| ["--cap-add", capability])
+                .map(OsString::from),
+        );
     }
     if network != Network::On {
         args.push("--unshare-net".into());
     }
     args.extend(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"].map(OsString::from));
     if is_root {
-        args.extend(KERNEL_SETTINGS.iter().flat_map(|path| ["--ro-bind-try", path, path]).map(OsString::from));
+        args.extend(
+            KERNEL_SETTINGS
+                .iter()
+                .flat_map(|path| ["--ro-bind-try", path, path])
+                .map(OsString::from),
+        );
     }
     args
 }

@@ -1,6 +1,8 @@
-//! The first process within a sandbox: starts the program, takes leave of lost processes, and reports how it ended.
+//! The first process within a sandbox: starts the program, takes leave of lost processes, and
+//! reports how it ended.
 //!
-//! Its standard error goes to the supervisor, one line of JSON a [`Report`]; the program gets its standard output twice.
+//! Its standard error goes to the supervisor, one line of JSON a [`Report`]; the program gets its
+//! standard output twice.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -44,7 +46,8 @@ pub(in super::super) fn restricted_main(
         return ExitCode::from(2);
     }
     report(&Report::Ready);
-    // A second one, that is closed when the program takes the place of this one: the first becomes the program's.
+    // A second one, that is closed when the program takes the place of this one: the first becomes
+    // the program's.
     let Ok(reports) = io::stderr().as_fd().try_clone_to_owned() else { return ExitCode::from(2) };
     let error = match io::stdout().as_fd().try_clone_to_owned() {
         Ok(output) => Command::new(program).args(args).stderr(output).exec(),
@@ -55,8 +58,8 @@ pub(in super::super) fn restricted_main(
     ExitCode::SUCCESS
 }
 
-/// Starts a program, given by its path and arguments, as the first process of a PID namespace. Returns when no process is
-/// left in it.
+/// Starts a program, given by its path and arguments, as the first process of a PID namespace.
+/// Returns when no process is left in it.
 pub(in super::super) fn inside_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter();
     let Some(program) = args.next() else { return ExitCode::from(2) };
@@ -67,7 +70,8 @@ pub(in super::super) fn inside_main(args: impl IntoIterator<Item = OsString>) ->
     let mut command = Command::new(program);
     command.args(args).process_group(0);
     let output = || io::stdout().as_fd().try_clone_to_owned();
-    let started = output().and_then(|output| command.stdin(Stdio::inherit()).stderr(output).spawn());
+    let started =
+        output().and_then(|output| command.stdin(Stdio::inherit()).stderr(output).spawn());
     let pid = match started {
         Ok(child) => Pid::from_raw(child.id().cast_signed()),
         Err(error) => {
@@ -88,8 +92,12 @@ fn reap_all(program: Pid) {
     loop {
         let (pid, ending) = match waitpid(None, None) {
             Ok(WaitStatus::Exited(pid, code)) => (pid, Ending::Exited { code }),
-            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, Ending::Signalled { signal: signal as i32 }),
-            Err(Errno::EINVAL) if signal::kill(program, None).is_err() => (program, Ending::Signalled { signal: 0 }),
+            Ok(WaitStatus::Signaled(pid, signal, _)) => {
+                (pid, Ending::Signalled { signal: signal as i32 })
+            }
+            Err(Errno::EINVAL) if signal::kill(program, None).is_err() => {
+                (program, Ending::Signalled { signal: 0 })
+            }
             Ok(_) | Err(Errno::EINVAL | Errno::EINTR) => continue,
             Err(_) => return,
         };

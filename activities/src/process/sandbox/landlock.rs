@@ -1,13 +1,14 @@
 //! Rules of the kernel for this process and its children.
 //!
-//! Landlock only grants: what is granted of a directory is granted of all that is in it. Around a place that is stricter
-//! than what it lies in, every neighbour is granted by itself. What is made there later is not granted.
+//! Landlock only grants: what is granted of a directory is granted of all that is in it. Around a
+//! place that is stricter than what it lies in, every neighbour is granted by itself. What is made
+//! there later is not granted.
 
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, Scope,
+    ABI, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetError, Scope,
 };
 
 use super::{Access, Confined, Network};
@@ -91,8 +92,10 @@ fn grant(
     places: &[(PathBuf, Access)],
     grants: &mut Vec<(PathBuf, BitFlags<AccessFs>)>,
 ) {
-    let own = places.iter().rfind(|(place, _)| place == path).map_or(inherited, |(_, access)| *access);
-    let within: Vec<_> = places.iter().filter(|(place, _)| place != path && place.starts_with(path)).collect();
+    let own =
+        places.iter().rfind(|(place, _)| place == path).map_or(inherited, |(_, access)| *access);
+    let within: Vec<_> =
+        places.iter().filter(|(place, _)| place != path && place.starts_with(path)).collect();
     if within.iter().all(|(_, access)| *access <= own) {
         grants.push((path.to_owned(), rights(own)));
         let looser = within.into_iter().filter(|(_, access)| *access < own);

@@ -10,8 +10,8 @@
 //! | `network = "off"` | no interface but an own loopback | no TCP; UDP stays (kernel 6.7 or later) | no |
 //! | `network = "loopback"` | an own loopback | not enforced | no |
 //!
-//! With bubblewrap, the first process of the PID namespace is this binary again ([`init`]): no program inside can kill it,
-//! it reports the exact ending, and with it goes everything else.
+//! With bubblewrap, the first process of the PID namespace is this binary again ([`init`]): no
+//! program inside can kill it, it reports the exact ending, and with it goes everything else.
 
 mod bubblewrap;
 mod init;
@@ -66,7 +66,8 @@ pub enum Network {
 }
 
 impl Network {
-    const NAMES: [(&'static str, Self); 3] = [("on", Self::On), ("loopback", Self::Loopback), ("off", Self::Off)];
+    const NAMES: [(&'static str, Self); 3] =
+        [("on", Self::On), ("loopback", Self::Loopback), ("off", Self::Off)];
 
     fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, network)| *network == self).map_or("on", |(name, _)| name)
@@ -77,8 +78,9 @@ impl Network {
     }
 }
 
-/// The sandbox of one program. All paths are absolute. Where paths lie within each other, the deepest decides; everything
-/// that is not named can be read and not written. A path that is not there is left out.
+/// The sandbox of one program. All paths are absolute. Where paths lie within each other, the
+/// deepest decides; everything that is not named can be read and not written. A path that is not
+/// there is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
     /// How it is enforced.
@@ -98,9 +100,13 @@ impl Sandbox {
     pub fn not_enforced(&self) -> Option<&'static str> {
         match (self.level, self.network) {
             (Level::Bubblewrap, _) | (_, Network::On) => None,
-            (Level::Landlock, Network::Loopback) => Some("the network is not restricted: Landlock cannot do that"),
+            (Level::Landlock, Network::Loopback) => {
+                Some("the network is not restricted: Landlock cannot do that")
+            }
             (Level::Landlock, Network::Off) => match available().landlock {
-                Ok(probe::LANDLOCK_WITH_NETWORK..) => Some("only TCP is off: Landlock does not restrict UDP"),
+                Ok(probe::LANDLOCK_WITH_NETWORK..) => {
+                    Some("only TCP is off: Landlock does not restrict UDP")
+                }
                 _ => Some("the network is not restricted: this kernel's Landlock cannot do that"),
             },
         }
@@ -139,15 +145,25 @@ impl Confined {
         let sandbox = &self.sandbox;
         let mut args: Vec<OsString> = vec!["--sandbox".into(), sandbox.level.name().into()];
         args.extend(["--network".into(), sandbox.network.name().into()]);
-        args.extend(["--temporary".into(), self.temporary.clone().into(), "--bwrap".into(), self.bwrap.clone().into()]);
-        let places = [("--write", &sandbox.writable), ("--read", &sandbox.readable), ("--hide", &sandbox.hidden)];
+        args.extend([
+            "--temporary".into(),
+            self.temporary.clone().into(),
+            "--bwrap".into(),
+            self.bwrap.clone().into(),
+        ]);
+        let places = [
+            ("--write", &sandbox.writable),
+            ("--read", &sandbox.readable),
+            ("--hide", &sandbox.hidden),
+        ];
         for (option, paths) in places {
             args.extend(paths.iter().flat_map(|path| [option.into(), path.clone().into()]));
         }
         args
     }
 
-    /// Takes one option of those that [`Confined::to_args`] writes; `None`: it is not one of them, or wrong.
+    /// Takes one option of those that [`Confined::to_args`] writes; `None`: it is not one of them,
+    /// or wrong.
     pub(super) fn take(confined: &mut Option<Self>, option: &str, value: OsString) -> Option<()> {
         if option == "--sandbox" {
             let level = Level::from_name(value.to_str()?)?;
@@ -169,7 +185,8 @@ impl Confined {
         Some(())
     }
 
-    /// Every place that is there, without links, the outer before the inner; at one path the strictest access is last.
+    /// Every place that is there, without links, the outer before the inner; at one path the
+    /// strictest access is last.
     fn places(&self) -> Vec<(PathBuf, Access)> {
         let sandbox = &self.sandbox;
         let of = |paths: &[PathBuf], access: Access| {

@@ -24,7 +24,8 @@ impl Available {
         bubblewrap.or_else(|| self.landlock.is_ok().then_some(Level::Landlock))
     }
 
-    /// Why a stricter level than the best is not there, for people; empty if the best is the strictest.
+    /// Why a stricter level than the best is not there, for people; empty if the best is the
+    /// strictest.
     pub fn lacks(&self) -> String {
         let mut lacks = Vec::new();
         if let Err(reason) = &self.bubblewrap {
@@ -45,10 +46,10 @@ pub fn available() -> &'static Available {
 fn bubblewrap() -> Result<PathBuf, String> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let candidates = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let program = candidates
-        .map(|folder| folder.join("bwrap"))
-        .find(|program| program.is_file())
-        .ok_or("bubblewrap is not installed (`apt install bubblewrap`, `dnf install bubblewrap`)")?;
+    let program =
+        candidates.map(|folder| folder.join("bwrap")).find(|program| program.is_file()).ok_or(
+            "bubblewrap is not installed (`apt install bubblewrap`, `dnf install bubblewrap`)",
+        )?;
     try_it(&program).map_err(|error| {
         let program = program.display();
         format!("{program} does not work here: {error} (are unprivileged user namespaces allowed?)")
@@ -61,7 +62,11 @@ fn try_it(program: &std::path::Path) -> Result<(), String> {
     use std::process::{Command, Stdio};
 
     let args = super::bubblewrap::trial();
-    let output = Command::new(program).args(args).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let output = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
     if output.status.success() {
         return Ok(());
     }

@@ -42,19 +42,25 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
     let numbers = [("--max-agents", limits.agents), ("--max-checks", limits.checks)];
     let mut args: Vec<OsString> =
         vec!["--data-dir".into(), data_dir.into(), "batch".into(), file.into(), "--wait".into()];
-    args.extend(numbers.into_iter().flat_map(|(name, number)| [name.into(), number.to_string().into()]));
+    args.extend(
+        numbers.into_iter().flat_map(|(name, number)| [name.into(), number.to_string().into()]),
+    );
     if let Some(junit) = &arguments.junit {
         args.extend(["--junit".into(), std::path::absolute(junit)?.into()]);
     }
     args.extend(["--progress".into(), "jsonl".into(), "--output".into(), "json".into()]);
-    let mut process = start_in_background(&args, &log).context("cannot start a process in the background")?;
+    let mut process =
+        start_in_background(&args, &log).context("cannot start a process in the background")?;
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         if let Some(access) = Client::at_owner(data_dir, term::notice).await
             && wait::standing(&access, &asked.id).await.is_ok()
         {
             let (id, log) = (&asked.id, path.display());
-            term::say(format!("batch {id}: process {} carries it on and writes to {log}", process.id()));
+            term::say(format!(
+                "batch {id}: process {} carries it on and writes to {log}",
+                process.id()
+            ));
             return Ok(Exit::Ok);
         }
         if process.try_wait()?.is_some() {
@@ -62,5 +68,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    Err(anyhow::anyhow!("the process in the background did not take the batch over: see {}", path.display()))
+    Err(anyhow::anyhow!(
+        "the process in the background did not take the batch over: see {}",
+        path.display()
+    ))
 }

@@ -55,19 +55,28 @@ pub(super) async fn read(path: &Path) -> Result<Asked> {
     let wrong = |error: String| usage(format!("{}: {error}", path.display()));
     let text = placed::read_text(path, Links::Followed, LONGEST_SETTINGS).map_err(usage)?;
     let text = text.ok_or_else(|| wrong("there is no such file".into()))?;
-    let is_json = path.extension().is_some_and(|ending| ending == "json") || text.trim_start().starts_with('{');
+    let is_json = path.extension().is_some_and(|ending| ending == "json")
+        || text.trim_start().starts_with('{');
     let file: File = if is_json {
         serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?
     } else {
         toml::from_str(&text).map_err(|error| wrong(error.to_string()))?
     };
-    FeatureId::new(file.batch.clone()).map_err(|error| wrong(format!("`batch`: {}", error.reason())))?;
+    FeatureId::new(file.batch.clone())
+        .map_err(|error| wrong(format!("`batch`: {}", error.reason())))?;
     super::run_of(&file.batch)?;
     if file.projects.is_empty() {
-        return Err(wrong("there are no projects in it: write a [[project]] with its `dir`".into()));
+        return Err(wrong(
+            "there are no projects in it: write a [[project]] with its `dir`".into(),
+        ));
     }
-    if let Some(label) = file.limits.iter().find(|(label, limit)| !label.contains('=') || **limit == 0) {
-        return Err(wrong(format!("limits: `{}`: write \"label=value\" = a number above 0", label.0)));
+    if let Some(label) =
+        file.limits.iter().find(|(label, limit)| !label.contains('=') || **limit == 0)
+    {
+        return Err(wrong(format!(
+            "limits: `{}`: write \"label=value\" = a number above 0",
+            label.0
+        )));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     let names = names(&file.projects).map_err(wrong)?;
@@ -92,15 +101,24 @@ pub(super) async fn read(path: &Path) -> Result<Asked> {
 /// The names of the projects: as written, or that of the directory.
 fn names(rows: &[Row]) -> Result<Vec<FeatureId>, String> {
     let name = |row: &Row| {
-        let of_dir = || row.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let of_dir = || {
+            row.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        };
         let name = row.name.clone().unwrap_or_else(of_dir);
-        FeatureId::new(name)
-            .map_err(|error| format!("{}: it needs a `name` of its own: {}", row.dir.display(), error.reason()))
+        FeatureId::new(name).map_err(|error| {
+            format!("{}: it needs a `name` of its own: {}", row.dir.display(), error.reason())
+        })
     };
     rows.iter().map(name).collect()
 }
 
-async fn entry(folder: &Path, row: &Row, name: &FeatureId, file: &File, names: &[FeatureId]) -> Result<Entry> {
+async fn entry(
+    folder: &Path,
+    row: &Row,
+    name: &FeatureId,
+    file: &File,
+    names: &[FeatureId],
+) -> Result<Entry> {
     let project = crate::command::run::checked(&folder.join(&row.dir)).await?;
     let mut settings = row.settings.clone();
     if let Some(env) = settings.get_mut("agent").and_then(|agent| agent.get_mut("env")) {
@@ -119,7 +137,8 @@ async fn entry(folder: &Path, row: &Row, name: &FeatureId, file: &File, names: &
         overrides.set(["agent", "env"], env);
     }
     overrides.apply(Settings::default()).map_err(usage)?;
-    let by_dir: HashMap<_, _> = file.projects.iter().map(|row| row.dir.to_string_lossy()).zip(names).collect();
+    let by_dir: HashMap<_, _> =
+        file.projects.iter().map(|row| row.dir.to_string_lossy()).zip(names).collect();
     let after = row.after.iter().map(|after| match by_dir.get(after.as_str()) {
         Some(name) => Ok((*name).clone()),
         None => FeatureId::new(after.clone()).map_err(usage),
@@ -151,6 +170,9 @@ fn same_place(projects: &[Entry]) -> Option<String> {
     let mut known = HashMap::new();
     projects.iter().find_map(|entry| {
         let earlier = known.insert(entry.project.id.as_str(), &entry.name)?;
-        Some(format!("`{earlier}` and `{}` are the same project: {}", entry.name, entry.project.root))
+        Some(format!(
+            "`{earlier}` and `{}` are the same project: {}",
+            entry.name, entry.project.root
+        ))
     })
 }

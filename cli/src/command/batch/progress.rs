@@ -79,7 +79,10 @@ impl Changes {
         if let Self::Text(progress) = self {
             progress.show(document);
         }
-        let begun = document.features.iter().filter(|feature| feature.run.is_some() || feature.reason.is_some());
+        let begun = document
+            .features
+            .iter()
+            .filter(|feature| feature.run.is_some() || feature.reason.is_some());
         for feature in begun {
             self.say(name, &feature.id, Change::of(feature))?;
         }

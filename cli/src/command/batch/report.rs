@@ -89,7 +89,8 @@ impl Report {
         Self { batch: batch.to_owned(), counts, is_held, projects }
     }
 
-    /// That of all projects which began; one that waits for another says nothing of its own, unless none began.
+    /// That of all projects which began; one that waits for another says nothing of its own, unless
+    /// none began.
     pub(super) fn exit(&self) -> Exit {
         let exit = |project: &ProjectReport| match &project.state {
             ProjectState::Waiting => None,
@@ -113,12 +114,22 @@ impl Report {
         let page = Page::here();
         let row = |project: &ProjectReport| {
             let pass = format!("{}/{}", project.counts.passed, project.counts.total);
-            vec![project.name.clone(), page.state(project.state.as_str()), pass, page::safe(&project.remark())]
+            vec![
+                project.name.clone(),
+                page.state(project.state.as_str()),
+                pass,
+                page::safe(&project.remark()),
+            ]
         };
         let rows: Vec<_> = self.projects.iter().map(row).collect();
-        let counts: Vec<_> = self.counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
-        let head =
-            format!("batch {}: {}, {}", self.batch, counted(self.projects.len() as u64, "project"), counts.join(", "));
+        let counts: Vec<_> =
+            self.counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        let head = format!(
+            "batch {}: {}, {}",
+            self.batch,
+            counted(self.projects.len() as u64, "project"),
+            counts.join(", ")
+        );
         format!("{}\n{}", page.fitted(&head), page.table(&["PROJECT", "STATE", "PASS", ""], &rows))
     }
 }
@@ -127,7 +138,9 @@ impl ProjectReport {
     fn remark(&self) -> String {
         match &self.state {
             ProjectState::Refused { reason } => first_line(reason),
-            ProjectState::Waiting if !self.after.is_empty() => format!("after {}", self.after.join(", ")),
+            ProjectState::Waiting if !self.after.is_empty() => {
+                format!("after {}", self.after.join(", "))
+            }
             ProjectState::Blocked | ProjectState::Suspended => {
                 let held = self.features.iter().filter(|line| line.needs_person);
                 let held: Vec<_> = held.map(|line| line.id.clone()).collect();

@@ -1,4 +1,5 @@
-//! Staying with a batch until nothing more happens without a person: as the owner of the log, or as a guest.
+//! Staying with a batch until nothing more happens without a person: as the owner of the log, or as
+//! a guest.
 
 use std::path::Path;
 
@@ -45,7 +46,12 @@ pub(super) async fn until_done(
     owner::join_or_own(data_dir, limits, work).await
 }
 
-async fn watch(access: &Client, asked: &Asked, submission: &str, changes: &mut Changes) -> Result<Done> {
+async fn watch(
+    access: &Client,
+    asked: &Asked,
+    submission: &str,
+    changes: &mut Changes,
+) -> Result<Done> {
     let mut watch = access.watch(BatchStatus { batch: asked.id.clone() }).await?;
     while let Some(mut standing) = watch.next().await? {
         for entry in &standing.view.plan.projects {
@@ -58,7 +64,10 @@ async fn watch(access: &Client, asked: &Asked, submission: &str, changes: &mut C
         if !standing.is_open {
             let is_held = *standing.view.submitted < *submission;
             if is_held {
-                term::say(format!("batch {} takes nothing in: it is paused, or cannot go on", asked.id));
+                term::say(format!(
+                    "batch {} takes nothing in: it is paused, or cannot go on",
+                    asked.id
+                ));
             }
             changes.finish();
             let names = standing.view.plan.projects.iter().map(|entry| &entry.name);

@@ -22,7 +22,9 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
         refuse_within_session("check --repair", data_dir)?;
     }
     let (report, in_use) = match reach(data_dir).await {
-        Ok(access @ Client::Remote(_)) => (send(access, longhaul_server::Check { repair }).await?, true),
+        Ok(access @ Client::Remote(_)) => {
+            (send(access, longhaul_server::Check { repair }).await?, true)
+        }
         Ok(Client::Local(service)) => {
             // It is opened anew, and closed again if it has to be rewritten.
             drop(service);
@@ -43,7 +45,10 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
 }
 
 fn is_damaged(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(longhaul_server::Error::Store(StoreError::Unopenable { .. })))
+    matches!(
+        error.downcast_ref(),
+        Some(longhaul_server::Error::Store(StoreError::Unopenable { .. }))
+    )
 }
 
 /// The result of a check.
@@ -111,7 +116,11 @@ fn show(report: &CheckReport) {
         0 => "whole".to_owned(),
         number => counted(number, "damage"),
     };
-    let looked_at = [counted(report.runs, "run"), counted(report.records, "record"), counted(report.blobs, "blob")];
+    let looked_at = [
+        counted(report.runs, "run"),
+        counted(report.records, "record"),
+        counted(report.blobs, "blob"),
+    ];
     page::print(format!("{}: {found}", looked_at.join(", ")));
 }
 
@@ -119,12 +128,16 @@ fn show(report: &CheckReport) {
 fn advise(report: &CheckReport, repair: bool, in_use: bool) {
     if report.unused > 0 {
         let files = counted(report.unused, "payload file");
-        term::say(format!("{files} no record names: no damage; `longhaul check --repair` removes what is not needed"));
+        term::say(format!(
+            "{files} no record names: no damage; `longhaul check --repair` removes what is not needed"
+        ));
     }
     match (report.damages.iter().any(|damage| !damage.mended), in_use && report.needs_rewrite) {
         (false, _) => {}
         (true, true) => {
-            term::say("end the process that runs this log (Ctrl-C or SIGTERM), then run `longhaul check --repair`");
+            term::say(
+                "end the process that runs this log (Ctrl-C or SIGTERM), then run `longhaul check --repair`",
+            );
         }
         (true, false) if repair => {
             term::say(

@@ -1,4 +1,5 @@
-//! `longhaul doctor`: what keeps Longhaul from working here, one line a matter, each with what to do.
+//! `longhaul doctor`: what keeps Longhaul from working here, one line a matter, each with what to
+//! do.
 
 mod data;
 mod finding;

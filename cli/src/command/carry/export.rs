@@ -60,28 +60,46 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Export) -> Result<Exit> {
         (None, Some(project)) => below(&access, project).await?,
         (None, None) => Scope::All,
     };
-    let (file, force, output) = (arguments.output_file.as_deref(), arguments.force, arguments.output);
+    let (file, force, output) =
+        (arguments.output_file.as_deref(), arguments.force, arguments.output);
     write(data_dir, access, scope, Out { file, force, output, backup: false }).await
 }
 
 pub(crate) async fn backup(data_dir: &Path, arguments: &Backup) -> Result<Exit> {
-    let named = || PathBuf::from(format!("longhaul-{}.backup.zst", Utc::now().format("%Y%m%dT%H%M%SZ")));
+    let named =
+        || PathBuf::from(format!("longhaul-{}.backup.zst", Utc::now().format("%Y%m%dT%H%M%SZ")));
     let file = arguments.output_file.clone().unwrap_or_else(named);
     let (force, output) = (arguments.force, arguments.output);
-    write(data_dir, reach(data_dir).await?, Scope::All, Out { file: Some(&file), force, output, backup: true }).await
+    write(
+        data_dir,
+        reach(data_dir).await?,
+        Scope::All,
+        Out { file: Some(&file), force, output, backup: true },
+    )
+    .await
 }
 
 async fn write(data_dir: &Path, access: Client, scope: Scope, out: Out<'_>) -> Result<Exit> {
     let backup = out.backup;
     let Some(file) = out.file.filter(|file| *file != Path::new("-")) else {
         if out.output == Output::Json {
-            return Err(usage("the runs go to standard output, so a report cannot: name a file with -O"));
+            return Err(usage(
+                "the runs go to standard output, so a report cannot: name a file with -O",
+            ));
         }
         let scratch = Scratch::in_dir(data_dir);
-        let export = longhaul_server::Export { scope, file: scratch.path().to_owned(), compress: false, backup };
+        let export = longhaul_server::Export {
+            scope,
+            file: scratch.path().to_owned(),
+            compress: false,
+            backup,
+        };
         let written = Written(send(access, export).await?);
         let exit = written.say("standard output");
-        term::pass_on(File::open(scratch.path()).with_context(|| format!("cannot read {}", scratch.path().display()))?);
+        term::pass_on(
+            File::open(scratch.path())
+                .with_context(|| format!("cannot read {}", scratch.path().display()))?,
+        );
         return Ok(exit);
     };
     let shown = file.display();
@@ -89,16 +107,20 @@ async fn write(data_dir: &Path, access: Client, scope: Scope, out: Out<'_>) -> R
     let compress = file.extension().is_some_and(|extension| extension == "zst");
     let unwritable = || format!("cannot write {shown}");
     let written = if is_stream(file) {
-        // A file takes the place of an old one by its name; a device or a pipe must stay what it is.
+        // A file takes the place of an old one by its name; a device or a pipe must stay what it
+        // is.
         let scratch = Scratch::in_dir(data_dir);
-        let export = longhaul_server::Export { scope, file: scratch.path().to_owned(), compress, backup };
+        let export =
+            longhaul_server::Export { scope, file: scratch.path().to_owned(), compress, backup };
         let written = Written(send(access, export).await?);
         let mut stream = File::options().write(true).open(file).with_context(unwritable)?;
         std::io::copy(&mut File::open(scratch.path())?, &mut stream).with_context(unwritable)?;
         written
     } else {
         let full = std::path::absolute(file).with_context(unwritable)?;
-        Written(send(access, longhaul_server::Export { scope, file: full, compress, backup }).await?)
+        Written(
+            send(access, longhaul_server::Export { scope, file: full, compress, backup }).await?,
+        )
     };
     let exit = written.say(&shown.to_string());
     match out.output {
@@ -125,7 +147,11 @@ impl Written {
         for (run, reason) in &self.0.damaged {
             term::say(format!("longhaul: run {run} is left out: {reason}; see `longhaul check`"));
         }
-        term::say(format!("wrote {}, {} to {shown}", counted(self.0.runs, "run"), counted(self.0.events, "event")));
+        term::say(format!(
+            "wrote {}, {} to {shown}",
+            counted(self.0.runs, "run"),
+            counted(self.0.events, "event")
+        ));
         if !self.0.unreadable.is_empty() {
             term::say(
                 "this is what can be read; `longhaul check --repair` makes a log of it; a whole backup holds more",
@@ -140,7 +166,8 @@ impl Written {
     }
 
     fn document(&self, file: &Path, backup: bool) -> ExportDocument<'_> {
-        let left_out = self.0.damaged.iter().map(|(run, reason)| LeftOut { run: run.as_str(), reason });
+        let left_out =
+            self.0.damaged.iter().map(|(run, reason)| LeftOut { run: run.as_str(), reason });
         let (runs, events) = (self.0.runs, self.0.events);
         let (file, left_out) = (file.display().to_string(), left_out.collect());
         ExportDocument { file, backup, runs, events, left_out, unreadable: &self.0.unreadable }

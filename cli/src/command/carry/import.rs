@@ -24,11 +24,14 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     // Read first: the process that writes our input may need the log for it.
     let scratch = from_input.then(|| Scratch::of_input(data_dir)).transpose()?;
     let file = scratch.as_ref().map_or(arguments.file.as_path(), Scratch::path);
-    let file = std::path::absolute(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let file =
+        std::path::absolute(file).with_context(|| format!("cannot read {}", file.display()))?;
     let dry_run = arguments.dry_run;
     // Without a log, a dry run uses a temporary one.
     let nowhere = (dry_run && !data_dir.join("lock").exists()).then(Scratch::nowhere);
-    let access = Client::reach_or_create(nowhere.as_ref().map_or(data_dir, Scratch::path), term::notice).await?;
+    let access =
+        Client::reach_or_create(nowhere.as_ref().map_or(data_dir, Scratch::path), term::notice)
+            .await?;
     let imported = send(access, longhaul_server::Import { file, dry_run }).await?;
     let taken = imported.unreadable.is_none() && imported.differ.is_empty();
     match arguments.output {
@@ -71,7 +74,8 @@ struct Differing {
 impl ImportDocument {
     fn of(imported: &Imported, taken: bool, dry_run: bool) -> Self {
         let names = |runs: &[RunId]| runs.iter().map(ToString::to_string).collect();
-        let differing = |(run, how): &(RunId, String)| Differing { run: run.to_string(), how: how.clone() };
+        let differing =
+            |(run, how): &(RunId, String)| Differing { run: run.to_string(), how: how.clone() };
         Self {
             dry_run,
             imported: taken && !dry_run,
@@ -104,6 +108,8 @@ fn show(imported: &Imported, taken: bool, dry_run: bool) {
         let (new, same) = (counted(imported.new.len() as u64, "run"), imported.same.len());
         term::say(format!("{new} {word}, {same} skipped"));
     } else {
-        term::say("nothing was imported: a run that the log has otherwise cannot be replaced; import into another log");
+        term::say(
+            "nothing was imported: a run that the log has otherwise cannot be replaced; import into another log",
+        );
     }
 }

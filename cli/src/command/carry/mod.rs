@@ -1,4 +1,5 @@
-//! The commands that prove and carry: a log is replayed, exported, imported, backed up, checked and pruned.
+//! The commands that prove and carry: a log is replayed, exported, imported, backed up, checked and
+//! pruned.
 
 mod check;
 mod doctor;

@@ -49,7 +49,8 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     let statuses = arguments.status.iter().map(|status| status.state());
     let ended_before = Utc::now().checked_sub_signed(arguments.older_than).unwrap_or_default();
     let dry_run = arguments.dry_run;
-    let prune = longhaul_server::Prune { scope, ended_before, statuses: statuses.collect(), dry_run };
+    let prune =
+        longhaul_server::Prune { scope, ended_before, statuses: statuses.collect(), dry_run };
     let Pruned { runs, files, bytes, problem } = send(access, prune).await?;
     let shrinks = !dry_run && !runs.is_empty();
     if shrinks && !in_use {
@@ -82,7 +83,9 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     };
     term::say(format!("{} {word}{freed}", counted(runs.len() as u64, "run")));
     if shrinks_later {
-        term::say("the log itself gets smaller when it is opened next, after the process that runs it has ended");
+        term::say(
+            "the log itself gets smaller when it is opened next, after the process that runs it has ended",
+        );
     } else if shrinks {
         term::say(format!("the log itself takes {log_bytes} bytes, {before} bytes before"));
     }
@@ -106,7 +109,8 @@ fn size(path: &Path) -> u64 {
 
 fn show(runs: &[PrunedRun], dry_run: bool) {
     for PrunedRun { run, status, ended_at, events } in runs {
-        let ended = ended_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true)).unwrap_or_default();
+        let ended =
+            ended_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true)).unwrap_or_default();
         let gone = match events {
             Some(events) if !dry_run => format!("{} gone", counted(*events, "event")),
             _ => "would be pruned".to_owned(),

@@ -74,7 +74,12 @@ fn of_files(target: &str, workflows: &Workflows) -> Result<Option<Vec<Line>>> {
 }
 
 /// A run of the log, by its name.
-async fn of_run(data_dir: Option<&Path>, name: &str, dir: &Path, workflows: &Workflows) -> Result<Line> {
+async fn of_run(
+    data_dir: Option<&Path>,
+    name: &str,
+    dir: &Path,
+    workflows: &Workflows,
+) -> Result<Line> {
     let data_dir = place::data_dir(data_dir)?;
     let access = reach(&data_dir).await?;
     let run = named::run(&access, name, dir).await?;
@@ -92,7 +97,8 @@ fn is_history(file: &Path) -> bool {
 }
 
 fn files_in(dir: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    let entries =
+        std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
     let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     files.retain(|file| file.is_file() && is_history(file));
     files.sort_unstable();
@@ -131,7 +137,12 @@ fn unreadable(file: &str, error: &FileError) -> Line {
 }
 
 /// The runs of a log, through a copy: whoever owns it may be another version of this program.
-async fn of_log(data_dir: &Path, access: Client, scope: Scope, workflows: &Workflows) -> Result<Vec<Line>> {
+async fn of_log(
+    data_dir: &Path,
+    access: Client,
+    scope: Scope,
+    workflows: &Workflows,
+) -> Result<Vec<Line>> {
     let scratch = Scratch::in_dir(data_dir);
     let file = scratch.path().to_owned();
     let export = Export { scope, file, compress: false, backup: false };
@@ -147,7 +158,12 @@ async fn of_log(data_dir: &Path, access: Client, scope: Scope, workflows: &Workf
         verdict: Verdict::Unreadable { reason },
     }));
     let verdict = |reason| Verdict::Unreadable { reason };
-    let of_log = |reason| Line { run: None, file: Some("the log".into()), events: 0, verdict: verdict(reason) };
+    let of_log = |reason| Line {
+        run: None,
+        file: Some("the log".into()),
+        events: 0,
+        verdict: verdict(reason),
+    };
     lines.extend(unreadable.into_iter().map(of_log));
     lines.sort_by(|one, other| one.run.cmp(&other.run));
     Ok(lines)

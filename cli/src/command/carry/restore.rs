@@ -32,19 +32,24 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Restore) -> Result<Exit> {
         Box::new(std::io::stdin().lock())
     } else {
         let shown = arguments.file.display();
-        Box::new(File::open(&arguments.file).map_err(|error| usage(format!("cannot read {shown}: {error}")))?)
+        Box::new(
+            File::open(&arguments.file)
+                .map_err(|error| usage(format!("cannot read {shown}: {error}")))?,
+        )
     };
     let making = Making::beside(data_dir)?;
-    let runs = fill(&making.0, input)
-        .await
-        .with_context(|| format!("{} cannot be restored; nothing was changed", arguments.file.display()))?;
+    let runs = fill(&making.0, input).await.with_context(|| {
+        format!("{} cannot be restored; nothing was changed", arguments.file.display())
+    })?;
     refuse_if_used(data_dir)?;
     making.place(data_dir)?;
     term::say(format!("restored {} into {}", counted(runs, "run"), data_dir.display()));
     if arguments.output == Output::Json {
         document::print(RestoreDocument { data_dir: data_dir.display().to_string(), runs })?;
     }
-    term::say("projects go on where the backup was made; do not run both logs on the same checkouts");
+    term::say(
+        "projects go on where the backup was made; do not run both logs on the same checkouts",
+    );
     Ok(Exit::Ok)
 }
 
@@ -83,7 +88,8 @@ impl Making {
     fn beside(data_dir: &Path) -> Result<Self> {
         use std::os::unix::fs::DirBuilderExt;
         let parent = data_dir.parent().unwrap_or(Path::new("/"));
-        std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+        std::fs::create_dir_all(parent)
+            .with_context(|| format!("cannot make {}", parent.display()))?;
         let mut name = data_dir.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.restoring", uuid::Uuid::now_v7().simple()));
         let dir = parent.join(name);
@@ -97,7 +103,9 @@ impl Making {
         std::fs::rename(&self.0, data_dir)
             .with_context(|| format!("cannot name the restored log {}", data_dir.display()))?;
         let parent = data_dir.parent().unwrap_or(Path::new("/"));
-        File::open(parent).and_then(|dir| dir.sync_all()).with_context(|| format!("cannot sync {}", parent.display()))
+        File::open(parent)
+            .and_then(|dir| dir.sync_all())
+            .with_context(|| format!("cannot sync {}", parent.display()))
     }
 }
 

@@ -1,4 +1,5 @@
-//! A file, or a directory, that is there for the length of a command: what goes to or comes from a pipe on its way to the owner of a log.
+//! A file, or a directory, that is there for the length of a command: what goes to or comes from a
+//! pipe on its way to the owner of a log.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,23 +12,30 @@ use longhaul_server::leftovers;
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// In the data directory, where whoever owns the log can write, and where there is room if there is any.
+    /// In the data directory, where whoever owns the log can write, and where there is room if
+    /// there is any.
     pub(super) fn in_dir(data_dir: &Path) -> Self {
         let (process, id) = (std::process::id(), uuid::Uuid::now_v7().simple());
         Self(data_dir.join(format!("{}{process}-{id}.tmp", leftovers::SCRATCH)))
     }
 
-    /// The content of standard input; where there is no data directory yet, it is not made for that.
+    /// The content of standard input; where there is no data directory yet, it is not made for
+    /// that.
     pub(super) fn of_input(data_dir: &Path) -> Result<Self> {
         use std::os::unix::fs::OpenOptionsExt;
-        let scratch = if data_dir.is_dir() { Self::in_dir(data_dir) } else { Self::in_dir(&std::env::temp_dir()) };
+        let scratch = if data_dir.is_dir() {
+            Self::in_dir(data_dir)
+        } else {
+            Self::in_dir(&std::env::temp_dir())
+        };
         let mut file = File::options()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(&scratch.0)
             .with_context(|| format!("cannot write {}", scratch.0.display()))?;
-        std::io::copy(&mut std::io::stdin().lock(), &mut file).context("cannot read standard input")?;
+        std::io::copy(&mut std::io::stdin().lock(), &mut file)
+            .context("cannot read standard input")?;
         Ok(scratch)
     }
 

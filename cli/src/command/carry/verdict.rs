@@ -74,12 +74,16 @@ pub(super) fn of(workflows: &Workflows, record: &RunRecord) -> Verdict {
         return Verdict::Pruned { at: pruned::at(&record.summary) };
     };
     let events = &record.events[begin..];
-    let verified = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| verify(workflows, &record.run, events)));
+    let verified = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        verify(workflows, &record.run, events)
+    }));
     match verified {
         Ok(Ok(None)) => Verdict::Same,
-        Ok(Ok(Some(diverged))) => {
-            Verdict::Diverged { position: diverged.position, recorded: diverged.recorded, asked: diverged.asked }
-        }
+        Ok(Ok(Some(diverged))) => Verdict::Diverged {
+            position: diverged.position,
+            recorded: diverged.recorded,
+            asked: diverged.asked,
+        },
         Ok(Err(error)) => Verdict::Unreadable { reason: error.to_string() },
         Err(_) => Verdict::Unreadable { reason: "the workflow panicked; this is a bug".into() },
     }
@@ -109,8 +113,13 @@ impl Report {
     /// A table of the runs, both sides of each difference below it, and a line for the whole.
     pub(super) fn text(&self, page: Page) -> String {
         let rows: Vec<Vec<String>> = self.runs.iter().map(Line::cells).collect();
-        let table = if rows.is_empty() { String::new() } else { page.table(&["RUN", "VERDICT", ""], &rows) + "\n" };
-        let mut summary = vec![format!("{} same", self.same), format!("{} diverged", self.diverged)];
+        let table = if rows.is_empty() {
+            String::new()
+        } else {
+            page.table(&["RUN", "VERDICT", ""], &rows) + "\n"
+        };
+        let mut summary =
+            vec![format!("{} same", self.same), format!("{} diverged", self.diverged)];
         for (count, word) in [(self.pruned, "pruned"), (self.unreadable, "unreadable")] {
             if count > 0 {
                 summary.push(format!("{count} {word}"));
@@ -122,16 +131,28 @@ impl Report {
 
 impl Line {
     fn cells(&self) -> Vec<String> {
-        let name = self.run.as_ref().map(RunId::to_string).or_else(|| self.file.clone()).unwrap_or_default();
+        let name = self
+            .run
+            .as_ref()
+            .map(RunId::to_string)
+            .or_else(|| self.file.clone())
+            .unwrap_or_default();
         let events = counted(self.events, "event");
         let (verdict, remark) = match &self.verdict {
             Verdict::Same => ("same", events),
-            Verdict::Pruned { at: Some(at) } => ("pruned", format!("on {at}: skipped, nothing is left to replay")),
-            Verdict::Pruned { at: None } => ("pruned", "skipped, nothing is left to replay".to_owned()),
+            Verdict::Pruned { at: Some(at) } => {
+                ("pruned", format!("on {at}: skipped, nothing is left to replay"))
+            }
+            Verdict::Pruned { at: None } => {
+                ("pruned", "skipped, nothing is left to replay".to_owned())
+            }
             Verdict::Unreadable { reason } => ("unreadable", reason.clone()),
             Verdict::Diverged { position, recorded, asked } => (
                 "diverged",
-                format!("at event {position} of {}\nrecorded   {recorded}\nasked now  {asked}", self.events),
+                format!(
+                    "at event {position} of {}\nrecorded   {recorded}\nasked now  {asked}",
+                    self.events
+                ),
             ),
         };
         vec![name, verdict.to_owned(), remark]

@@ -30,7 +30,10 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureExport) -> Result<Exit> {
         return Ok(Exit::Ok);
     };
     if is_same(file, &list_path) {
-        return Err(usage(format!("{} is the project's own list: name another file", file.display())));
+        return Err(usage(format!(
+            "{} is the project's own list: name another file",
+            file.display()
+        )));
     }
     refuse_to_write_over(file, arguments.force)?;
     write(file, &text)?;

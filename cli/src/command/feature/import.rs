@@ -35,7 +35,13 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
     };
     let ImportOutcome { list, imported, merged, unchecked } =
         longhaul_server::import_features(&project.root, &source, arguments.dry_run)?;
-    let report = Report { file: &name, list: &list, dry_run: arguments.dry_run, imported: &imported, merged: &merged };
+    let report = Report {
+        file: &name,
+        list: &list,
+        dry_run: arguments.dry_run,
+        imported: &imported,
+        merged: &merged,
+    };
     match arguments.output {
         Output::Table => page::print(report.text()),
         Output::Json => document::print(report.document())?,
@@ -44,7 +50,9 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
     if unchecked > 0 {
         // A feature without a check is blocked when its turn comes.
         let advice = "write `checks` into their entries, or gates for all into longhaul.toml";
-        term::say(format!("without a check that tells when it is done: {unchecked} of them; {advice}"));
+        term::say(format!(
+            "without a check that tells when it is done: {unchecked} of them; {advice}"
+        ));
     }
     Ok(Exit::Ok)
 }
@@ -58,8 +66,14 @@ fn bytes(file: &Path, name: &str) -> Result<Vec<u8>> {
             .read_to_end(&mut bytes)
             .map_err(|error| usage(format!("cannot read {name}: {error}")))?;
         let is_short = bytes.len() as u64 <= LONGEST;
-        return if is_short { Ok(bytes) } else { Err(usage(format!("{name} is longer than {LONGEST} bytes"))) };
+        return if is_short {
+            Ok(bytes)
+        } else {
+            Err(usage(format!("{name} is longer than {LONGEST} bytes")))
+        };
     }
     let content = placed::read(file, Links::Followed, LONGEST);
-    content.map_err(usage)?.ok_or_else(|| usage(format!("cannot read {name}: there is no such file")))
+    content
+        .map_err(usage)?
+        .ok_or_else(|| usage(format!("cannot read {name}: there is no such file")))
 }

@@ -1,4 +1,5 @@
-//! Command lines of known agents that work without a person: with leave to edit and run, and with output as they go.
+//! Command lines of known agents that work without a person: with leave to edit and run, and with
+//! output as they go.
 
 /// A command line, and the variables that it needs of the environment.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,17 +32,24 @@ const AGENTS: [(&[&str], &[&str], &[&str]); 3] = [
         &["--json", "--skip-git-repo-check", "--sandbox", "workspace-write", "-"],
         &["OPENAI_API_KEY", "CODEX_HOME"],
     ),
-    (&["opencode", "run"], &["--format", "json"], &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENCODE_CONFIG_CONTENT"]),
+    (
+        &["opencode", "run"],
+        &["--format", "json"],
+        &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENCODE_CONFIG_CONTENT"],
+    ),
 ];
 
-/// The whole command line of an agent that is named by its program alone, or with its subcommand; `None`: it is another,
-/// or the person has chosen.
+/// The whole command line of an agent that is named by its program alone, or with its subcommand;
+/// `None`: it is another, or the person has chosen.
 pub(super) fn of(words: &[String]) -> Option<Known> {
     let (head, flags, pass_env) = AGENTS.iter().find(|(head, _, _)| {
         let given: Vec<&str> = words.iter().map(String::as_str).collect();
         given == head[..1] || given == **head
     })?;
-    Some(Known { command: head.iter().chain(*flags).map(|word| (*word).to_owned()).collect(), pass_env })
+    Some(Known {
+        command: head.iter().chain(*flags).map(|word| (*word).to_owned()).collect(),
+        pass_env,
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The words of a command that is written as one text, as a shell parts them: quotes and backslashes, and nothing else.
+//! The words of a command that is written as one text, as a shell parts them: quotes and
+//! backslashes, and nothing else.
 
 /// The words; or what is wrong with the text.
 pub(super) fn of(text: &str) -> Result<Vec<String>, String> {
@@ -28,7 +29,8 @@ pub(super) fn of(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// What is between two quotes; in double ones a backslash stands before a quote or another backslash.
+/// What is between two quotes; in double ones a backslash stands before a quote or another
+/// backslash.
 fn quoted(letters: &mut std::str::Chars<'_>, quote: char, word: &mut String) -> Result<(), String> {
     while let Some(letter) = letters.next() {
         match letter {
@@ -52,7 +54,10 @@ mod tests {
     fn words_are_parted_as_a_shell_does() {
         let words = |text| of(text).unwrap().join("|");
         assert_eq!(words("claude -p"), "claude|-p");
-        assert_eq!(words(r#"  sh -c 'a  "b" | c' "x \"y\"" z\ z "" "#), r#"sh|-c|a  "b" | c|x "y"|z z|"#);
+        assert_eq!(
+            words(r#"  sh -c 'a  "b" | c' "x \"y\"" z\ z "" "#),
+            r#"sh|-c|a  "b" | c|x "y"|z z|"#
+        );
         for wrong in ["", "  ", "''", "a 'b", r#"a "b"#, "a \\", "a | b", "a && b", "a $HOME"] {
             assert!(of(wrong).is_err_and(|problem| problem.starts_with("--agent")), "{wrong}");
         }

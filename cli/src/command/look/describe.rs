@@ -32,12 +32,14 @@ fn text(page: Page, document: &DescribeDocument) -> String {
         if !rows.is_empty() {
             let inner = Page { width: page.width.map(|width| width.saturating_sub(2)), ..page };
             let table = inner.table(header, &rows);
-            let table: Vec<String> = table.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect();
+            let table: Vec<String> =
+                table.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect();
             parts.push(format!("{title}:\n{}", table.join("\n")));
         }
     };
     let children = document.children.iter();
-    let children = children.map(|child| vec![child.header.id().to_owned(), page.state(child.header.status.as_str())]);
+    let children = children
+        .map(|child| vec![child.header.id().to_owned(), page.state(child.header.status.as_str())]);
     part("Children", &["RUN", "STATUS"], children.collect());
     let audit = document.audit.iter().map(|entry| {
         let action = &entry.action;
@@ -47,17 +49,30 @@ fn text(page: Page, document: &DescribeDocument) -> String {
     part("Audit", &["WHEN", "WHAT", "BY", "WHY"], audit.collect());
     let activities = document.activities.iter().map(|activity| {
         let failure = activity.last_failure.as_ref();
-        let failure = failure.map(|failure| page::short(&page::safe(&failure.message), 100)).unwrap_or_default();
-        let counts = [activity.completed, activity.attempts, activity.failures].map(|count| count.to_string());
+        let failure = failure
+            .map(|failure| page::short(&page::safe(&failure.message), 100))
+            .unwrap_or_default();
+        let counts = [activity.completed, activity.attempts, activity.failures]
+            .map(|count| count.to_string());
         [activity.name.clone()].into_iter().chain(counts).chain([failure]).collect()
     });
-    part("Activities", &["NAME", "DONE", "ATTEMPTS", "FAILURES", "LAST FAILURE"], activities.collect());
+    part(
+        "Activities",
+        &["NAME", "DONE", "ATTEMPTS", "FAILURES", "LAST FAILURE"],
+        activities.collect(),
+    );
     let sessions = document.sessions.iter().map(session).collect();
     part("Sessions", &["SESSION", "REASON", "STARTED", "SECONDS", "ENDED"], sessions);
-    let evidence = document.evidence.iter().map(|evidence| self::evidence(page, evidence)).collect();
-    part("Evidence", &["CHECK", "STEP", "RESULT", "SECONDS", "COMMIT", "DIGEST", "COMMAND"], evidence);
+    let evidence =
+        document.evidence.iter().map(|evidence| self::evidence(page, evidence)).collect();
+    part(
+        "Evidence",
+        &["CHECK", "STEP", "RESULT", "SECONDS", "COMMIT", "DIGEST", "COMMAND"],
+        evidence,
+    );
     if !document.findings.is_empty() {
-        let lines: Vec<String> = document.findings.iter().map(|text| page.indented(2, &page::safe(text))).collect();
+        let lines: Vec<String> =
+            document.findings.iter().map(|text| page.indented(2, &page::safe(text))).collect();
         parts.push(format!("Noticed:\n{}", lines.join("\n")));
     }
     parts.join("\n\n")
@@ -70,19 +85,22 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
         Some(remark) => format!("{state}: {}", page::safe(&remark)),
         None => state,
     };
-    let labels: Vec<String> = run.labels.iter().map(|(key, value)| page::safe(&format!("{key}={value}"))).collect();
+    let labels: Vec<String> =
+        run.labels.iter().map(|(key, value)| page::safe(&format!("{key}={value}"))).collect();
     let ancestors: Vec<String> = document.ancestors.iter().map(ToString::to_string).collect();
-    let mailbox: Vec<String> = document.mailbox.iter().map(|entry| page::safe(&entry.action.to_string())).collect();
+    let mailbox: Vec<String> =
+        document.mailbox.iter().map(|entry| page::safe(&entry.action.to_string())).collect();
     let began = document.segments.iter().filter_map(|segment| match segment.cause {
         SegmentCause::Started => None,
         SegmentCause::ContinuedAsNew => Some(format!("continued as new at {}", segment.position)),
         SegmentCause::Restarted => Some(format!("restarted at {}", segment.position)),
     });
     let began: Vec<String> = began.collect();
-    let took = run
-        .ended_at
-        .map(|ended_at| format!("{} (took {})", page::time(ended_at), page::span(ended_at - run.started_at)));
-    let gone = document.pruned_at.as_ref().map(|at| format!(", pruned on {at}: not there any more"));
+    let took = run.ended_at.map(|ended_at| {
+        format!("{} (took {})", page::time(ended_at), page::span(ended_at - run.started_at))
+    });
+    let gone =
+        document.pruned_at.as_ref().map(|at| format!(", pruned on {at}: not there any more"));
     let history = format!("{} events{}", document.events, gone.unwrap_or_default());
     let lines = [
         ("Run", Some(run.header.id().to_owned())),
@@ -93,7 +111,10 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
         ("Below", (!ancestors.is_empty()).then(|| ancestors.join(", "))),
         ("Labels", (!labels.is_empty()).then(|| labels.join(", "))),
         ("Step", document.step.clone()),
-        ("Waits", (!document.waits_for.is_empty()).then(|| page::safe(&document.waits_for.join(" ")))),
+        (
+            "Waits",
+            (!document.waits_for.is_empty()).then(|| page::safe(&document.waits_for.join(" "))),
+        ),
         ("Mailbox", (!mailbox.is_empty()).then(|| mailbox.join(", "))),
         ("Started", Some(page::time(run.started_at))),
         ("Ended", took),
@@ -116,11 +137,16 @@ fn line(page: Page, name: &str, value: &str) -> String {
 fn cost(document: &DescribeDocument) -> Option<String> {
     let cost = &document.cost;
     let sessions = page::counted(cost.sessions as u64, "session");
-    (cost.sessions > 0).then(|| format!("{sessions}, {:.1} seconds of agents", cost.session_seconds))
+    (cost.sessions > 0)
+        .then(|| format!("{sessions}, {:.1} seconds of agents", cost.session_seconds))
 }
 
 fn session(session: &Session) -> Vec<String> {
-    let again = if session.attempts > 1 { format!(" ({} attempts)", session.attempts) } else { String::new() };
+    let again = if session.attempts > 1 {
+        format!(" ({} attempts)", session.attempts)
+    } else {
+        String::new()
+    };
     vec![
         format!("{}{again}", session.number),
         session.reason.as_str().replace('_', " "),
@@ -139,7 +165,10 @@ fn ended(session: &Session) -> String {
         SessionState::Landed => "landed",
         SessionState::Failed => "failed",
     };
-    session.failure.as_ref().map_or_else(|| how.to_owned(), |failure| format!("{how}: {}", page::safe(failure)))
+    session
+        .failure
+        .as_ref()
+        .map_or_else(|| how.to_owned(), |failure| format!("{how}: {}", page::safe(failure)))
 }
 
 fn evidence(page: Page, check: &CheckRun) -> Vec<String> {

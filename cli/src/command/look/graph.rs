@@ -61,8 +61,11 @@ fn colours(state: State) -> (&'static str, &'static str) {
 
 /// For Graphviz.
 fn dot(document: &GraphDocument) -> String {
-    let mut text = String::from("digraph features {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\"];\n");
-    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ");
+    let mut text = String::from(
+        "digraph features {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\"];\n",
+    );
+    let quoted =
+        |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ");
     for node in &document.features {
         let (fill, border) = colours(node.status);
         let label = format!("{}\\n{}", quoted(&node.id), node.status);
@@ -81,7 +84,8 @@ fn dot(document: &GraphDocument) -> String {
 /// For Mermaid, whose ids may hold letters and digits only.
 fn mermaid(document: &GraphDocument) -> String {
     let mut text = String::from("graph LR\n");
-    let numbers: HashMap<&str, usize> = document.features.iter().map(|node| node.id.as_str()).zip(0..).collect();
+    let numbers: HashMap<&str, usize> =
+        document.features.iter().map(|node| node.id.as_str()).zip(0..).collect();
     let number = |id: &str| numbers.get(id).copied();
     for (index, node) in document.features.iter().enumerate() {
         let label = node.id.replace('"', "#quot;");
@@ -102,7 +106,10 @@ fn mermaid(document: &GraphDocument) -> String {
 
 /// What is needed, and what needs it.
 fn edges(document: &GraphDocument) -> impl Iterator<Item = (&str, &str)> {
-    document.features.iter().flat_map(|node| node.depends_on.iter().map(|need| (need.as_str(), node.id.as_str())))
+    document
+        .features
+        .iter()
+        .flat_map(|node| node.depends_on.iter().map(|need| (need.as_str(), node.id.as_str())))
 }
 
 #[cfg(test)]
@@ -125,8 +132,15 @@ mod tests {
     fn other_tools_get_quoted_text() {
         let graph = sample(&[("a", State::Passed, &[]), ("b", State::Running, &["a"])]);
         let dot = dot(&graph);
-        assert!(dot.contains(r#"tooltip="<a> & \"more\"""#) && dot.contains(r#"  "a" -> "b";"#), "{dot}");
+        assert!(
+            dot.contains(r#"tooltip="<a> & \"more\"""#) && dot.contains(r#"  "a" -> "b";"#),
+            "{dot}"
+        );
         let mermaid = mermaid(&graph);
-        assert!(mermaid.contains("  f0 --> f1\n") && mermaid.contains("f1[\"b<br/>running\"]:::running"), "{mermaid}");
+        assert!(
+            mermaid.contains("  f0 --> f1\n")
+                && mermaid.contains("f1[\"b<br/>running\"]:::running"),
+            "{mermaid}"
+        );
     }
 }

@@ -22,7 +22,8 @@ use longhaul_server::views::{HistoryPage, Name};
 pub(in crate::command) struct HistoryDocument {
     /// The id of the run.
     run: String,
-    /// Its events, each as a line of a history file has it: its position, its time, its kind and what that holds.
+    /// Its events, each as a line of a history file has it: its position, its time, its kind and
+    /// what that holds.
     events: Vec<Map<String, Value>>,
 }
 
@@ -47,7 +48,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
         for event in happened.events {
             from = event.position + 1;
             match arguments.output {
-                Events::Json => lines.push(serde_json::from_str(event.line.as_deref().unwrap_or_default())?),
+                Events::Json => {
+                    lines.push(serde_json::from_str(event.line.as_deref().unwrap_or_default())?)
+                }
                 _ => show(page, arguments, &event),
             }
         }
@@ -60,7 +63,10 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
                 document::print(HistoryDocument { run: name.text.clone(), events: lines })?;
             }
             if arguments.follow && is_stopped {
-                term::say(format!("{} is not over, but no process runs it: `longhaul run` goes on", name.text));
+                term::say(format!(
+                    "{} is not over, but no process runs it: `longhaul run` goes on",
+                    name.text
+                ));
                 return Ok(Exit::Suspended);
             }
             return Ok(Exit::Ok);
@@ -69,7 +75,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
 }
 
 /// The next page; for one who follows, the next that has something new.
-async fn next(client: &Client, arguments: &History, name: &Name, from: Position) -> Result<HistoryPage> {
+async fn next(
+    client: &Client,
+    arguments: &History,
+    name: &Name,
+    from: Position,
+) -> Result<HistoryPage> {
     let lines = arguments.full || arguments.output != Events::Table;
     let query = Query { name: name.clone(), from, lines };
     if !arguments.follow {
@@ -96,12 +107,20 @@ fn show(page: Page, arguments: &History, event: &Happened) {
     }
     let words = page::safe(&event.words);
     if page.is_narrow() {
-        term::print(format!("{} {}", event.position, page.paint(page::Colour::Dim, &page::time(event.at))));
+        term::print(format!(
+            "{} {}",
+            event.position,
+            page.paint(page::Colour::Dim, &page::time(event.at))
+        ));
         term::print(page.indented(2, &words));
     } else {
         let head = format!("{:>5}  {}  ", event.position, page::time(event.at));
         let room = page.width.map_or(usize::MAX, |width| width.saturating_sub(head.len()).max(16));
-        term::print(format!("{}{}", page.paint(page::Colour::Dim, &head), page::short(&words, room)));
+        term::print(format!(
+            "{}{}",
+            page.paint(page::Colour::Dim, &head),
+            page::short(&words, room)
+        ));
     }
     if arguments.full {
         term::print(payloads(event));
@@ -116,6 +135,7 @@ fn payloads(event: &Happened) -> String {
         fields.shift_remove(known);
     }
     let text = serde_json::to_string_pretty(&fields).unwrap_or_default();
-    let lines: Vec<String> = text.lines().map(|line| format!("       {}", page::safe(line))).collect();
+    let lines: Vec<String> =
+        text.lines().map(|line| format!("       {}", page::safe(line))).collect();
     lines.join("\n")
 }

@@ -33,7 +33,9 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
             document::print(&document)?;
             return Ok(Exit::Ok);
         }
-        Listed::Table if document.runs.is_empty() => term::say(format!("no run fits in {}", data_dir.display())),
+        Listed::Table if document.runs.is_empty() => {
+            term::say(format!("no run fits in {}", data_dir.display()))
+        }
         Listed::Table => show(&document),
         Listed::Jsonl => {
             for line in &document.runs {
@@ -75,7 +77,8 @@ fn show(document: &ListDocument) {
 
 fn row(page: Page, line: &RunLine) -> Vec<String> {
     let now = Utc::now();
-    let took = line.ended_at.map(|ended_at| page::span(ended_at - line.started_at)).unwrap_or_default();
+    let took =
+        line.ended_at.map(|ended_at| page::span(ended_at - line.started_at)).unwrap_or_default();
     let until = line.until.map(|until| format!("until {}", page::time(until)));
     let remark = line.remark().map(|remark| page::safe(&remark)).or(until).unwrap_or_default();
     vec![

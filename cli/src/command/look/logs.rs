@@ -34,7 +34,10 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
         }
         if let Some(index) = chosen(document, arguments, last_shown)? {
             last_shown = index + 1;
-            term::say(format!("{}: session {}", follower.name.text, document.sessions[index].number));
+            term::say(format!(
+                "{}: session {}",
+                follower.name.text, document.sessions[index].number
+            ));
             follower.show(index).await?;
             if !arguments.follow || arguments.session.is_some() || term::is_over() {
                 return Ok(Exit::Ok);
@@ -45,14 +48,18 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
             return Ok(Exit::Ok);
         }
         if !document.is_running {
-            term::say(format!("{} is not over, but no process runs it: `longhaul run` goes on", follower.name.text));
+            term::say(format!(
+                "{} is not over, but no process runs it: `longhaul run` goes on",
+                follower.name.text
+            ));
             return Ok(Exit::Suspended);
         }
         follower.next().await?;
     }
 }
 
-/// Which session is to be shown now: the one that was asked for, else the latest, unless it was shown already.
+/// Which session is to be shown now: the one that was asked for, else the latest, unless it was
+/// shown already.
 fn chosen(document: &DescribeDocument, arguments: &Logs, shown: usize) -> Result<Option<usize>> {
     let sessions = &document.sessions;
     if let Some(number) = arguments.session {
@@ -117,8 +124,12 @@ impl<'a> Follower<'a> {
     async fn show(&mut self, index: usize) -> Result<()> {
         let mut output = SessionOutput::new(self.arguments.raw);
         loop {
-            let session =
-                self.document.sessions.get(index).context("the history of the run has become shorter")?.clone();
+            let session = self
+                .document
+                .sessions
+                .get(index)
+                .context("the history of the run has become shorter")?
+                .clone();
             let (data_dir, name) = (self.data_dir, self.name.clone());
             let is_over = session.ended_at.is_some();
             output.pass_on(log(data_dir, &name, &session))?;
@@ -181,7 +192,8 @@ fn pass_on(file: &mut File, cleaner: &mut Cleaner) -> Result<()> {
     }
 }
 
-/// The file with the output of a session: as its report says, or for one without a report the newest of its call.
+/// The file with the output of a session: as its report says, or for one without a report the
+/// newest of its call.
 fn log(data_dir: &Path, name: &Name, session: &Session) -> Option<PathBuf> {
     if let Some(log) = &session.log {
         return Some(log.into());

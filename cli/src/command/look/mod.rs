@@ -49,6 +49,8 @@ fn is_usage(error: &anyhow::Error) -> bool {
 /// Says that nothing is being done, if something is to be done.
 fn say_if_idle<'a>(is_running: bool, runs: impl IntoIterator<Item = &'a RunLine>) {
     if !is_running && runs.into_iter().any(|run| run.header.status == State::Running) {
-        term::say("no process runs this log now: what is running there goes on with `longhaul run`");
+        term::say(
+            "no process runs this log now: what is running there goes on with `longhaul run`",
+        );
     }
 }

@@ -41,10 +41,14 @@ fn text(page: Page, runs: &[Branch]) -> String {
     let lines = runs.iter().zip(lines(&depths)).map(|(run, lead)| {
         let parent = run.run.parent.as_ref().filter(|_| run.depth > 0);
         let id = run.run.header.id();
-        let id = parent.and_then(|parent| id.strip_prefix(parent.as_str())?.strip_prefix('/')).unwrap_or(id);
-        let room = page.width.map_or(usize::MAX, |width| width.saturating_sub(lead.chars().count() + 1));
+        let id = parent
+            .and_then(|parent| id.strip_prefix(parent.as_str())?.strip_prefix('/'))
+            .unwrap_or(id);
+        let room =
+            page.width.map_or(usize::MAX, |width| width.saturating_sub(lead.chars().count() + 1));
         let head = format!("{id}  {}", run.run.header.status);
-        let step = run.step.as_deref().map(|step| format!(": {}", page::safe(step))).unwrap_or_default();
+        let step =
+            run.step.as_deref().map(|step| format!(": {}", page::safe(step))).unwrap_or_default();
         let rest = page::short(&step, room.saturating_sub(head.chars().count()).max(2));
         let rest = if page.is_narrow() && rest.chars().count() < 4 { String::new() } else { rest };
         format!("{lead}{id}  {}{rest}", page.state(run.run.header.status.as_str()))

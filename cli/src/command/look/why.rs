@@ -62,10 +62,13 @@ async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
 }
 
 fn text(page: Page, document: &WhyDocument) -> String {
-    let run = document.header.run.as_ref().map(ToString::to_string).filter(|run| *run != document.about);
+    let run =
+        document.header.run.as_ref().map(ToString::to_string).filter(|run| *run != document.about);
     let run = run.map(|run| format!(" ({run})")).unwrap_or_default();
-    let mut lines =
-        vec![page.indented(0, &format!("{}{run}: {}", document.about, page.state(document.header.status.as_str())))];
+    let mut lines = vec![page.indented(
+        0,
+        &format!("{}{run}: {}", document.about, page.state(document.header.status.as_str())),
+    )];
     for reason in &document.reasons {
         lines.push(self::reason(page, reason));
     }
@@ -74,12 +77,18 @@ fn text(page: Page, document: &WhyDocument) -> String {
 
 fn reason(page: Page, reason: &Reason) -> String {
     let now = Utc::now();
-    let left = reason.until.filter(|until| *until > now).map(|until| format!(" (in {})", page::span(until - now)));
+    let left = reason
+        .until
+        .filter(|until| *until > now)
+        .map(|until| format!(" (in {})", page::span(until - now)));
     let text = format!("{}{}", page::safe(&reason.text), left.unwrap_or_default());
     let mut lines = vec![page.indented(2, &text)];
     let output = reason.output.iter().map(|line| {
         let room = page.width.map_or(usize::MAX, |width| width.saturating_sub(6));
-        page.paint(page::Colour::Dim, format!("    | {}", page::short(&page::safe(line), room)).trim_end())
+        page.paint(
+            page::Colour::Dim,
+            format!("    | {}", page::short(&page::safe(line), room)).trim_end(),
+        )
     });
     lines.extend(output);
     if let Some(remedy) = &reason.remedy {

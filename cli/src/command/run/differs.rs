@@ -1,4 +1,5 @@
-//! Where the log and the repository of a project tell different stories, so that a person hears of it before more is built on it.
+//! Where the log and the repository of a project tell different stories, so that a person hears of
+//! it before more is built on it.
 
 use longhaul_activities::git;
 use longhaul_activities::project::settings;
@@ -27,19 +28,26 @@ pub(super) async fn say(access: &Client, project: &Project) {
 /// The target stays what it was when the project first ran, whatever is checked out since.
 async fn other_branch(project: &Project, status: &StatusDocument) -> Option<String> {
     let is_chosen = settings(&project.root).is_ok_and(|settings| settings.project.target.is_some());
-    let branch = git::branch_of(&project.root).await.ok().filter(|branch| *branch != status.target)?;
+    let branch =
+        git::branch_of(&project.root).await.ok().filter(|branch| *branch != status.target)?;
     let (root, target) = (project.root.display(), &status.target);
-    let told = format!("{root}: finished work goes to `{target}` as before, not to `{branch}`, which is checked out");
+    let told = format!(
+        "{root}: finished work goes to `{target}` as before, not to `{branch}`, which is checked out"
+    );
     (!is_chosen).then(|| format!("{told}; `target` under [project] in longhaul.toml changes that"))
 }
 
 /// The features that pass, but whose commits somebody has taken out of the target.
 async fn lost(project: &Project, status: &StatusDocument) -> Vec<String> {
-    let landed =
-        status.features.iter().filter(|line| line.passes).filter_map(|line| Some((line, line.commit.clone()?)));
+    let landed = status
+        .features
+        .iter()
+        .filter(|line| line.passes)
+        .filter_map(|line| Some((line, line.commit.clone()?)));
     let landed: Vec<_> = landed.collect();
     let commits: Vec<&str> = landed.iter().map(|(_, commit)| commit.as_str()).collect();
-    let missing = git::commits_not_in(&project.root, &commits, &status.target).await.unwrap_or_default();
+    let missing =
+        git::commits_not_in(&project.root, &commits, &status.target).await.unwrap_or_default();
     let lost = landed.iter().filter(|(_, commit)| missing.contains(commit));
     let told = lost.map(|(line, commit)| {
         let short = commit.chars().take(10).collect::<String>();

@@ -1,4 +1,5 @@
-//! Showing what happens: bars on a terminal, a line for each change in a pipe. Always on standard error.
+//! Showing what happens: bars on a terminal, a line for each change in a pipe. Always on standard
+//! error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
@@ -73,8 +74,13 @@ impl Progress {
 
     /// Shows once for each wait why no session begins.
     fn show_pause(&mut self, document: &StatusDocument) {
-        let Some(paused) = document.sessions_paused.as_ref().filter(|paused| paused.until.is_some()) else { return };
-        let advice = if paused.needs_person { "; is the agent installed and logged in?" } else { "" };
+        let Some(paused) =
+            document.sessions_paused.as_ref().filter(|paused| paused.until.is_some())
+        else {
+            return;
+        };
+        let advice =
+            if paused.needs_person { "; is the agent installed and logged in?" } else { "" };
         let now = format!("{}{advice}", safe(&sessions_paused(paused)));
         if self.paused.get(&document.project) == Some(&now) {
             return;
@@ -116,10 +122,14 @@ fn plain(project: &str, sentence: &str) {
 impl Bars {
     fn show_project(&mut self, document: &StatusDocument) {
         let bar = self.projects.entry(document.project.clone()).or_insert_with(|| {
-            let style = ProgressStyle::with_template("{prefix:.bold} [{bar:30}] {pos}/{len} passed{msg}  {elapsed}");
+            let style = ProgressStyle::with_template(
+                "{prefix:.bold} [{bar:30}] {pos}/{len} passed{msg}  {elapsed}",
+            );
             // A bar that is not one of them yet would draw a line of its own.
             let bar = self.all.add(ProgressBar::new(document.counts.total as u64));
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+            bar.set_style(
+                style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "),
+            );
             bar.set_prefix(document.project.clone());
             bar
         });

@@ -17,7 +17,11 @@ use longhaul_server::{Begin, Client, Error, ProjectStatus, RequestError, Service
 pub(in crate::command) const LOOK: Duration = Duration::from_millis(200);
 
 /// Has the projects run.
-pub(super) async fn begin(access: &Client, projects: &[Project], take_over: bool) -> Result<Vec<Watched>> {
+pub(super) async fn begin(
+    access: &Client,
+    projects: &[Project],
+    take_over: bool,
+) -> Result<Vec<Watched>> {
     let mut watched = Vec::new();
     for project in projects {
         differs::say(access, project).await;
@@ -39,14 +43,17 @@ pub(super) async fn watch(
     let mut documents: Vec<Option<StatusDocument>> = ours.iter().map(|_| None).collect();
     loop {
         if let Ok(update) = tokio::time::timeout(LOOK, updates.recv()).await {
-            let Update { index, document } = update.context("no process tells where the projects stand")?;
+            let Update { index, document } =
+                update.context("no process tells where the projects stand")?;
             let document = document?;
             progress.show(&document);
             documents[index] = Some(document);
         }
         let known = ours.iter_mut().zip(&documents);
         let settled: Vec<bool> = known
-            .map(|(project, document)| document.as_ref().is_some_and(|document| is_settled(project, document)))
+            .map(|(project, document)| {
+                document.as_ref().is_some_and(|document| is_settled(project, document))
+            })
             .collect();
         if settled.contains(&false) {
             continue;
@@ -69,7 +76,10 @@ struct Update {
 }
 
 /// Follows the status of projects, until the tasks are dropped.
-async fn follow(access: &Client, projects: &[Watched]) -> Result<(mpsc::Receiver<Update>, JoinSet<()>)> {
+async fn follow(
+    access: &Client,
+    projects: &[Watched],
+) -> Result<(mpsc::Receiver<Update>, JoinSet<()>)> {
     let (sender, updates) = mpsc::channel(projects.len().max(1));
     let mut tasks = JoinSet::new();
     for (index, project) in projects.iter().enumerate() {
@@ -80,7 +90,9 @@ async fn follow(access: &Client, projects: &[Watched]) -> Result<(mpsc::Receiver
             loop {
                 let document = match watch.next().await {
                     Ok(Some(Some(document))) => Ok(document),
-                    Ok(Some(None)) => Err(Error::from(RequestError::UnknownRun { run: id.clone() }).into()),
+                    Ok(Some(None)) => {
+                        Err(Error::from(RequestError::UnknownRun { run: id.clone() }).into())
+                    }
                     Ok(None) => return,
                     Err(error) => Err(error.into()),
                 };
@@ -94,7 +106,8 @@ async fn follow(access: &Client, projects: &[Watched]) -> Result<(mpsc::Receiver
     Ok((updates, tasks))
 }
 
-/// All that the owner of a log runs, for itself and for others who joined it: it settles before the owner ends.
+/// All that the owner of a log runs, for itself and for others who joined it: it settles before the
+/// owner ends.
 pub(in crate::command) struct Others<'a> {
     service: &'a Service,
     access: &'a Client,
@@ -106,7 +119,8 @@ impl<'a> Others<'a> {
         Self { service, access, watched: Vec::new() }
     }
 
-    /// Whether the owner may end: all has settled, still after the service has performed its last request.
+    /// Whether the owner may end: all has settled, still after the service has performed its last
+    /// request.
     pub(in crate::command) async fn may_go(&mut self, ours: &mut [Watched]) -> Result<bool> {
         if !self.are_settled(ours).await? {
             return Ok(false);

@@ -29,7 +29,12 @@ pub(in crate::command) struct ToldDocument<'a> {
 
 impl<'a> ToldDocument<'a> {
     /// One run was told.
-    pub(in crate::command) fn of_one(order: &'a str, run: &'a str, waits: bool, request: &'a RequestedBy) -> Self {
+    pub(in crate::command) fn of_one(
+        order: &'a str,
+        run: &'a str,
+        waits: bool,
+        request: &'a RequestedBy,
+    ) -> Self {
         let RequestedBy { by, why } = request;
         let line = ToldLine { asked: run, run, result: "told", waits, reason: None };
         Self { order, by, why, dry_run: false, runs: vec![line] }
@@ -84,7 +89,9 @@ impl Line {
     fn shown(&self, order: &Order) -> String {
         let name = self.name();
         match &self.outcome {
-            Outcome::Told if self.waits => format!("{name}  {}, when it is run again", order.done()),
+            Outcome::Told if self.waits => {
+                format!("{name}  {}, when it is run again", order.done())
+            }
             Outcome::Told => format!("{name}  {}", order.done()),
             Outcome::WouldBe => format!("{name}  would be {}", order.done()),
             Outcome::SoAlready(reason) => format!("{name}  {reason}"),
@@ -103,7 +110,13 @@ impl Line {
             Outcome::Refused(reason) => ("refused", Some(reason)),
             Outcome::Held(reason) => ("held", Some(reason)),
         };
-        ToldLine { asked: &self.asked, run: self.name(), result, waits: self.waits, reason: reason.map(String::as_str) }
+        ToldLine {
+            asked: &self.asked,
+            run: self.name(),
+            result,
+            waits: self.waits,
+            reason: reason.map(String::as_str),
+        }
     }
 }
 
@@ -117,16 +130,31 @@ pub(super) fn exit(lines: &[Line]) -> Exit {
     }
 }
 
-pub(super) fn print(lines: &[Line], tell: &Tell, order: &Order, request: &RequestedBy) -> Result<()> {
+pub(super) fn print(
+    lines: &[Line],
+    tell: &Tell,
+    order: &Order,
+    request: &RequestedBy,
+) -> Result<()> {
     match tell.output {
         Output::Json => {
             let runs = lines.iter().map(Line::told).collect();
             let RequestedBy { by, why } = request;
-            document::print(ToldDocument { order: order.verb(), by, why, dry_run: tell.dry_run, runs })?;
+            document::print(ToldDocument {
+                order: order.verb(),
+                by,
+                why,
+                dry_run: tell.dry_run,
+                runs,
+            })?;
         }
         Output::Table => {
             for line in lines {
-                if line.is_told() { page::print(line.shown(order)) } else { term::say(line.shown(order)) }
+                if line.is_told() {
+                    page::print(line.shown(order))
+                } else {
+                    term::say(line.shown(order))
+                }
             }
             if lines.iter().any(Line::is_told) && !tell.dry_run {
                 term::say(order.remark());

@@ -37,7 +37,12 @@ pub(super) fn written(named: &[String]) -> Result<Vec<String>> {
 }
 
 /// Those that are named, or that a filter finds.
-pub(super) async fn find(access: &Client, names: &[String], tell: &Tell, order: &Order) -> Result<Vec<Target>> {
+pub(super) async fn find(
+    access: &Client,
+    names: &[String],
+    tell: &Tell,
+    order: &Order,
+) -> Result<Vec<Target>> {
     if !tell.filters.is_empty() {
         return filtered(access, tell, order).await;
     }
@@ -55,7 +60,10 @@ async fn filtered(access: &Client, tell: &Tell, order: &Order) -> Result<Vec<Tar
         Order::Signal { .. } => concerned,
         _ => longhaul_server::without_covered(concerned),
     };
-    Ok(meant.into_iter().map(|run| Target { asked: run.run.to_string(), run: Ok(run.run) }).collect())
+    Ok(meant
+        .into_iter()
+        .map(|run| Target { asked: run.run.to_string(), run: Ok(run.run) })
+        .collect())
 }
 
 /// What is meant: a run, a feature of the project in `dir`, or the directory of a project.
@@ -68,7 +76,9 @@ async fn target(access: &Client, name: &str, dir: &Path) -> Result<Target> {
 pub(super) fn confirm(count: usize, order: &Order) -> Result<()> {
     let verb = order.verb();
     if !std::io::stdin().is_terminal() {
-        return Err(usage(format!("{count} runs are meant: say --yes to {verb} them all, or look with --dry-run")));
+        return Err(usage(format!(
+            "{count} runs are meant: say --yes to {verb} them all, or look with --dry-run"
+        )));
     }
     let _ = write!(std::io::stderr(), "{verb} {count} runs? [y/N] ");
     let mut word = String::new();

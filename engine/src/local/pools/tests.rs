@@ -25,7 +25,8 @@ fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Option<T> {
     }
 }
 
-/// Lets all of them enter one after the other, each for as short a time as possible; the order in which they did.
+/// Lets all of them enter one after the other, each for as short a time as possible; the order in
+/// which they did.
 fn order(pools: &Pools, projects: &[&str]) -> Vec<String> {
     let hold = poll(pin!(pools.enter(Some("agents"), &run("first"))).as_mut()).flatten();
     let runs: Vec<_> = projects.iter().map(|project| run(project)).collect();
@@ -55,8 +56,12 @@ fn a_small_project_is_served_every_second_time() {
     let mut projects = vec!["big"; 100];
     projects.extend(["small"; 3]);
     let order = order(&pools(1), &projects);
-    let places: Vec<_> =
-        order.iter().enumerate().filter(|(_, project)| *project == "small").map(|(at, _)| at).collect();
+    let places: Vec<_> = order
+        .iter()
+        .enumerate()
+        .filter(|(_, project)| *project == "small")
+        .map(|(at, _)| at)
+        .collect();
     assert!(places.iter().all(|at| *at < 6), "{places:?}");
 }
 
@@ -65,7 +70,10 @@ fn a_higher_priority_goes_first() {
     let pools = pools(1);
     pools.share("urgent", Share { priority: 5, ..Share::default() });
     pools.share("late", Share { priority: -1, ..Share::default() });
-    assert_eq!(order(&pools, &["late", "usual", "urgent", "urgent"]), ["urgent", "urgent", "usual", "late"]);
+    assert_eq!(
+        order(&pools, &["late", "usual", "urgent", "urgent"]),
+        ["urgent", "urgent", "usual", "late"]
+    );
 }
 
 #[test]
@@ -106,7 +114,8 @@ enum Deed {
 }
 
 fn deeds() -> impl Strategy<Value = Vec<Deed>> {
-    let deed = prop_oneof![(0..6_usize).prop_map(Deed::Comes), any::<usize>().prop_map(Deed::Leaves)];
+    let deed =
+        prop_oneof![(0..6_usize).prop_map(Deed::Comes), any::<usize>().prop_map(Deed::Leaves)];
     prop::collection::vec(deed, 1..120)
 }
 

@@ -12,27 +12,41 @@ impl View<'_> {
     pub(super) async fn batch_reasons(&self, batch: &RunId) -> Result<Vec<Reason>, StoreError> {
         let values = self.store.published(batch).await?;
         let read = |key: &str| values.get(key);
-        let plan = read(BatchView::KEY).and_then(|view| view.read::<BatchView>().ok()).unwrap_or_default().plan;
+        let plan = read(BatchView::KEY)
+            .and_then(|view| view.read::<BatchView>().ok())
+            .unwrap_or_default()
+            .plan;
         let mut reasons = Vec::new();
         for entry in &plan.projects {
-            let state = read(&ProjectState::key(&entry.name)).and_then(|state| state.read().ok()).unwrap_or_default();
+            let state = read(&ProjectState::key(&entry.name))
+                .and_then(|state| state.read().ok())
+                .unwrap_or_default();
             reasons.extend(self.of_entry(entry, &state).await?);
         }
         if reasons.is_empty() {
             let count = plan.projects.len();
-            reasons.push(Reason::of(Kind::Done, format!("It is done: all features of its {count} projects pass.")));
+            reasons.push(Reason::of(
+                Kind::Done,
+                format!("It is done: all features of its {count} projects pass."),
+            ));
         }
         reasons.sort_by_key(|reason| !reason.kind.needs_person());
         // What ends with a person goes on with them; the rest goes on with the batch.
         if !self.is_running && reasons.iter().any(|reason| reason.kind != Kind::Done) {
             let name = batch.as_str().split_once('/').map_or(batch.as_str(), |(_, name)| name);
-            let remedy = format!("`longhaul batch FILE` goes on with it, where FILE is that of `{name}`");
-            reasons.push(Reason::of(Kind::NotRunning, "No process runs it now.").with_remedy(remedy));
+            let remedy =
+                format!("`longhaul batch FILE` goes on with it, where FILE is that of `{name}`");
+            reasons
+                .push(Reason::of(Kind::NotRunning, "No process runs it now.").with_remedy(remedy));
         }
         Ok(reasons)
     }
 
-    async fn of_entry(&self, entry: &Entry, state: &ProjectState) -> Result<Option<Reason>, StoreError> {
+    async fn of_entry(
+        &self,
+        entry: &Entry,
+        state: &ProjectState,
+    ) -> Result<Option<Reason>, StoreError> {
         let (name, root) = (&entry.name, &entry.project.root);
         let kind = match state {
             ProjectState::Passed => return Ok(None),
@@ -46,11 +60,17 @@ impl View<'_> {
             }
             ProjectState::Working => {
                 let was = if self.is_running { "is" } else { "was" };
-                return Ok(Some(Reason::of(Kind::Working, format!("{name} {was} being worked on."))));
+                return Ok(Some(Reason::of(
+                    Kind::Working,
+                    format!("{name} {was} being worked on."),
+                )));
             }
             ProjectState::Refused { reason } => {
-                let reason = Reason::of(Kind::List, format!("{name} cannot be worked on: {reason}"));
-                return Ok(Some(reason.with_remedy(format!("`longhaul doctor {root}` looks for more"))));
+                let reason =
+                    Reason::of(Kind::List, format!("{name} cannot be worked on: {reason}"));
+                return Ok(Some(
+                    reason.with_remedy(format!("`longhaul doctor {root}` looks for more")),
+                ));
             }
             ProjectState::Blocked => Kind::Blocked,
             ProjectState::Suspended => Kind::Message,
@@ -61,10 +81,15 @@ impl View<'_> {
             None => Vec::new(),
         };
         let (features, told): (Vec<String>, Vec<String>) = held.into_iter().unzip();
-        let details = if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
+        let details =
+            if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
         let word = state.as_str();
         let reason = Reason::of(kind, format!("{name} is {word}{details}."));
-        Ok(Some(reason.with_features(features).with_remedy(format!("`longhaul status {root}` says more"))))
+        Ok(Some(
+            reason
+                .with_features(features)
+                .with_remedy(format!("`longhaul status {root}` says more")),
+        ))
     }
 
     /// The features of a project that need a person, and why; or the project itself.
@@ -72,7 +97,8 @@ impl View<'_> {
         if self.store.summary(project).await?.is_none() {
             return Ok(Vec::new());
         }
-        let document = status::of_project(self.store, project, &self.stuck, self.is_running, None).await?;
+        let document =
+            status::of_project(self.store, project, &self.stuck, self.is_running, None).await?;
         let held = document.features.into_iter().filter(|line| line.needs_person);
         let told = held.map(|line| {
             let reason = line.reason.as_deref().unwrap_or("needs a person");

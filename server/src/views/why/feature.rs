@@ -35,7 +35,9 @@ impl View<'_> {
             _ => self.why_pending(project, feature, &view, head.as_ref()),
         };
         let pending = head.map(|head| head.pending()).unwrap_or_default();
-        let of_feature = pending.iter().filter(|entry| entry.action.feature.as_deref() == Some(feature.as_str()));
+        let of_feature = pending
+            .iter()
+            .filter(|entry| entry.action.feature.as_deref() == Some(feature.as_str()));
         reasons.extend(of_feature.map(Reason::pending));
         let (project, id) = (Some(project.to_string()), Some(feature.to_string()));
         let header = Header { project, feature: id, run, status: state };
@@ -43,17 +45,27 @@ impl View<'_> {
     }
 
     /// Its last run says why in detail, unless a person blocked it.
-    async fn why_blocked(&self, feature: &FeatureId, view: &ProjectView) -> Result<Vec<Reason>, StoreError> {
+    async fn why_blocked(
+        &self,
+        feature: &FeatureId,
+        view: &ProjectView,
+    ) -> Result<Vec<Reason>, StoreError> {
         let known = view.feature(feature);
         if let Some(run) = known.and_then(|known| known.run.as_ref()) {
             let reasons = self.why_run(run).await?.reasons;
-            if reasons.iter().any(|reason| matches!(reason.kind, Kind::Blocked | Kind::Failed | Kind::Cancelled)) {
+            if reasons
+                .iter()
+                .any(|reason| matches!(reason.kind, Kind::Blocked | Kind::Failed | Kind::Cancelled))
+            {
                 return Ok(reasons);
             }
         }
         let why = known.and_then(|known| known.reason.as_deref()).unwrap_or("no reason was given");
         let again = format!("`longhaul feature unblock {feature}` tries it");
-        Ok(vec![Reason::of(Kind::Blocked, format!("It is blocked: {}", sentence(why))).with_remedy(again)])
+        Ok(vec![
+            Reason::of(Kind::Blocked, format!("It is blocked: {}", sentence(why)))
+                .with_remedy(again),
+        ])
     }
 
     fn why_pending(
@@ -68,7 +80,8 @@ impl View<'_> {
             reasons.push(Reason::paused("The project was", project.as_str(), request));
         }
         let of_project = project::reasons(view).into_iter();
-        reasons.extend(of_project.filter(|reason| matches!(reason.kind, Kind::Halted | Kind::List)));
+        reasons
+            .extend(of_project.filter(|reason| matches!(reason.kind, Kind::Halted | Kind::List)));
         if let Some(stop) = self.stuck.get(project) {
             reasons.push(Reason::of(Kind::Stuck, format!("Its project cannot go on: {stop}")));
         }
@@ -97,14 +110,20 @@ fn why_workable(feature: &FeatureId, view: &ProjectView) -> Reason {
     let running = view.in_state(State::Running);
     let limit = view.summary.as_ref().map_or(usize::MAX, |summary| summary.parallel);
     if running.len() < limit {
-        return Reason::of(Kind::Next, format!("Nothing holds {feature} up: it is begun when the project runs."));
+        return Reason::of(
+            Kind::Next,
+            format!("Nothing holds {feature} up: it is begun when the project runs."),
+        );
     }
-    let text = format!("The project works on {limit} at once, and has so many: {}.", running.join(", "));
-    let remedy = "a higher `parallel` under `[project]` in longhaul.toml, or a higher priority in the list";
+    let text =
+        format!("The project works on {limit} at once, and has so many: {}.", running.join(", "));
+    let remedy =
+        "a higher `parallel` under `[project]` in longhaul.toml, or a higher priority in the list";
     Reason::of(Kind::ParallelLimit, text).with_features(running).with_remedy(remedy)
 }
 
-/// The ends of all chains of dependencies that have not passed; each end once, by the shortest chain.
+/// The ends of all chains of dependencies that have not passed; each end once, by the shortest
+/// chain.
 fn dependencies(feature: &FeatureId, view: &ProjectView) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let mut seen = BTreeSet::from([feature]);
@@ -141,5 +160,7 @@ fn dependency(chain: &[&FeatureId], last: &FeatureId, view: &ProjectView) -> Rea
     if state != State::Blocked {
         return reason;
     }
-    reason.with_remedy(format!("`longhaul why {last}` says more; `longhaul feature unblock {last}` tries it again"))
+    reason.with_remedy(format!(
+        "`longhaul why {last}` says more; `longhaul feature unblock {last}` tries it again"
+    ))
 }

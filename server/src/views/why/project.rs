@@ -10,15 +10,22 @@ pub(super) fn reasons(view: &ProjectView) -> Vec<Reason> {
     let Some(summary) = &view.summary else { return Vec::new() };
     let mut reasons: Vec<Reason> = summary.halted.iter().map(Reason::halted).collect();
     if let Some(problem) = &summary.problem {
-        let text = format!("The list or the settings are wrong; those before are in force: {problem}");
+        let text =
+            format!("The list or the settings are wrong; those before are in force: {problem}");
         reasons.push(Reason::of(Kind::List, text));
     }
     if let Some(Skipped { signal, from, reason }) = &view.skipped {
         let from = from.as_ref().map(|run| format!(" from {run}")).unwrap_or_default();
-        reasons.push(Reason::of(Kind::Skipped, format!("It did not follow the signal `{signal}`{from}: {reason}.")));
+        reasons.push(Reason::of(
+            Kind::Skipped,
+            format!("It did not follow the signal `{signal}`{from}: {reason}."),
+        ));
     }
     if let Some(reason) = &summary.waits_on_next {
-        reasons.push(Reason::of(Kind::Checkout, format!("Finished work waits on longhaul/next: {reason}")));
+        reasons.push(Reason::of(
+            Kind::Checkout,
+            format!("Finished work waits on longhaul/next: {reason}"),
+        ));
     }
     reasons.extend(summary.paused.iter().map(Reason::outage));
     if summary.halted.is_none() {
@@ -43,6 +50,9 @@ fn progress(summary: &ProjectSummary, view: &ProjectView) -> Reason {
     if blocked.is_empty() {
         return Reason::of(Kind::Done, format!("It is done: {count}."));
     }
-    let text = format!("It needs a person: {count}, and the rest waits for {}.", blocked.join(", "));
-    Reason::of(Kind::Blocked, text).with_remedy("`longhaul why FEATURE` says more").with_features(blocked)
+    let text =
+        format!("It needs a person: {count}, and the rest waits for {}.", blocked.join(", "));
+    Reason::of(Kind::Blocked, text)
+        .with_remedy("`longhaul why FEATURE` says more")
+        .with_features(blocked)
 }

@@ -15,7 +15,15 @@ const LINES: usize = 12;
 impl Reason {
     pub(super) fn of(kind: Kind, text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { kind, text, remedy: None, until: None, by: None, features: Vec::new(), output: Vec::new() }
+        Self {
+            kind,
+            text,
+            remedy: None,
+            until: None,
+            by: None,
+            features: Vec::new(),
+            output: Vec::new(),
+        }
     }
 
     pub(super) fn with_remedy(self, remedy: impl Into<String>) -> Self {
@@ -41,7 +49,8 @@ impl Reason {
     }
 
     pub(super) fn not_running() -> Self {
-        Self::of(Kind::NotRunning, "No process runs it now.").with_remedy("`longhaul run` goes on with it")
+        Self::of(Kind::NotRunning, "No process runs it now.")
+            .with_remedy("`longhaul run` goes on with it")
     }
 
     pub(super) fn paused(what: &str, target: &str, request: &RequestedBy) -> Self {
@@ -58,7 +67,8 @@ impl Reason {
 
     /// A person asked for something that was not taken yet.
     pub(super) fn pending(entry: &MailboxEntry) -> Self {
-        Self::of(Kind::Pending, format!("Pending: {}.", entry.action)).asked_by(&entry.action.request())
+        Self::of(Kind::Pending, format!("Pending: {}.", entry.action))
+            .asked_by(&entry.action.request())
     }
 
     /// It was cancelled or terminated.
@@ -71,14 +81,23 @@ impl Reason {
     /// What a run waits for, by its history.
     pub(super) fn waits(waits: &Waits) -> Self {
         match waits {
-            Waits::Retry { name, failure, at, .. } if matches!(failure.kind, FailureKind::RateLimited { .. }) => {
-                let text = format!("{} is limited until {}: {}", words(name), clock(*at), failure.message);
+            Waits::Retry { name, failure, at, .. }
+                if matches!(failure.kind, FailureKind::RateLimited { .. }) =>
+            {
+                let text =
+                    format!("{} is limited until {}: {}", words(name), clock(*at), failure.message);
                 Self::of(Kind::RateLimited, text).until(*at)
             }
             Waits::Retry { name, failure, at, .. } if failure.kind == FailureKind::Machine => {
                 let message = failure.message.trim_end_matches('.');
-                let text = format!("{} is waiting: {message}. It is tried again at {}.", words(name), clock(*at));
-                Self::of(Kind::Machine, text).until(*at).with_remedy("it goes on by itself when that is mended")
+                let text = format!(
+                    "{} is waiting: {message}. It is tried again at {}.",
+                    words(name),
+                    clock(*at)
+                );
+                Self::of(Kind::Machine, text)
+                    .until(*at)
+                    .with_remedy("it goes on by itself when that is mended")
             }
             Waits::Retry { name, attempt, failure, at } => {
                 let name = words(name);
@@ -89,18 +108,24 @@ impl Reason {
                 );
                 Self::of(Kind::Retry, text).until(*at)
             }
-            Waits::Timer { at } => Self::of(Kind::Timer, format!("It waits until {}.", clock(*at))).until(*at),
+            Waits::Timer { at } => {
+                Self::of(Kind::Timer, format!("It waits until {}.", clock(*at))).until(*at)
+            }
             Waits::Message { deadline: Some(at) } => {
-                Self::of(Kind::Message, format!("It waits for a message until {}.", clock(*at))).until(*at)
+                Self::of(Kind::Message, format!("It waits for a message until {}.", clock(*at)))
+                    .until(*at)
             }
             Waits::Message { deadline: None } => Self::of(Kind::Message, "It waits for a message."),
-            Waits::Call { name, .. } => Self::of(Kind::Working, format!("It is working: {}.", words(name))),
+            Waits::Call { name, .. } => {
+                Self::of(Kind::Working, format!("It is working: {}.", words(name)))
+            }
         }
     }
 
     /// An agent that is out of order.
     pub(super) fn outage(paused: &SessionsPaused) -> Self {
-        let (reason, remedy) = (paused.reason.trim_end_matches('.'), "`longhaul resume PROJECT` probes it at once");
+        let (reason, remedy) =
+            (paused.reason.trim_end_matches('.'), "`longhaul resume PROJECT` probes it at once");
         match paused.until {
             Some(until) => {
                 let text = format!("No session begins until {}, because {reason}.", clock(until));

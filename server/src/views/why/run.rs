@@ -18,7 +18,9 @@ const WAITING_FOR_TURN: [&str; 2] = ["waiting to merge", "waiting to check the t
 
 impl View<'_> {
     pub(crate) async fn why_run(&self, run: &RunId) -> Result<WhyDocument, StoreError> {
-        let head = RunHead::of(self.store, run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+        let head = RunHead::of(self.store, run)
+            .await?
+            .ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         let line = self.line(run.clone(), head.summary.clone()).await?;
         let view = RunView::of(&self.store.read(run, head.summary.origin).await?);
         let mut reasons = if head.summary.status.is_terminal() {
@@ -27,8 +29,9 @@ impl View<'_> {
             self.reasons(run, &line, &head, &view).await?
         };
         reasons.extend(Reason::noticed(&head.findings(&view.progress.findings)));
-        let is_told =
-            |reason: &Reason| matches!(reason.kind, Kind::Done | Kind::Blocked | Kind::Halted | Kind::NotRunning);
+        let is_told = |reason: &Reason| {
+            matches!(reason.kind, Kind::Done | Kind::Blocked | Kind::Halted | Kind::NotRunning)
+        };
         if !self.is_running && line.ended_at.is_none() && !reasons.iter().any(is_told) {
             reasons.push(Reason::not_running());
         }
@@ -44,13 +47,20 @@ impl View<'_> {
     ) -> Result<Vec<Reason>, StoreError> {
         let mut reasons = Vec::new();
         if let Some(stop) = self.stuck.get(run) {
-            let reason = Reason::of(Kind::Stuck, format!("It cannot go on in the process that runs it: {stop}"));
+            let reason = Reason::of(
+                Kind::Stuck,
+                format!("It cannot go on in the process that runs it: {stop}"),
+            );
             reasons.push(reason.with_remedy("`longhaul history` shows what was recorded"));
         }
         match &head.summary.status {
-            Status::Paused(request) => reasons.push(Reason::paused("It was", run.as_str(), request)),
+            Status::Paused(request) => {
+                reasons.push(Reason::paused("It was", run.as_str(), request))
+            }
             Status::Parked(effect) => {
-                let settle = format!("`longhaul reconcile {run} --landed` or `--not-landed` says what became of it");
+                let settle = format!(
+                    "`longhaul reconcile {run} --landed` or `--not-landed` says what became of it"
+                );
                 let text = format!("The run is parked: {effect}.");
                 reasons.push(Reason::of(Kind::Parked, text).with_remedy(settle));
             }
@@ -60,8 +70,10 @@ impl View<'_> {
         reasons.extend(line.pending.iter().map(Reason::pending));
         match line.workflow.as_str() {
             ProjectWorkflow::NAME => {
-                let waits_for_machine = matches!(head.summary.status, Status::Waiting { machine: Some(_), .. });
-                reasons.extend(view.waits.as_ref().filter(|_| waits_for_machine).map(Reason::waits));
+                let waits_for_machine =
+                    matches!(head.summary.status, Status::Waiting { machine: Some(_), .. });
+                reasons
+                    .extend(view.waits.as_ref().filter(|_| waits_for_machine).map(Reason::waits));
                 reasons.extend(project::reasons(&self.project_view(run).await?));
             }
             BatchWorkflow::NAME => reasons.extend(self.batch_reasons(run).await?),
@@ -77,8 +89,14 @@ impl View<'_> {
     }
 
     /// What it does, or waits for.
-    async fn doing(&self, run: &RunId, line: &RunLine, view: &RunView) -> Result<Reason, StoreError> {
-        let project = match line.header.project.clone().and_then(|project| RunId::new(project).ok()) {
+    async fn doing(
+        &self,
+        run: &RunId,
+        line: &RunLine,
+        view: &RunView,
+    ) -> Result<Reason, StoreError> {
+        let project = match line.header.project.clone().and_then(|project| RunId::new(project).ok())
+        {
             Some(project) => self.project_view(&project).await?,
             None => ProjectView::default(),
         };
@@ -91,8 +109,11 @@ impl View<'_> {
             Some(Waits::Message { .. }) if is_feature && WAITING_FOR_TURN.contains(&step) => {
                 Ok(turn(line, project.summary.as_ref()))
             }
-            Some(Waits::Message { .. }) if is_feature && step == FeatureProgress::AWAITS_APPROVAL => {
-                let text = "Its checks passed; a person has to agree before it is merged.".to_owned();
+            Some(Waits::Message { .. })
+                if is_feature && step == FeatureProgress::AWAITS_APPROVAL =>
+            {
+                let text =
+                    "Its checks passed; a person has to agree before it is merged.".to_owned();
                 let remedy = format!("`longhaul approve {run}` or `longhaul deny {run} --why …`");
                 Ok(Reason::of(Kind::Approval, text).with_remedy(remedy))
             }
@@ -101,7 +122,9 @@ impl View<'_> {
                 Ok(self.working(&format!("{what}, since {}", clock(*since))))
             }
             Some(waits) => Ok(Reason::waits(waits)),
-            None if is_feature && step.starts_with("session") && self.is_running => self.pool().await,
+            None if is_feature && step.starts_with("session") && self.is_running => {
+                self.pool().await
+            }
             None if step.is_empty() => Ok(self.working("what its history shows last")),
             None => Ok(self.working(step)),
         }
@@ -112,7 +135,10 @@ impl View<'_> {
         if self.is_running {
             return Reason::of(Kind::Working, format!("It is working: {what}."));
         }
-        Reason { text: format!("No process runs it now; it was at: {what}."), ..Reason::not_running() }
+        Reason {
+            text: format!("No process runs it now; it was at: {what}."),
+            ..Reason::not_running()
+        }
     }
 
     /// A session that has not begun waits for a place among the agents.
@@ -123,12 +149,18 @@ impl View<'_> {
                 continue;
             }
             let events = self.store.read(&run, summary.origin).await?;
-            let last = events.iter().rev().find(|event| event.kind.command().is_some()).map(|event| &event.kind);
-            if matches!(last, Some(EventKind::ActivityStarted { name, .. }) if name == RunSession::NAME) {
+            let last = events
+                .iter()
+                .rev()
+                .find(|event| event.kind.command().is_some())
+                .map(|event| &event.kind);
+            if matches!(last, Some(EventKind::ActivityStarted { name, .. }) if name == RunSession::NAME)
+            {
                 at_work.push(run.to_string());
             }
         }
-        let text = format!("It waits for a free place among the agents: {} at work.", at_work.len());
+        let text =
+            format!("It waits for a free place among the agents: {} at work.", at_work.len());
         let reason = Reason::of(Kind::Pool, text).with_features(at_work);
         Ok(reason.with_remedy("`longhaul run --max-agents` says how many there are"))
     }
@@ -154,24 +186,37 @@ fn turn(line: &RunLine, project: Option<&ProjectSummary>) -> Reason {
     let queue = project.map(|project| names(&project.merge_queue)).unwrap_or_default();
     let before: Vec<String> = queue.into_iter().take_while(|id| Some(id) != feature).collect();
     let holder = match &merging[..] {
-        merging if merging.iter().any(|holder| Some(holder) == feature) => "it has just been given".to_owned(),
+        merging if merging.iter().any(|holder| Some(holder) == feature) => {
+            "it has just been given".to_owned()
+        }
         [] => "no feature merges".to_owned(),
         [holder] => format!("{holder} merges"),
         holders => format!("{} merge", holders.join(", ")),
     };
-    let queue = if before.is_empty() { String::new() } else { format!("; before it: {}", before.join(", ")) };
-    let reason = Reason::of(Kind::Turn, format!("It waits for its turn to merge: {holder}{queue}."));
+    let queue = if before.is_empty() {
+        String::new()
+    } else {
+        format!("; before it: {}", before.join(", "))
+    };
+    let reason =
+        Reason::of(Kind::Turn, format!("It waits for its turn to merge: {holder}{queue}."));
     reason.with_features(merging.into_iter().chain(before).collect())
 }
 
 /// What a run that is over came to.
 fn over(line: &RunLine, status: &Status, view: &RunView) -> Vec<Reason> {
     match (status, &view.outcome) {
-        (Status::Failed(message), _) => vec![Reason::of(Kind::Failed, format!("It failed: {message}"))],
+        (Status::Failed(message), _) => {
+            vec![Reason::of(Kind::Failed, format!("It failed: {message}"))]
+        }
         (Status::Cancelled, _) => vec![ended(line, view)],
         (_, Some(FeatureOutcome::Passed { commit, waits_on_next, .. })) => {
-            let done = Reason::of(Kind::Done, format!("It is done: its gates passed on {}.", short(commit)));
-            let waits = |reason| Reason::of(Kind::Checkout, format!("It waits on longhaul/next: {reason}"));
+            let done = Reason::of(
+                Kind::Done,
+                format!("It is done: its gates passed on {}.", short(commit)),
+            );
+            let waits =
+                |reason| Reason::of(Kind::Checkout, format!("It waits on longhaul/next: {reason}"));
             std::iter::once(done).chain(waits_on_next.as_ref().map(waits)).collect()
         }
         (_, Some(FeatureOutcome::Blocked { reason, output, .. })) => {
@@ -182,7 +227,8 @@ fn over(line: &RunLine, status: &Status, view: &RunView) -> Vec<Reason> {
                 )
             });
             let text = format!("It was given up: {}", super::reason::sentence(reason));
-            let blocked = Reason { remedy: again, ..Reason::of(Kind::Blocked, text) }.with_output(output);
+            let blocked =
+                Reason { remedy: again, ..Reason::of(Kind::Blocked, text) }.with_output(output);
             std::iter::once(blocked).chain(view.failed_check().map(Reason::gate)).collect()
         }
         _ => vec![Reason::of(Kind::Done, "It is done.")],
@@ -192,9 +238,13 @@ fn over(line: &RunLine, status: &Status, view: &RunView) -> Vec<Reason> {
 fn ended(line: &RunLine, view: &RunView) -> Reason {
     let reason = Reason::ended(view.ended_by());
     match (line.header.status, &line.header.run) {
-        _ if line.workflow == ProjectWorkflow::NAME => reason.with_remedy("`longhaul run` goes on with it"),
+        _ if line.workflow == ProjectWorkflow::NAME => {
+            reason.with_remedy("`longhaul run` goes on with it")
+        }
         (State::Cancelled, Some(run)) if line.header.feature.is_some() => {
-            reason.with_remedy(format!("`longhaul resume {run}` tries it again, `longhaul restart {run}` from nothing"))
+            reason.with_remedy(format!(
+                "`longhaul resume {run}` tries it again, `longhaul restart {run}` from nothing"
+            ))
         }
         _ => reason,
     }

@@ -81,14 +81,19 @@ fn refuse_cycles(graph: &DiGraph<Node, ()>) -> Result<(), BacklogError> {
         return Ok(());
     };
     let mut path = shortest_cycle(graph, cycle.node_id());
-    // The one that comes first in the file begins, so that the message does not depend on how the circle was found.
-    let first = path.iter().enumerate().min_by_key(|(_, place)| **place).map_or(0, |(index, _)| index);
+    // The one that comes first in the file begins, so that the message does not depend on how the
+    // circle was found.
+    let first =
+        path.iter().enumerate().min_by_key(|(_, place)| **place).map_or(0, |(index, _)| index);
     path.rotate_left(first);
     path.extend(path.first().copied());
-    Err(BacklogError::Cycle(path.into_iter().map(|place| graph[place].feature.id.clone()).collect()))
+    Err(BacklogError::Cycle(
+        path.into_iter().map(|place| graph[place].feature.id.clone()).collect(),
+    ))
 }
 
-/// The shortest way from a feature over its dependencies back to itself, without the second mention of it.
+/// The shortest way from a feature over its dependencies back to itself, without the second mention
+/// of it.
 fn shortest_cycle(graph: &DiGraph<Node, ()>, start: NodeIndex) -> Vec<NodeIndex> {
     let mut reached_from = HashMap::new();
     let mut open = VecDeque::from([start]);

@@ -129,7 +129,10 @@ fn what_is_no_dag_is_refused_with_both_places() {
         "z: y\ny: z\na: z",
         "the dependencies go in a circle: z -> y -> z; take one of them out of `depends_on`",
     );
-    check_refused("a: a", "the dependencies go in a circle: a -> a; take one of them out of `depends_on`");
+    check_refused(
+        "a: a",
+        "the dependencies go in a circle: a -> a; take one of them out of `depends_on`",
+    );
     check_refused(
         "a\nb: zz",
         "feature 2 (`b`) depends on `zz`, which is not in the backlog; add it, or take it out of `depends_on`",
@@ -146,7 +149,11 @@ fn what_is_no_dag_is_refused_with_both_places() {
 fn twenty_thousand_features_run_to_the_end() {
     let many = (0..20_000_usize).map(|number| Feature {
         priority: i64::try_from(number * 7919 % 10).unwrap(),
-        depends_on: [2, 3, 7].iter().filter(|_| number > 0).map(|part| id(&format!("f{}", number / part))).collect(),
+        depends_on: [2, 3, 7]
+            .iter()
+            .filter(|_| number > 0)
+            .map(|part| id(&format!("f{}", number / part)))
+            .collect(),
         ..Feature::new(id(&format!("f{number}")), "")
     });
     let mut backlog = Backlog::new(many.collect()).unwrap();
@@ -166,12 +173,17 @@ fn a_chain_of_a_hundred_thousand_does_not_overflow_the_stack() {
             if number == 0 { first.to_vec() } else { vec![id(&format!("f{}", number - 1))] }
         };
         (0..100_000)
-            .map(|number| Feature { depends_on: link(number), ..Feature::new(id(&format!("f{number}")), "") })
+            .map(|number| Feature {
+                depends_on: link(number),
+                ..Feature::new(id(&format!("f{number}")), "")
+            })
             .collect()
     };
     let mut backlog = Backlog::new(chain(&[])).unwrap();
     backlog.mark_blocked(&id("f0"), "first").unwrap();
     assert_eq!(backlog.blocked_by(&id("f99999")), [id("f0")]);
-    let Err(BacklogError::Cycle(path)) = Backlog::new(chain(&[id("f99999")])) else { panic!("a circle was taken") };
+    let Err(BacklogError::Cycle(path)) = Backlog::new(chain(&[id("f99999")])) else {
+        panic!("a circle was taken")
+    };
     assert_eq!(path.len(), 100_001);
 }

@@ -13,7 +13,8 @@ pub struct Changes {
     pub added: Vec<FeatureId>,
     /// Features that stayed, with the names of the fields that were edited.
     pub edited: Vec<(FeatureId, Vec<&'static str>)>,
-    /// Features that are gone, as the list had them last, with the state of each: one in progress should be stopped.
+    /// Features that are gone, as the list had them last, with the state of each: one in progress
+    /// should be stopped.
     pub removed: Vec<(Feature, FeatureState)>,
 }
 
@@ -25,8 +26,8 @@ impl Changes {
 }
 
 impl Backlog {
-    /// Takes over an edited list. Features that stay keep their states, also when their checks were edited; new ones
-    /// are pending. On an error the backlog is as it was.
+    /// Takes over an edited list. Features that stay keep their states, also when their checks were
+    /// edited; new ones are pending. On an error the backlog is as it was.
     pub fn update(&mut self, features: Vec<Feature>) -> Result<Changes, BacklogError> {
         let mut changes = Changes::default();
         let mut entries = Vec::with_capacity(features.len());

@@ -19,29 +19,48 @@ pub(super) fn directory(data_dir: &Path, fix: bool) -> Vec<Finding> {
         }
         Err(error) => {
             let advice = "name another one with --data-dir";
-            return vec![Finding::problem("data directory", format!("{shown} cannot be looked at: {error}"), advice)];
+            return vec![Finding::problem(
+                "data directory",
+                format!("{shown} cannot be looked at: {error}"),
+                advice,
+            )];
         }
     };
     if !metadata.is_dir() {
         let advice = "name another place with --data-dir";
-        return vec![Finding::problem("data directory", format!("{shown} is not a directory"), advice)];
+        return vec![Finding::problem(
+            "data directory",
+            format!("{shown} is not a directory"),
+            advice,
+        )];
     }
     vec![access(data_dir, &metadata, fix)]
 }
 
 fn access(data_dir: &Path, metadata: &fs::Metadata, fix: bool) -> Finding {
     let shown = data_dir.display();
-    let writable = nix::unistd::access(data_dir, nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK);
+    let writable = nix::unistd::access(
+        data_dir,
+        nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK,
+    );
     if let Err(error) = writable {
-        let advice =
-            format!("make it yours, or name another one with --data-dir; it belongs to user {}", metadata.uid());
-        return Finding::problem("data directory", format!("{shown} cannot be written: {error}"), advice);
+        let advice = format!(
+            "make it yours, or name another one with --data-dir; it belongs to user {}",
+            metadata.uid()
+        );
+        return Finding::problem(
+            "data directory",
+            format!("{shown} cannot be written: {error}"),
+            advice,
+        );
     }
     let mode = metadata.permissions().mode() & 0o777;
     if mode.trailing_zeros() >= 6 {
         return Finding::ok("data directory", format!("{shown} is yours alone"));
     }
-    let what = format!("{shown} can be opened by others (mode {mode:o}), who could steer agents and read transcripts");
+    let what = format!(
+        "{shown} can be opened by others (mode {mode:o}), who could steer agents and read transcripts"
+    );
     Finding::warning("data directory", what, format!("chmod 700 {shown}"))
         .or_fix(fix, || fs::set_permissions(data_dir, Permissions::from_mode(0o700)))
 }
@@ -49,17 +68,27 @@ fn access(data_dir: &Path, metadata: &fs::Metadata, fix: bool) -> Finding {
 /// Who has it open; what a dead owner left.
 pub(super) async fn owner(data_dir: &Path, fix: bool) -> Vec<Finding> {
     match LockState::of(data_dir).await {
-        Err(error) => vec![Finding::problem("owner", format!("{error:#}"), "make the data directory yours")],
+        Err(error) => {
+            vec![Finding::problem("owner", format!("{error:#}"), "make the data directory yours")]
+        }
         Ok(LockState::Nothing) => vec![Finding::ok("owner", "nothing has run yet")],
-        Ok(LockState::Owned { by, answers: true }) => vec![Finding::ok("owner", format!("process {by} runs this log"))],
+        Ok(LockState::Owned { by, answers: true }) => {
+            vec![Finding::ok("owner", format!("process {by} runs this log"))]
+        }
         Ok(LockState::Owned { by, answers: false }) => {
             let what = format!("process {by} has the log open and does not answer");
-            vec![Finding::warning("owner", what, "wait a moment; if it stays so, end that process: nothing is lost")]
+            vec![Finding::warning(
+                "owner",
+                what,
+                "wait a moment; if it stays so, end that process: nothing is lost",
+            )]
         }
         // The lock is ours until the end of this: what is found is of the dead.
         Ok(LockState::AtRest { last, socket, .. }) => {
-            let mut findings =
-                vec![Finding::ok("owner", format!("nobody has the log open; the last was process {last}"))];
+            let mut findings = vec![Finding::ok(
+                "owner",
+                format!("nobody has the log open; the last was process {last}"),
+            )];
             if let Some(socket) = socket {
                 let what = format!("{} was left by an owner that was killed", socket.display());
                 findings.push(
@@ -69,7 +98,8 @@ pub(super) async fn owner(data_dir: &Path, fix: bool) -> Vec<Finding> {
             }
             findings.extend(leftovers::find(data_dir).into_iter().map(|path| {
                 let what = format!("{} was left by a process that was killed", path.display());
-                let finding = Finding::warning("temporary file", what, "remove it; the next run does");
+                let finding =
+                    Finding::warning("temporary file", what, "remove it; the next run does");
                 finding.or_fix(fix, || leftovers::remove_one(&path))
             }));
             findings.extend(processes(data_dir, fix));
@@ -81,7 +111,8 @@ pub(super) async fn owner(data_dir: &Path, fix: bool) -> Vec<Finding> {
 fn processes(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let left = process::owned(data_dir);
     let shown = |process: &process::Swept| {
-        let what = format!("{} `{}` was left by an owner that was killed", process.pid, process.command);
+        let what =
+            format!("{} `{}` was left by an owner that was killed", process.pid, process.command);
         Finding::warning("process", what, "end it; the next run does")
     };
     let findings: Vec<_> = left.iter().map(shown).collect();
@@ -93,5 +124,9 @@ fn processes(data_dir: &Path, fix: bool) -> Vec<Finding> {
         let stays = still.iter().any(|left| left.pid == process.pid);
         if stays { Err(std::io::Error::other("it does not end")) } else { Ok(()) }
     };
-    findings.into_iter().zip(&left).map(|(finding, process)| finding.or_fix(fix, || ended(process))).collect()
+    findings
+        .into_iter()
+        .zip(&left)
+        .map(|(finding, process)| finding.or_fix(fix, || ended(process)))
+        .collect()
 }

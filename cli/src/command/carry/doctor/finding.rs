@@ -39,11 +39,19 @@ impl Finding {
         Self { state, subject, what, advice: None, can_be_fixed: false, fixed: false }
     }
 
-    pub(super) fn warning(subject: &'static str, what: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(super) fn warning(
+        subject: &'static str,
+        what: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
         Self { state: State::Warning, advice: Some(advice.into()), ..Self::ok(subject, what) }
     }
 
-    pub(super) fn problem(subject: &'static str, what: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(super) fn problem(
+        subject: &'static str,
+        what: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
         Self { state: State::Problem, ..Self::warning(subject, what, advice) }
     }
 
@@ -53,8 +61,14 @@ impl Finding {
             return Self { can_be_fixed: true, ..self };
         }
         match put_right() {
-            Ok(()) => Self { fixed: true, advice: None, ..Self::ok(self.subject, format!("{}: put right", self.what)) },
-            Err(error) => Self { what: format!("{}; it could not be put right: {error}", self.what), ..self },
+            Ok(()) => Self {
+                fixed: true,
+                advice: None,
+                ..Self::ok(self.subject, format!("{}: put right", self.what))
+            },
+            Err(error) => {
+                Self { what: format!("{}; it could not be put right: {error}", self.what), ..self }
+            }
         }
     }
 
@@ -71,7 +85,11 @@ impl Finding {
             State::Problem => "problem",
         };
         let mark = if self.can_be_fixed { "*" } else { "" };
-        let advice = self.advice.as_ref().map(|advice| format!("\n{mark}to do: {advice}")).unwrap_or_default();
+        let advice = self
+            .advice
+            .as_ref()
+            .map(|advice| format!("\n{mark}to do: {advice}"))
+            .unwrap_or_default();
         vec![self.subject.to_owned(), state.to_owned(), format!("{}{advice}", self.what.trim_end())]
     }
 }

@@ -14,7 +14,11 @@ const ENOUGH: u64 = 1 << 30;
 pub(super) async fn git() -> Finding {
     match git::check_git().await {
         Ok(version) => Finding::ok("git", format!("version {version}")),
-        Err(failure) => Finding::problem("git", failure.message, "install git 2.38 or later, so that it is in PATH"),
+        Err(failure) => Finding::problem(
+            "git",
+            failure.message,
+            "install git 2.38 or later, so that it is in PATH",
+        ),
     }
 }
 
@@ -33,7 +37,11 @@ pub(super) fn disk(data_dir: &Path) -> Finding {
         let advice = format!("make room: below {} MiB nothing is recorded any more", RESERVE >> 20);
         Finding::problem("disk", what, advice)
     } else if free < ENOUGH {
-        Finding::warning("disk", what, "make room, or let go of old histories: longhaul prune --older-than 30d")
+        Finding::warning(
+            "disk",
+            what,
+            "make room, or let go of old histories: longhaul prune --older-than 30d",
+        )
     } else {
         Finding::ok("disk", what)
     }
@@ -45,7 +53,9 @@ pub(super) fn sandbox() -> Finding {
     let advice = "install bubblewrap, and allow unprivileged user namespaces";
     match available.best() {
         Some(Level::Bubblewrap) => Finding::ok("sandbox", "bubblewrap"),
-        Some(level) => Finding::warning("sandbox", format!("{}: {}", level.name(), available.lacks()), advice),
+        Some(level) => {
+            Finding::warning("sandbox", format!("{}: {}", level.name(), available.lacks()), advice)
+        }
         None => Finding::warning("sandbox", format!("none: {}", available.lacks()), advice),
     }
 }

@@ -21,9 +21,15 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
     let project = match Project::at(dir).await {
         Ok(project) => project,
         Err(error) if dir.join(".git").exists() => {
-            return vec![Finding::problem("project", format!("{error:#}"), "see what git says there")];
+            return vec![Finding::problem(
+                "project",
+                format!("{error:#}"),
+                "see what git says there",
+            )];
         }
-        Err(error) => return vec![Finding::ok("project", format!("none was looked at: {error:#}"))],
+        Err(error) => {
+            return vec![Finding::ok("project", format!("none was looked at: {error:#}"))];
+        }
     };
     let mut findings = vec![place(data_dir, &project).await];
     findings.push(settings(&project.root).await);
@@ -34,31 +40,45 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
 /// Where it is, and whether the log knows it there.
 async fn place(data_dir: &Path, project: &Project) -> Finding {
     let what = format!("{} at {}", project.id, project.root.display());
-    let Some(known) = known_root(data_dir, project).await.filter(|known| Path::new(known) != project.root) else {
+    let Some(known) =
+        known_root(data_dir, project).await.filter(|known| Path::new(known) != project.root)
+    else {
         return Finding::ok("project", what);
     };
     if git::carries_id(Path::new(&known), project.id.as_str()).await {
         let advice = "do that; if the other one is the copy, do it there";
         return Finding::problem("project", is_copy(&project.reference(), &known).await, advice);
     }
-    Finding::ok("project", format!("{what}; it was moved there from {known}, and the next run goes on where it is now"))
+    Finding::ok(
+        "project",
+        format!(
+            "{what}; it was moved there from {known}, and the next run goes on where it is now"
+        ),
+    )
 }
 
 /// Where the log says that it is; `None` if that cannot be had, which is told elsewhere.
 async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
     let access = Client::reach(data_dir, term::notice).await.ok()??;
-    let status = access.call(ProjectStatus { project: project.id.clone(), list: None }).await.ok()??;
+    let status =
+        access.call(ProjectStatus { project: project.id.clone(), list: None }).await.ok()??;
     (!status.root.is_empty()).then_some(status.root)
 }
 
 async fn settings(root: &Path) -> Finding {
     let loaded = match longhaul_activities::project::load(root).await {
         Ok(loaded) => loaded,
-        Err(failure) => return Finding::problem("settings", failure.message, "correct the file that is named"),
+        Err(failure) => {
+            return Finding::problem("settings", failure.message, "correct the file that is named");
+        }
     };
     let list = root.join(&loaded.list_file);
     if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
-        return Finding::problem("list", format!("{}: {error}", list.display()), "correct it there");
+        return Finding::problem(
+            "list",
+            format!("{}: {error}", list.display()),
+            "correct it there",
+        );
     }
     match loaded.settings.agent.command.first().filter(|program| !program.is_empty()) {
         Some(program) => match why_not(root, program) {
@@ -68,35 +88,47 @@ async fn settings(root: &Path) -> Finding {
                 Finding::problem("agent", format!("`{program}` {problem}"), advice)
             }
         },
-        None => Finding::problem("agent", "none is set", "set `command` under [agent] in longhaul.toml"),
+        None => {
+            Finding::problem("agent", "none is set", "set `command` under [agent] in longhaul.toml")
+        }
     }
 }
 
 async fn locks(data_dir: &Path, root: &Path, fix: bool) -> Vec<Finding> {
     let locks = match left(root).await {
         Ok(locks) => locks,
-        Err(failure) => return vec![Finding::problem("git locks", failure.message, "see what git says there")],
+        Err(failure) => {
+            return vec![Finding::problem("git locks", failure.message, "see what git says there")];
+        }
     };
     if locks.is_empty() {
         return vec![Finding::ok("git locks", "none was left")];
     }
     let standing = LockState::of(data_dir).await;
     let is_at_rest = matches!(standing, Ok(LockState::AtRest { .. } | LockState::Nothing));
-    let ours = std::fs::canonicalize(data_dir).unwrap_or_else(|_| data_dir.to_owned()).join("worktrees");
+    let ours =
+        std::fs::canonicalize(data_dir).unwrap_or_else(|_| data_dir.to_owned()).join("worktrees");
     let finding = |lock: LockFile| {
         let shown = lock.path.display();
         let age = lock.age.map_or_else(|| "an unknown time".to_owned(), |age| human(age.as_secs()));
         let what = format!("{shown} has been there for {age}: git refuses what it guards");
         if let Holder::Process(pid) = lock.holder {
-            let advice = format!("wait for process {pid}, which holds it or is a git at work there");
+            let advice =
+                format!("wait for process {pid}, which holds it or is a git at work there");
             return Finding::warning("git locks", what, advice);
         }
-        let finding = Finding::warning("git locks", what, format!("if no git is at work there: rm {shown}"));
-        // In our own work trees nobody works while nobody runs the log; elsewhere it may be the user, in an editor.
+        let finding =
+            Finding::warning("git locks", what, format!("if no git is at work there: rm {shown}"));
+        // In our own work trees nobody works while nobody runs the log; elsewhere it may be the
+        // user, in an editor.
         let is_in_ours = lock.worktree.as_ref().is_some_and(|tree| tree.starts_with(&ours));
         let is_ours = is_at_rest && (is_in_ours || lock.is_own_ref);
         let is_forgotten = is_old(&lock) && lock.holder == Holder::Nobody;
-        if is_ours || is_forgotten { finding.or_fix(fix, || std::fs::remove_file(&lock.path)) } else { finding }
+        if is_ours || is_forgotten {
+            finding.or_fix(fix, || std::fs::remove_file(&lock.path))
+        } else {
+            finding
+        }
     };
     locks.into_iter().map(finding).collect()
 }
@@ -105,8 +137,8 @@ fn is_old(lock: &LockFile) -> bool {
     lock.age.is_none_or(|age| age > FRESH)
 }
 
-/// The locks that stay: old ones, and those of which it can be seen that nobody holds them. A git that works has its locks
-/// for an instant, so it is looked twice.
+/// The locks that stay: old ones, and those of which it can be seen that nobody holds them. A git
+/// that works has its locks for an instant, so it is looked twice.
 async fn left(root: &Path) -> Result<Vec<LockFile>, longhaul_engine::Failure> {
     let is_left = |lock: &LockFile| is_old(lock) || lock.holder == Holder::Nobody;
     let first: Vec<_> = git::lock_files(root).await?.into_iter().filter(is_left).collect();
@@ -115,7 +147,9 @@ async fn left(root: &Path) -> Result<Vec<LockFile>, longhaul_engine::Failure> {
     }
     tokio::time::sleep(LOOK_AGAIN).await;
     let again = git::lock_files(root).await?.into_iter();
-    Ok(again.filter(|lock| is_left(lock) && first.iter().any(|before| before.path == lock.path)).collect())
+    Ok(again
+        .filter(|lock| is_left(lock) && first.iter().any(|before| before.path == lock.path))
+        .collect())
 }
 
 fn human(seconds: u64) -> String {

@@ -12,7 +12,9 @@ const NAMED: usize = 3;
 pub(super) async fn look(root: &Path, fix: bool) -> Vec<Finding> {
     let found = match find_damage(root).await {
         Ok(found) => found,
-        Err(failure) => return vec![Finding::problem("repository", failure.message, "run `git fsck` there")],
+        Err(failure) => {
+            return vec![Finding::problem("repository", failure.message, "run `git fsck` there")];
+        }
     };
     if found.is_empty() {
         return vec![Finding::ok("repository", "no object, ref or index is empty")];
@@ -31,10 +33,12 @@ pub(super) async fn look(root: &Path, fix: bool) -> Vec<Finding> {
 }
 
 async fn of_objects(root: &Path, objects: &[Damage], fix: bool) -> Finding {
-    let shown: Vec<_> = objects.iter().take(NAMED).map(|damage| damage.file().display().to_string()).collect();
+    let shown: Vec<_> =
+        objects.iter().take(NAMED).map(|damage| damage.file().display().to_string()).collect();
     let more = objects.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let what = format!("objects of git are empty, as a power cut leaves them: {}{more}", shown.join(", "));
+    let what =
+        format!("objects of git are empty, as a power cut leaves them: {}{more}", shown.join(", "));
     let advice = "remove them, then run `git fsck` and fetch what is missing from another clone";
     let mut outcome = Ok(());
     if fix {
@@ -47,14 +51,20 @@ async fn of_objects(root: &Path, objects: &[Damage], fix: bool) -> Finding {
 
 /// What is wrong with another checkout of the user, and what to do.
 fn of_linked(root: &Path, file: &Path, checkout: Option<&Path>) -> (String, String) {
-    let of = checkout.map_or_else(|| "another checkout".to_owned(), |checkout| checkout.display().to_string());
+    let of = checkout
+        .map_or_else(|| "another checkout".to_owned(), |checkout| checkout.display().to_string());
     let what = format!("{} is damaged: git cannot use {of}", file.display());
     let advice = match file.file_name().and_then(|name| name.to_str()) {
         Some("commondir") => format!("echo ../.. > '{}'", file.display()),
-        Some("HEAD") => format!("echo ref: refs/heads/BRANCH > '{}', with the branch of {of}", file.display()),
+        Some("HEAD") => {
+            format!("echo ref: refs/heads/BRANCH > '{}', with the branch of {of}", file.display())
+        }
         Some(".git") => format!("git -C '{}' worktree repair", root.display()),
         _ => {
-            let place = checkout.map_or_else(|| "CHECKOUT".to_owned(), |checkout| format!("'{}'", checkout.display()));
+            let place = checkout.map_or_else(
+                || "CHECKOUT".to_owned(),
+                |checkout| format!("'{}'", checkout.display()),
+            );
             format!("git -C '{}' worktree repair {place}", root.display())
         }
     };
@@ -71,24 +81,34 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
                 root.display()
             ),
         ),
-        Damage::Ref { name, last: Some(commit), .. } if !damage.file().exists() => {
-            (format!("{name} is missing; its reflog ends at {commit}"), format!("git update-ref {name} {commit}"))
-        }
+        Damage::Ref { name, last: Some(commit), .. } if !damage.file().exists() => (
+            format!("{name} is missing; its reflog ends at {commit}"),
+            format!("git update-ref {name} {commit}"),
+        ),
         Damage::Ref { name, last: Some(commit), .. } => {
-            let what = format!("{name} is damaged: {file} names no commit; its reflog ends at {commit}");
+            let what =
+                format!("{name} is damaged: {file} names no commit; its reflog ends at {commit}");
             (what, format!("rm '{file}' && git update-ref {name} {commit}"))
         }
         Damage::Ref { name, .. } => {
             let what = format!(
                 "{name} is damaged: {file} names no commit or is missing, and its reflog knows none that can be read"
             );
-            (what, format!("choose a commit with `git fsck --lost-found`, then: git update-ref {name} COMMIT"))
+            (
+                what,
+                format!(
+                    "choose a commit with `git fsck --lost-found`, then: git update-ref {name} COMMIT"
+                ),
+            )
         }
-        Damage::Head { content: Some(content), .. } => {
-            (format!("git cannot read {file}, and so sees no repository"), format!("echo '{content}' > '{file}'"))
-        }
+        Damage::Head { content: Some(content), .. } => (
+            format!("git cannot read {file}, and so sees no repository"),
+            format!("echo '{content}' > '{file}'"),
+        ),
         Damage::Head { content: None, .. } => (
-            format!("git cannot read {file}, and so sees no repository; the branch that was checked out is not known"),
+            format!(
+                "git cannot read {file}, and so sees no repository; the branch that was checked out is not known"
+            ),
             format!("echo ref: refs/heads/BRANCH > '{file}'"),
         ),
         Damage::PackedRefs { lost, .. } => (
@@ -96,12 +116,14 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
                 "{file} is damaged, and with it {} that have no file of their own",
                 counted(lost.len() as u64, "ref")
             ),
-            "move it away, then restore each branch from .git/logs: git update-ref NAME COMMIT".to_owned(),
+            "move it away, then restore each branch from .git/logs: git update-ref NAME COMMIT"
+                .to_owned(),
         ),
         Damage::Linked { checkout, .. } => of_linked(root, damage.file(), checkout.as_deref()),
-        Damage::EmptyObject(_) | Damage::Index(_) => {
-            (format!("git cannot read the index {file}"), format!("mv '{file}' '{file}.damaged' && git reset"))
-        }
+        Damage::EmptyObject(_) | Damage::Index(_) => (
+            format!("git cannot read the index {file}"),
+            format!("mv '{file}' '{file}.damaged' && git reset"),
+        ),
     };
     let finding = Finding::problem("repository", what, advice);
     let must_be_done_by_hand = match damage {
@@ -113,6 +135,7 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
     if must_be_done_by_hand {
         return finding;
     }
-    let outcome = if fix { repair(root, damage).await.map_err(std::io::Error::other) } else { Ok(()) };
+    let outcome =
+        if fix { repair(root, damage).await.map_err(std::io::Error::other) } else { Ok(()) };
     finding.or_fix(fix, || outcome)
 }

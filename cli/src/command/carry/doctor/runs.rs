@@ -1,4 +1,5 @@
-//! Runs that cannot go on: the program does not decide as their histories say, or a record cannot be read.
+//! Runs that cannot go on: the program does not decide as their histories say, or a record cannot
+//! be read.
 
 use std::path::Path;
 
@@ -11,8 +12,10 @@ pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
     let Ok(Some(access)) = Client::reach(data_dir, term::notice).await else { return Vec::new() };
     let Ok(runs) = access.call(StuckRuns {}).await else { return Vec::new() };
     let finding = |run: longhaul_server::status::StuckRun| {
-        let advice =
-            format!("`longhaul history {0}` shows what was recorded; `longhaul terminate {0}` ends it", run.run);
+        let advice = format!(
+            "`longhaul history {0}` shows what was recorded; `longhaul terminate {0}` ends it",
+            run.run
+        );
         Finding::problem("run", format!("{} cannot go on: {}", run.run, run.reason), advice)
     };
     runs.into_iter().map(finding).collect()

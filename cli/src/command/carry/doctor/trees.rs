@@ -19,16 +19,26 @@ pub(super) async fn look(data_dir: &Path, fix: bool) -> Vec<Finding> {
     };
     let mut findings = pages(data_dir, fix).await;
     if !findings.iter().any(Finding::is_problem) {
-        findings.push(Finding::ok("log", format!("can be read; {} not over", counted(unfinished.len() as u64, "run"))));
+        findings.push(Finding::ok(
+            "log",
+            format!("can be read; {} not over", counted(unfinished.len() as u64, "run")),
+        ));
     }
     for (owner, tree) in trees {
-        // The run of a feature is `project/feature/number`. A blocked feature is tried again from where its work stands.
+        // The run of a feature is `project/feature/number`. A blocked feature is tried again from
+        // where its work stands.
         let needed = blocked.contains(&owner)
             || unfinished.iter().any(|run| *run == owner || run.starts_with(&format!("{owner}/")));
         if !needed {
             let shown = tree.display();
-            let what = format!("{shown} belongs to no run that goes on; what is uncommitted in it may be wanted");
-            findings.push(Finding::warning("work tree", what, format!("look at it, then: rm -r '{shown}'")));
+            let what = format!(
+                "{shown} belongs to no run that goes on; what is uncommitted in it may be wanted"
+            );
+            findings.push(Finding::warning(
+                "work tree",
+                what,
+                format!("look at it, then: rm -r '{shown}'"),
+            ));
         }
     }
     findings
@@ -44,7 +54,8 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     for project in entries(&data_dir.join("worktrees")) {
         for tree in entries(&project) {
-            // Those of gates and merged results, whose names no feature can have: no one works there.
+            // Those of gates and merged results, whose names no feature can have: no one works
+            // there.
             if !name(&tree).starts_with('.') {
                 found.push((format!("{}/{}", name(&project), name(&tree)), tree));
             }
@@ -57,13 +68,17 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
 /// What cannot be read because a page of the log is damaged, and payloads that no record names.
 async fn pages(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let Ok(Some(access)) = Client::reach(data_dir, term::notice).await else { return Vec::new() };
-    let Ok(Pages { unreadable, unused, bytes }) = send(access, InspectPages { sweep: fix }).await else {
+    let Ok(Pages { unreadable, unused, bytes }) = send(access, InspectPages { sweep: fix }).await
+    else {
         return Vec::new();
     };
-    let advice = "run `longhaul check --repair`: it makes a log of what can be read; or restore a backup";
-    let mut findings: Vec<_> = unreadable.into_iter().map(|what| Finding::problem("log", what, advice)).collect();
+    let advice =
+        "run `longhaul check --repair`: it makes a log of what can be read; or restore a backup";
+    let mut findings: Vec<_> =
+        unreadable.into_iter().map(|what| Finding::problem("log", what, advice)).collect();
     if unused > 0 {
-        let what = format!("{} of {bytes} bytes that no record names", counted(unused, "payload file"));
+        let what =
+            format!("{} of {bytes} bytes that no record names", counted(unused, "payload file"));
         findings.push(Finding::warning("payloads", what, "remove them").or_fix(fix, || Ok(())));
     }
     findings
@@ -71,7 +86,9 @@ async fn pages(data_dir: &Path, fix: bool) -> Vec<Finding> {
 
 /// The runs that are not over, and the features that are blocked.
 async fn unfinished(data_dir: &Path) -> anyhow::Result<(BTreeSet<String>, BTreeSet<String>)> {
-    let Some(access) = Client::reach(data_dir, term::notice).await? else { return Ok(Default::default()) };
+    let Some(access) = Client::reach(data_dir, term::notice).await? else {
+        return Ok(Default::default());
+    };
     let UnfinishedRuns { runs, blocked } = send(access, Unfinished {}).await?;
     Ok((runs.into_iter().map(|run| run.to_string()).collect(), blocked.into_iter().collect()))
 }

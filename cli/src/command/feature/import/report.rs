@@ -26,7 +26,11 @@ impl<'a> Report<'a> {
     /// The kept keys of the added entries.
     pub(super) fn kept(&self) -> Vec<&'a Kept> {
         let added: BTreeSet<&FeatureId> = self.added().map(|item| &item.feature.id).collect();
-        self.imported.kept_extra.iter().filter(|kept| kept.id.as_ref().is_some_and(|id| added.contains(id))).collect()
+        self.imported
+            .kept_extra
+            .iter()
+            .filter(|kept| kept.id.as_ref().is_some_and(|id| added.contains(id)))
+            .collect()
     }
 
     pub(super) fn not_mapped(&self) -> impl Iterator<Item = &'a NotMapped> {
@@ -40,15 +44,21 @@ impl<'a> Report<'a> {
         match (added, skipped) {
             (0, 0) => format!("{}: nothing to add", self.file),
             (0, skipped) => format!("nothing added: all {skipped} are in {list} already"),
-            (added, _) if self.dry_run => format!("would add {} to {list}; nothing was written", features(added)),
-            (added, _) => format!("added {} to {list}; a Longhaul that runs takes them up at once", features(added)),
+            (added, _) if self.dry_run => {
+                format!("would add {} to {list}; nothing was written", features(added))
+            }
+            (added, _) => format!(
+                "added {} to {list}; a Longhaul that runs takes them up at once",
+                features(added)
+            ),
         }
     }
 
     /// The report for people.
     pub(super) fn text(&self) -> String {
         let Imported { shape, items, mapped, notes, .. } = self.imported;
-        let mut sections = vec![format!("{}: {shape}, {}", self.file, counted(items.len(), "entry", "entries"))];
+        let mut sections =
+            vec![format!("{}: {shape}, {}", self.file, counted(items.len(), "entry", "entries"))];
         let mut section = |title: &str, lines: Vec<String>| {
             if !lines.is_empty() {
                 sections.push(format!("{title}:"));
@@ -57,10 +67,13 @@ impl<'a> Report<'a> {
         };
         let added = self.added().map(|item| format!("{}  {}", item.feature.id, item.feature.name));
         section(if self.dry_run { "would add" } else { "added" }, first_of(added.collect()));
-        let mapped = mapped.iter().map(|mapped| format!("{} -> {} ({})", mapped.from, mapped.to, mapped.entries));
+        let mapped = mapped
+            .iter()
+            .map(|mapped| format!("{} -> {} ({})", mapped.from, mapped.to, mapped.entries));
         section("mapped", mapped.collect());
         section("kept as extra", self.kept_by_key());
-        let left = self.not_mapped().map(|left| format!("{}: {}: {}", left.place, left.what, left.reason));
+        let left =
+            self.not_mapped().map(|left| format!("{}: {}: {}", left.place, left.what, left.reason));
         section("not mapped", first_of(left.collect()));
         let skipped = self.merged.skipped.iter().map(|skipped| self.skipped_line(skipped));
         section("already in the list", first_of(skipped.collect()));
@@ -79,10 +92,15 @@ impl<'a> Report<'a> {
             }
         }
         let line = |(kept, count): &(&Kept, usize)| {
-            let renamed = if kept.kept_as == kept.key { String::new() } else { format!(" as {}", kept.kept_as) };
+            let renamed = if kept.kept_as == kept.key {
+                String::new()
+            } else {
+                format!(" as {}", kept.kept_as)
+            };
             format!("{}{renamed} ({count}): {}", kept.key, kept.reason)
         };
-        let around = self.merged.kept_keys.iter().map(|kept| format!("{}: {}", kept.place, kept.reason));
+        let around =
+            self.merged.kept_keys.iter().map(|kept| format!("{}: {}", kept.place, kept.reason));
         counted.iter().map(line).chain(around).collect()
     }
 

@@ -89,7 +89,8 @@ impl<'a> Report<'a> {
 impl<'a> Added<'a> {
     fn of(item: &'a Item) -> Self {
         let Item { feature, place, extra } = item;
-        let claimed_passes = extra.get("claimed_passes").and_then(Value::as_bool).unwrap_or_default();
+        let claimed_passes =
+            extra.get("claimed_passes").and_then(Value::as_bool).unwrap_or_default();
         Self { id: feature.id.as_str(), name: &feature.name, claimed_passes, place }
     }
 }

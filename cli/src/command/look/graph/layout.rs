@@ -1,4 +1,5 @@
-//! The layered layout of a graph: a column for each distance from the features that need nothing, ordered by barycenter.
+//! The layered layout of a graph: a column for each distance from the features that need nothing,
+//! ordered by barycenter.
 
 use std::collections::HashMap;
 
@@ -7,7 +8,8 @@ use longhaul_server::views::graph::Node;
 
 /// Ordering sweeps; an even number, so that the last one goes to the left.
 const SWEEPS: usize = 8;
-/// The most places for lines that pass through columns; lines that need more go straight, behind the boxes.
+/// The most places for lines that pass through columns; lines that need more go straight, behind
+/// the boxes.
 const PLACES: usize = 100_000;
 
 /// What is in a place of a column: a feature, or a line that passes through.
@@ -17,7 +19,8 @@ pub(super) enum Place {
     Line,
 }
 
-/// A layered picture. A line between columns that are not neighbours passes through a place in each between them.
+/// A layered picture. A line between columns that are not neighbours passes through a place in each
+/// between them.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     /// All places.
@@ -36,7 +39,8 @@ pub(super) fn places(document: &GraphDocument) -> HashMap<&str, usize> {
 /// The length of the longest path to each feature from one that needs nothing.
 pub(super) fn ranks(document: &GraphDocument) -> Vec<usize> {
     let places = places(document);
-    let (mut open, mut needed_by) = (vec![0_usize; document.features.len()], vec![Vec::new(); document.features.len()]);
+    let (mut open, mut needed_by) =
+        (vec![0_usize; document.features.len()], vec![Vec::new(); document.features.len()]);
     for (index, node) in document.features.iter().enumerate() {
         for need in node.depends_on.iter().filter_map(|need| places.get(need.as_str())) {
             open[index] += 1;
@@ -70,8 +74,10 @@ impl Layout {
             let needs = node.depends_on.iter().filter_map(|need| known.get(need.as_str()));
             needs.map(|from| (*from, index)).collect::<Vec<_>>()
         };
-        let lines: Vec<(usize, usize)> = document.features.iter().enumerate().flat_map(needs).collect();
-        let through: usize = lines.iter().map(|(from, to)| ranks[*to].saturating_sub(ranks[*from] + 1)).sum();
+        let lines: Vec<(usize, usize)> =
+            document.features.iter().enumerate().flat_map(needs).collect();
+        let through: usize =
+            lines.iter().map(|(from, to)| ranks[*to].saturating_sub(ranks[*from] + 1)).sum();
         for (from, to) in lines {
             let mut line = vec![from];
             if through <= PLACES {
@@ -91,7 +97,8 @@ impl Layout {
         self.places.len() - 1
     }
 
-    /// Moves each place to the mean row of its neighbours, column by column to the right and to the left in turn.
+    /// Moves each place to the mean row of its neighbours, column by column to the right and to the
+    /// left in turn.
     fn untangle(&mut self) {
         let mut before = vec![Vec::new(); self.places.len()];
         let mut after = vec![Vec::new(); self.places.len()];
@@ -136,8 +143,12 @@ mod tests {
     #[test]
     fn features_are_behind_all_that_they_need() {
         let pending = State::Pending;
-        let graph =
-            sample(&[("d", pending, &["c", "a"]), ("c", pending, &["b"]), ("b", pending, &["a"]), ("a", pending, &[])]);
+        let graph = sample(&[
+            ("d", pending, &["c", "a"]),
+            ("c", pending, &["b"]),
+            ("b", pending, &["a"]),
+            ("a", pending, &[]),
+        ]);
         assert_eq!(ranks(&graph), [3, 2, 1, 0]);
         let layout = Layout::of(&graph);
         assert_eq!(layout.columns.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 2, 1]);
@@ -153,9 +164,15 @@ mod tests {
     #[test]
     fn lines_that_can_be_untangled_do_not_cross() {
         let pending = State::Pending;
-        let graph = sample(&[("a", pending, &[]), ("b", pending, &[]), ("x", pending, &["b"]), ("y", pending, &["a"])]);
-        let row =
-            |layout: &Layout, place| layout.columns.iter().find_map(|column| column.iter().position(|at| *at == place));
+        let graph = sample(&[
+            ("a", pending, &[]),
+            ("b", pending, &[]),
+            ("x", pending, &["b"]),
+            ("y", pending, &["a"]),
+        ]);
+        let row = |layout: &Layout, place| {
+            layout.columns.iter().find_map(|column| column.iter().position(|at| *at == place))
+        };
         let layout = Layout::of(&graph);
         let rows: Vec<_> = (0..4).map(|place| row(&layout, place)).collect();
         assert_eq!((rows[0], rows[1]), (rows[3], rows[2]), "{rows:?}");

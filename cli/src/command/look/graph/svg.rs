@@ -98,7 +98,8 @@ impl Places {
         Self { x, y, widths, width, height }
     }
 
-    /// A line from the right side of its first place to the left side of its last, straight through those between.
+    /// A line from the right side of its first place to the left side of its last, straight through
+    /// those between.
     fn path(&self, line: &[usize]) -> String {
         let middle = |place: usize| self.y[place] + HEIGHT / 2;
         let mut text = String::new();
@@ -111,7 +112,8 @@ impl Places {
                 text += &format!(" L{start} {}", middle(from));
             }
             let half = usize::midpoint(start, end);
-            text += &format!(" C{half} {} {half} {} {end} {}", middle(from), middle(to), middle(to));
+            text +=
+                &format!(" C{half} {} {half} {} {end} {}", middle(from), middle(to), middle(to));
         }
         text
     }

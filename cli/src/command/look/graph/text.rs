@@ -1,4 +1,5 @@
-//! A graph for a terminal: each feature once, below the one of its needs that is furthest down; the others are named.
+//! A graph for a terminal: each feature once, below the one of its needs that is furthest down; the
+//! others are named.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,8 +20,9 @@ pub(super) fn draw(page: Page, document: &GraphDocument) -> String {
     let order = order(document, deepest);
     let depths: Vec<usize> = order.iter().map(|row| row.depth).collect();
     let leads = lines(&depths);
-    let wide =
-        |(lead, row): (&String, &Row)| lead.chars().count() + 2 + document.features[row.index].id.chars().count();
+    let wide = |(lead, row): (&String, &Row)| {
+        lead.chars().count() + 2 + document.features[row.index].id.chars().count()
+    };
     let column = leads.iter().zip(&order).map(wide).max().unwrap_or_default();
     let column = if page.is_narrow() { 0 } else { column };
     let drawn = leads.iter().zip(&order).map(|(lead, row)| line(page, document, lead, row, column));
@@ -40,7 +42,12 @@ fn line(page: Page, document: &GraphDocument, lead: &str, row: &Row, column: usi
     let words = node.status.as_str();
     let text = format!("{lead}{} {}", sign(node.status), node.id);
     let gap = " ".repeat(column.saturating_sub(text.chars().count()) + 2);
-    let shown = format!("{lead}{} {}{gap}{}", page.paint(colour(words), sign(node.status)), node.id, page.state(words));
+    let shown = format!(
+        "{lead}{} {}{gap}{}",
+        page.paint(colour(words), sign(node.status)),
+        node.id,
+        page.state(words)
+    );
     let above = row.above.map(|above| document.features[above].id.as_str());
     let others = node.depends_on.iter().map(String::as_str).filter(|need| Some(*need) != above);
     let others: Vec<&str> = others.collect();
@@ -49,12 +56,15 @@ fn line(page: Page, document: &GraphDocument, lead: &str, row: &Row, column: usi
     }
     let also = if above.is_some() { "also " } else { "" };
     let others = format!("({also}needs {})", others.join(", "));
-    if page.width.is_some_and(|width| text.chars().count() + gap.len() + words.len() + 2 + others.len() > width) {
+    if page.width.is_some_and(|width| {
+        text.chars().count() + gap.len() + words.len() + 2 + others.len() > width
+    }) {
         // The lines of the tree go on beside it.
         let beside = lead.replace("├─", "│ ").replace("└─", "  ");
         let by = beside.chars().count() + 2;
         let lines = page.indented(by, &others);
-        let lines: Vec<String> = lines.lines().map(|line| format!("{beside}  {}", &line[by..])).collect();
+        let lines: Vec<String> =
+            lines.lines().map(|line| format!("{beside}  {}", &line[by..])).collect();
         return format!("{shown}\n{}", lines.join("\n"));
     }
     format!("{shown}  {others}")
@@ -72,7 +82,8 @@ fn sign(state: State) -> &'static str {
     }
 }
 
-/// The features in the order of the tree. One that would be too deep in it is the root of a tree of its own, further down.
+/// The features in the order of the tree. One that would be too deep in it is the root of a tree of
+/// its own, further down.
 fn order(document: &GraphDocument, deepest: usize) -> Vec<Row> {
     let (ranks, places) = (ranks(document), places(document));
     let mut families: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
@@ -138,7 +149,9 @@ mod tests {
     fn a_long_chain_is_several_trees() {
         let ids: Vec<String> = (0..20_000).map(|number| format!("f{number}")).collect();
         let mut graph = sample(&[]);
-        let needs = |index: usize| index.checked_sub(1).map(|before| ids[before].clone()).into_iter().collect();
+        let needs = |index: usize| {
+            index.checked_sub(1).map(|before| ids[before].clone()).into_iter().collect()
+        };
         graph.features = (0..ids.len())
             .map(|index| Node {
                 id: ids[index].clone(),
@@ -148,7 +161,11 @@ mod tests {
             })
             .collect();
         let drawn = draw(Page { width: None, is_coloured: false }, &graph);
-        assert!(drawn.contains("\n· f41 ") && drawn.contains("waiting  (needs f40)"), "{}", &drawn[..10_000]);
+        assert!(
+            drawn.contains("\n· f41 ") && drawn.contains("waiting  (needs f40)"),
+            "{}",
+            &drawn[..10_000]
+        );
         assert_eq!(drawn.lines().count(), 20_000);
     }
 }
