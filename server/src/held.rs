@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_engine::{
-    Event, EventKind, MessageBody, Payload, RunId, RunReader, Status, StoreError,
+    Engine, Event, EventKind, MessageBody, Payload, RunId, RunReader, Status, StoreError,
 };
 use longhaul_workflows::project::{Held, signal};
 use tokio::sync::broadcast::error::RecvError;
@@ -21,16 +21,20 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Keeps a project informed until the engine stops.
 pub(crate) async fn watch(service: Arc<Service>, project: RunId) {
-    if let Err(error) = keep_informed(&service, &project).await {
+    let Some(engine) = &service.engine else { return };
+    if let Err(error) = keep_informed(engine, &*service.store, &project).await {
         tracing::warn!("cannot see which runs of {project} are held: {error}");
     }
 }
 
-async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreError> {
-    let Some(engine) = &service.engine else { return Ok(()) };
+async fn keep_informed(
+    engine: &Engine,
+    store: &dyn RunReader,
+    project: &RunId,
+) -> Result<(), StoreError> {
     let mut recorded = engine.recorded();
-    let mut told = last_report(&*service.store, project).await?;
-    let mut held = all_held(&*service.store, project).await?;
+    let mut told = last_report(store, project).await?;
+    let mut held = all_held(store, project).await?;
     loop {
         let stuck = engine
             .stuck()
@@ -53,7 +57,7 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
             Ok(recorded) if !recorded.run.is_within(project.as_str()) => {}
             Ok(recorded) if !recorded.events.iter().any(changes_that) => {}
             Ok(recorded) => {
-                let summary = service.store.summary(&recorded.run).await?;
+                let summary = store.summary(&recorded.run).await?;
                 if summary.is_some_and(|summary| is_held(&summary.status)) {
                     held.insert(recorded.run.clone());
                 } else {
@@ -61,7 +65,7 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
                 }
             }
             Err(RecvError::Lagged(_)) => {
-                held = all_held(&*service.store, project).await?;
+                held = all_held(store, project).await?;
                 told = None;
             }
             Err(RecvError::Closed) => return Ok(()),

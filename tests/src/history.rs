@@ -178,11 +178,26 @@ impl Histories {
                 events.iter().filter_map(|event| essence(&event.kind, is_project)).collect();
             if is_project {
                 lines.sort_unstable();
+            } else {
+                drop_gates_after_refresh(&mut lines);
             }
             lines
         };
         self.0.iter().map(|(run, events)| (run.clone(), essence(events))).collect()
     }
+}
+
+/// A retry begins with the gates if another feature landed meanwhile, which depends on their speed.
+fn drop_gates_after_refresh(lines: &mut Vec<String>) {
+    let gates =
+        ["StatusPublished gates", "ActivityCompleted run_setup", "ActivityCompleted run_checks"];
+    let mut is_after_refresh = false;
+    lines.retain(|line| {
+        let is_gate = gates.iter().any(|gate| line.starts_with(gate));
+        is_after_refresh =
+            line.starts_with("ActivityCompleted refresh_worktree") || (is_after_refresh && is_gate);
+        !(is_after_refresh && is_gate)
+    });
 }
 
 /// What an event says that must be the same in every life. Waiting is not always seen; an attempt

@@ -233,7 +233,7 @@ fn a_run_keeps_what_it_came_to() {
         assert!(world.call("list --status passed -o ids").out.contains(&table));
         world.call("tree .").exits(0).says("parser/1  blocked").says("table/1  passed");
         assert_eq!(world.json(&format!("describe {run}"))["status"], "blocked");
-        assert_eq!(world.json(&format!("why {run}"))["state"], "blocked");
+        assert_eq!(world.json(&format!("why {run}"))["status"], "blocked");
         world.call(&format!("pause {run}")).exits(2).says("is over: blocked");
         world
             .call("pause --filter status=blocked --yes")

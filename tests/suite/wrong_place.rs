@@ -124,11 +124,11 @@ fn before_the_first_run_features_stand_as_it_will_find_them() {
             .map(|line| line["status"].as_str().unwrap_or_default().to_owned())
             .collect::<Vec<_>>()
     };
-    assert_eq!(states(), ["blocked", "pending", "blocked"]);
+    assert_eq!(states(), ["blocked", "waiting", "blocked"]);
     world.call("feature list").exits(0).says("the list says so").says("no acceptance check");
     assert_eq!(world.json("feature next")["workable"], serde_json::json!([]));
     world.call("feature show parser").exits(0).says("approval:     a person has to agree");
     world.call("graph .").exits(0).says("✗ parser");
     world.run().exits(1);
-    assert_eq!(states(), ["blocked", "pending", "blocked"]);
+    assert_eq!(states(), ["blocked", "waiting", "blocked"]);
 }
