@@ -52,7 +52,7 @@ async fn keep_informed(
         match event {
             // A report of an earlier process may be acted on after this one looked for it.
             Ok(recorded) if recorded.run == *project => {
-                told = recorded.events.iter().fold(told, published_in)
+                told = recorded.events.iter().fold(told, published_in);
             }
             Ok(recorded) if !recorded.run.is_within(project.as_str()) => {}
             Ok(recorded) if !recorded.events.iter().any(changes_that) => {}

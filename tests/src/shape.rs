@@ -65,7 +65,7 @@ impl Checker<'_> {
             match fitting.max_by_key(|found| found.known.len()) {
                 Some(mut one) => found.known.append(&mut one.known),
                 None => {
-                    found.problems.push(format!("{place}: {value} fits none of {alternatives:?}"))
+                    found.problems.push(format!("{place}: {value} fits none of {alternatives:?}"));
                 }
             }
         }

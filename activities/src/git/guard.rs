@@ -118,7 +118,7 @@ impl Search {
             if metadata.is_dir() {
                 match fs::read_dir(&full) {
                     Ok(entries) => {
-                        left.extend(entries.flatten().map(|entry| path.join(entry.file_name())))
+                        left.extend(entries.flatten().map(|entry| path.join(entry.file_name())));
                     }
                     // Nothing in it can be read by a check either.
                     Err(error)

@@ -70,7 +70,7 @@ async fn files_in_the_middle_of_the_work_say_what_is_going_on() {
     world.feature("logout", blocked("no | check\nat all")).await;
     world
         .project(|view| {
-            (view.in_progress, view.blocked, view.problem) = (1, 1, Some("bad\nlist".into()))
+            (view.in_progress, view.blocked, view.problem) = (1, 1, Some("bad\nlist".into()));
         })
         .await;
     world.refresh_afresh().await.unwrap();

@@ -96,7 +96,7 @@ impl Engine {
                 // What the machine could not do for another process is tried at once: it may be
                 // mended.
                 Status::Running | Status::Parked(_) | Status::Waiting { machine: Some(_), .. } => {
-                    shared.wake(run)
+                    shared.wake(run);
                 }
                 Status::Waiting { until: Some(until), .. } => shared.timers.add(until, run),
                 _ => {}

@@ -93,8 +93,9 @@ impl Shared {
             commit.creations.iter().map(|creation| creation.run.clone()).collect();
         let recipients: Vec<_> =
             commit.deliveries.iter().map(|delivery| self.recipient(&delivery.to)).collect();
-        let told = (self.recorded.receiver_count() > 0)
-            .then(|| Arc::new(Recorded { run: commit.run.clone(), events: commit.events.clone() }));
+        // Also without a receiver: one that subscribes during the commit does not see it in the store.
+        let recorded =
+            Arc::new(Recorded { run: commit.run.clone(), events: commit.events.clone() });
         let committed = self.store.commit(commit).await?;
         for ((run, reservation), created) in
             creations.into_iter().zip(reservation).zip(&committed.created)
@@ -110,9 +111,7 @@ impl Shared {
                 self.hand_over(recipient, message.clone());
             }
         }
-        if let Some(told) = told {
-            let _ = self.recorded.send(told);
-        }
+        let _ = self.recorded.send(recorded);
         Ok(committed)
     }
 

@@ -65,7 +65,7 @@ impl Findings {
         match Self::history(run, events, kept, source) {
             // Whatever else is wrong with it goes with it.
             Err((key, what, readable)) => {
-                self.add(&key, what, Remedy::MoveRun(run.clone(), readable))
+                self.add(&key, what, Remedy::MoveRun(run.clone(), readable));
             }
             Ok(events) => {
                 self.taken(run, mail, &events);

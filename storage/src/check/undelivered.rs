@@ -85,10 +85,10 @@ impl Post {
         for event in events {
             match &event.kind {
                 EventKind::MessageReceived { message: Some(message), .. } => {
-                    receiver.has(message.clone())
+                    receiver.has(message.clone());
                 }
                 EventKind::CancelDelivered { request, .. } => {
-                    receiver.cancels.push((request.clone(), event.at))
+                    receiver.cancels.push((request.clone(), event.at));
                 }
                 _ => {}
             }
