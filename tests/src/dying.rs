@@ -27,12 +27,27 @@ pub struct DyingStore {
     appends: Arc<AtomicU32>,
     dead: watch::Sender<bool>,
     dies_at: Option<(u32, Side)>,
+    /// The number of the append that waits until the store lets go.
+    holds_at: Option<u32>,
+    let_go: watch::Sender<bool>,
 }
 
 impl DyingStore {
     /// A store that dies at an append, counted from one; `None`: never.
     pub fn new(inner: Arc<dyn EventLog>, dies_at: Option<(u32, Side)>) -> Self {
-        Self { inner, appends: Arc::default(), dead: watch::Sender::new(false), dies_at }
+        let (dead, let_go) = (watch::Sender::new(false), watch::Sender::new(false));
+        Self { inner, appends: Arc::default(), dead, dies_at, holds_at: None, let_go }
+    }
+
+    /// The same store, which holds an append, counted from one, until [`DyingStore::let_go`].
+    #[must_use]
+    pub fn holding(self, append: u32) -> Self {
+        Self { holds_at: Some(append), ..self }
+    }
+
+    /// Lets the append go that is held.
+    pub fn let_go(&self) {
+        self.let_go.send_replace(true);
     }
 
     /// How many appends were tried.
@@ -93,6 +108,10 @@ fn killed() -> StoreError {
 impl EventLog for DyingStore {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let dies = self.append()?;
+        if self.holds_at == Some(self.appends()) {
+            let mut let_go = self.let_go.subscribe();
+            let_go.wait_for(|let_go| *let_go).await.expect("this store is a sender");
+        }
         let committed = self.inner.commit(commit).await?;
         self.answer(dies, committed)
     }

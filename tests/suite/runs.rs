@@ -1,16 +1,19 @@
 //! How runs live together: messages, timers, children, pauses, memory.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_engine::{
     Child, ContextExt, Ending, Filter, Handlers, MessageBody, Options, Outcome, Payload, Received,
-    RequestedBy, RunReader, Started, Status, StoreError, Workflows,
+    RequestedBy, RunReader, Started, Status, StoreError, SystemClock, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
+use longhaul_tests::dying::DyingStore;
 use longhaul_tests::script::{
     Counts, Step, capitals, done, engine_with, id, new_run, script, shape, until,
 };
+use longhaul_tests::wait::PATIENCE;
 
 fn workflows() -> Workflows {
     let listener = script(|context, input| {
@@ -249,4 +252,22 @@ async fn a_waiting_run_can_be_cancelled() {
     world.order("r", MessageBody::Cancel).await;
     assert_eq!(world.result("r").await, "Cancelled");
     world.engine.stop().await;
+}
+
+#[tokio::test]
+async fn who_subscribes_during_a_commit_gets_its_events() {
+    let store = DyingStore::new(Arc::new(MemoryStore::new()), None).holding(2);
+    let quick = script(|_, _| Box::pin(async { done("at once") }));
+    let workflows = Workflows::new().with("quick", quick);
+    let engine =
+        engine_with(store.clone(), workflows, Handlers::new(), SystemClock, Options::default())
+            .await;
+    engine.start(new_run("r", "quick", "")).await.unwrap();
+    until("its end is being written", async || store.appends() == 2).await;
+    let mut recorded = engine.recorded();
+    let summary = store.summary(&id("r")).await.unwrap().unwrap();
+    assert!(!summary.status.is_terminal(), "the reader does not see the end in the store");
+    store.let_go();
+    let told = tokio::time::timeout(PATIENCE, recorded.recv()).await.unwrap().unwrap();
+    assert_eq!(told.events[0].kind.name(), "RunCompleted");
 }
