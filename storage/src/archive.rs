@@ -1,5 +1,4 @@
-//! Carrying whole runs in and out of a log, and letting go of histories: what the engine never does
-//! by itself.
+//! Import and export of whole runs, and pruning of histories: only on request, never by the engine.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -14,27 +13,26 @@ use crate::sled_store::SledStore;
 use crate::snapshot::Scope;
 use crate::write_batch::{Precondition, WriteBatch};
 
-/// The highest number of a message that is taken from elsewhere: far more owners than any log has
-/// had.
+/// The highest message number accepted from another log: far more owners than any log has had.
 const HIGHEST_SEQ: MessageSeq = 1 << 56;
 
 /// A log from which runs can be exported, and into which they can be imported.
 #[async_trait]
 pub trait Archive: EventLog {
-    /// Takes in a run that this log does not have: all of it, durably, or nothing. Its messages
-    /// keep their numbers, and no later message of this log has a lower one.
+    /// Imports a run that this log does not have, durably and atomically. Its messages keep their
+    /// numbers, and later messages of this log get higher ones.
     async fn import(&self, record: RunRecord) -> Result<(), StoreError>;
 
-    /// Lets go of the history of a run that is over, but for its last event, which says how it
-    /// ended. It stays listed, and starting its id again joins it as before. Gives the number
-    /// of events that are gone.
+    /// Prunes the history of a finished run to its last event, which records the outcome. The run
+    /// stays listed, and starting its id again still joins it. Returns the number of removed
+    /// events.
     async fn prune(&self, run: &RunId, at: DateTime<Utc>) -> Result<u64, StoreError>;
 
-    /// All that there is of a run, as it was at one moment.
+    /// The full record of a run at one moment.
     async fn export(&self, run: &RunId) -> Result<Option<RunRecord>, StoreError>;
 }
 
-/// The events follow on each other, the summary is theirs, and the numbers of the messages are in
+/// Checks that positions have no gaps, the summary matches the events, and message numbers are in
 /// order.
 pub(crate) fn check(record: &RunRecord) -> Result<(), StoreError> {
     let refused = |reason: &str| {
@@ -88,8 +86,7 @@ impl Archive for SledStore {
         batch.precondition = Precondition::IsNew;
         fill(&mut batch, &record, &mut encoder)?;
         if let Some(seq) = batch.highest_seq {
-            // The next owner counts on from the number of the last: no message of its own may come
-            // before these.
+            // The next owner continues the numbering: none of its messages may precede these.
             let epoch = seq >> 32;
             if epoch > self.epoch() {
                 batch.writes.push(crate::directory::owner_record(epoch)?);
@@ -128,12 +125,12 @@ impl Archive for SledStore {
     }
 }
 
-/// The keys of the events of a run, and of its messages.
+/// The keys of a run's events and messages.
 type Keys = (Vec<sled::IVec>, Vec<sled::IVec>);
 
 impl SledStore {
-    /// Has the numbers of this log's messages go on after those of an earlier life of it, whose
-    /// last owner had this number.
+    /// Continues the message numbers after those of an earlier state of this log, whose last owner
+    /// had this epoch.
     pub async fn follow_on(&self, epoch: u64) -> Result<(), StoreError> {
         if epoch <= self.epoch() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Children that a run waits for, and of which it will hear nothing: the log has lost all of the
-//! child, or its outcome.
+//! Children whose outcome a waiting run will never receive: the log has lost the whole child, or
+//! its outcome.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,23 +13,23 @@ use super::{Findings, Remedy};
 use crate::key;
 use crate::snapshot::Records;
 
-/// What the histories say about children.
+/// The children named in the histories.
 #[derive(Debug, Default)]
 pub(super) struct Children {
     awaited: Vec<Awaited>,
     ended: HashMap<RunId, Ended>,
 }
 
-/// A child whose outcome a run has neither taken nor in its mailbox.
+/// A child whose outcome is neither recorded nor in the mailbox of its parent.
 #[derive(Debug)]
 struct Awaited {
     parent: RunId,
     child: RunId,
-    /// The start of the child, as its parent recorded it. Labels are not in that record.
+    /// The start of the child as its parent recorded it, without labels.
     start: Event,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug)]
 struct Ended {
     parent: Option<RunId>,
@@ -57,8 +57,8 @@ impl Children {
 }
 
 impl Ended {
-    /// Whether the engine has told this to the run that waits: it is the parent, or joined what was
-    /// over.
+    /// Whether the engine has delivered this outcome to the waiting run: to the parent, or to a run
+    /// that joined a finished child.
     fn was_told(&self, awaited: &Awaited) -> bool {
         self.parent.as_ref() == Some(&awaited.parent) || self.at <= awaited.start.at
     }
@@ -102,7 +102,7 @@ fn forget(started: &mut BTreeMap<&RunId, Event>, message: &Message) {
 }
 
 impl Findings {
-    /// Names lost children, and gives the outcomes that were lost.
+    /// Reports lost children, and redelivers lost outcomes.
     pub(super) fn lost_children(&mut self, runs: &BTreeMap<RunId, Records>) -> Vec<Undelivered> {
         let Children { awaited, ended } = std::mem::take(&mut self.children);
         let mut lost = Vec::new();

@@ -1,5 +1,5 @@
-//! Conversions between the engine's types and the wire types. The caller says how a payload is
-//! represented; that is all that can fail.
+//! Conversions between the engine's types and the wire types. The caller supplies the
+//! representation of payloads, the only part that can fail.
 
 use longhaul_engine::event as domain;
 use longhaul_engine::{Payload, Position, Pruned, Status, Summary};

@@ -25,8 +25,7 @@ fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Option<T> {
     }
 }
 
-/// Lets all of them enter one after the other, each for as short a time as possible; the order in
-/// which they did.
+/// Lets all calls enter one after the other, each as briefly as possible; returns their order.
 fn order(pools: &Pools, projects: &[&str]) -> Vec<String> {
     let hold = poll(pin!(pools.enter(Some("agents"), &run("first"))).as_mut()).flatten();
     let runs: Vec<_> = projects.iter().map(|project| run(project)).collect();
@@ -133,8 +132,8 @@ proptest! {
         for deed in deeds {
             match deed {
                 Deed::Comes(project) => waiting.push((project, Box::pin(pools.enter(Some("agents"), &runs[project])))),
-                Deed::Leaves(who) if !inside.is_empty() && who % 3 > 0 => drop(inside.swap_remove(who % inside.len())),
-                Deed::Leaves(who) if !waiting.is_empty() => drop(waiting.swap_remove(who % waiting.len())),
+                Deed::Leaves(call) if !inside.is_empty() && call % 3 > 0 => drop(inside.swap_remove(call % inside.len())),
+                Deed::Leaves(call) if !waiting.is_empty() => drop(waiting.swap_remove(call % waiting.len())),
                 Deed::Leaves(_) => {}
             }
             let mut still = Vec::new();
