@@ -434,8 +434,8 @@ impl EventKind {
         }
     }
 
-    /// Whether this event ends a pause: a resumption, a termination, another pause, or the end of
-    /// the run.
+    /// Whether this event ends a pause: a resumption, a cancellation that is delivered, another
+    /// pause, or the end of the run.
     pub(crate) fn ends_pause(&self) -> bool {
         matches!(self, Self::RunPaused(_) | Self::RunResumed(_) | Self::CancelDelivered { .. })
             || self.outcome().is_some()

@@ -115,9 +115,7 @@ pub enum StoreError {
     #[error("disk full: {0}")]
     Full(String),
     /// An earlier write or sync failed; no write is accepted until the log is reopened.
-    #[error(
-        "the log takes no more appends since a write failed: {0}; stop, mend the cause and start again"
-    )]
+    #[error("the log accepts no writes since one failed: {0}; stop, fix the cause and start again")]
     Poisoned(String),
     /// Another process owns the log.
     #[error("{directory} is in use by process {owner}; stop that one, or ask it")]

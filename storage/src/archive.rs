@@ -45,7 +45,7 @@ pub(crate) fn check(record: &RunRecord) -> Result<(), StoreError> {
         .zip(first.position..)
         .any(|(event, expected)| event.position != expected)
     {
-        return refused("its events do not follow on each other");
+        return refused("its events have gaps or are out of order");
     }
     let fits = if first.position == 0 {
         run_record::fold(&record.events).as_ref() == Some(&record.summary)
@@ -59,7 +59,7 @@ pub(crate) fn check(record: &RunRecord) -> Result<(), StoreError> {
         return refused("its messages are not in order");
     }
     if record.mailbox.last().is_some_and(|message| message.seq > HIGHEST_SEQ) {
-        return refused("the number of a message is beyond all reason");
+        return refused("a message number is too large");
     }
     if record.published.keys().any(|name| name.len() > key::LONGEST_NAME) {
         return refused("the name of a published value is too long");
@@ -136,9 +136,7 @@ impl SledStore {
             return Ok(());
         }
         if epoch > HIGHEST_SEQ >> 32 {
-            return Err(StoreError::Unusable(format!(
-                "the number of an owner, {epoch}, is beyond all reason"
-            )));
+            return Err(StoreError::Unusable(format!("the owner number {epoch} is too large")));
         }
         let (mut batch, answer) = WriteBatch::empty(RunId::new("owner").expect("this is an id"));
         batch.writes.push(crate::directory::owner_record(epoch)?);

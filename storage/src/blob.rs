@@ -274,7 +274,7 @@ mod tests {
             assert_eq!(
                 store.read(&blob.name).unwrap(),
                 blob.content.as_bytes(),
-                "by who wrote it before, too"
+                "also by the earlier writer"
             );
             std::fs::write(&path, bad).unwrap();
             assert!(matches!(open().read(&blob.name), Err(ReadError::Damaged(_))));

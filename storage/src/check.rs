@@ -121,12 +121,12 @@ impl Remedy {
 
     fn words(&self) -> &'static str {
         match self {
-            Self::Summarise(..) => "write the summary anew from the history",
-            Self::Publish(..) => "write the published values anew from the history",
+            Self::Summarise(..) => "rewrite the summary from the history",
+            Self::Publish(..) => "rewrite the published values from the history",
             Self::MoveRun(..) => {
                 "move the run into a file in quarantine/, with the events that can be read"
             }
-            Self::Begin(..) => "begin the run anew, as it was started",
+            Self::Begin(..) => "create the run again, as it was started",
             Self::Deliver(_) => "deliver the message again, as it was sent",
             Self::MoveRecords(..) | Self::MoveStray(_) => "move it into a file in quarantine/",
             Self::Rewrite => REWRITE,
@@ -135,8 +135,7 @@ impl Remedy {
 }
 
 /// The repair of a log with an unreadable part.
-const REWRITE: &str =
-    "make a log of what can be read, and keep the damaged one beside it; a backup may hold more";
+const REWRITE: &str = "build a new log from the readable part, and keep the damaged one beside it; a backup may hold more";
 
 /// All findings.
 #[derive(Debug, Default)]

@@ -101,8 +101,7 @@ pub(crate) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
             }
             Err(sled::Error::Io(error)) => return Err(damaged(error.to_string())),
             Err(error @ sled::Error::Corruption { .. }) => {
-                let reason =
-                    format!("{} is not what was written, or the file was cut", page_of(&error));
+                let reason = format!("{} is damaged, or the file was truncated", page_of(&error));
                 return Err(damaged(reason));
             }
             Err(error) => return Err(damaged(error.to_string())),

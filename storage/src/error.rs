@@ -62,7 +62,7 @@ pub(crate) struct Poison(OnceLock<String>);
 impl Poison {
     /// Sets the mark; the first reason stays.
     pub(crate) fn set(&self, reason: String) -> StoreError {
-        tracing::error!(reason, "the log takes no more appends");
+        tracing::error!(reason, "the log accepts no further writes");
         StoreError::Poisoned(self.0.get_or_init(|| reason).clone())
     }
 
@@ -90,7 +90,7 @@ pub(crate) fn unreadable(error: &sled::Error) -> StoreError {
         }
         sled::Error::Corruption { .. } => StoreError::Damaged {
             record: format!("{} of log/db in the data directory", page_of(error)),
-            reason: "it is not what was written".into(),
+            reason: "it is damaged".into(),
         },
         _ => StoreError::Damaged {
             record: "page of log/db in the data directory".into(),

@@ -70,7 +70,7 @@ pub enum FileError {
     /// A quarantine file of a repair.
     #[error(
         "line 1: these records were moved out of a damaged log by a repair; they are \
-         no whole history, so they cannot be imported or replayed; take the run from a backup"
+         not a whole history, so they cannot be imported or replayed; take the run from a backup"
     )]
     Quarantined,
     /// The version of the file is unknown.
@@ -83,7 +83,7 @@ pub enum FileError {
     },
     /// The file ends before its last line.
     #[error(
-        "line {line}: the file ends without its footer: it was cut off; get it again from its source"
+        "line {line}: the file ends without its footer: it is truncated; get it again from its source"
     )]
     CutOff {
         /// The line after which it ends.
@@ -91,7 +91,7 @@ pub enum FileError {
     },
     /// The content does not match its hash.
     #[error(
-        "line {line}: the lines before hash to {computed}, and {recorded} was written: the file is damaged or was edited; \
+        "line {line}: the lines before hash to {computed}, but the footer says {recorded}: the file is damaged or was edited; \
          get it again from its source"
     )]
     Checksum {

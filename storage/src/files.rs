@@ -48,13 +48,13 @@ pub fn private_directory(path: &Path) -> Result<(), StoreError> {
     let there = entries(path)?;
     if mode & STICKY != 0 || !(there.is_empty() || there.iter().any(|entry| is_of_a_log(entry))) {
         return Err(StoreError::Unusable(format!(
-            "{} can be opened by others and holds files that are not of a log: name a new directory with --data-dir, or \
+            "{} can be opened by others and holds files that do not belong to a log: name a new directory with --data-dir, or \
              run `chmod 700 {0}`",
             path.display()
         )));
     }
     std::fs::set_permissions(path, Permissions::from_mode(0o700))
-        .map_err(|error| io("closing to others", path, &error))?;
+        .map_err(|error| io("restricting the permissions of", path, &error))?;
     tracing::warn!(
         "{} could be opened by others (mode {:o}); its mode is 700 now",
         path.display(),

@@ -54,8 +54,8 @@ impl Gap {
         };
         let shown = |key: &Option<Vec<u8>>| key.as_ref().map(|key| key::describe(key));
         let place = match (shown(&self.after), shown(&self.before)) {
-            (Some(after), Some(before)) => format!("{what} behind {after} and before {before}"),
-            (Some(after), None) => format!("{what} behind {after}"),
+            (Some(after), Some(before)) => format!("{what} after {after} and before {before}"),
+            (Some(after), None) => format!("{what} after {after}"),
             (None, Some(before)) => format!("{what} before {before}"),
             (None, None) => format!("all {what}"),
         };
@@ -98,7 +98,7 @@ fn walk(
 
 fn damage(error: &sled::Error) -> String {
     match error {
-        sled::Error::Corruption { .. } => format!("{} is not what was written", page_of(error)),
+        sled::Error::Corruption { .. } => format!("{} is damaged", page_of(error)),
         error => error.to_string(),
     }
 }

@@ -127,7 +127,7 @@ pub(crate) fn read_at(begin: usize, text: &str) -> Result<(RunId, Vec<Event>), F
     let history = read_events(begin + 1, events)?;
     let (said, found) = (header.events, history.len() as u64);
     if said != found {
-        return Err(wrong(begin, format!("{said} events are announced, and {found} are there")));
+        return Err(wrong(begin, format!("{said} events are announced, but {found} are present")));
     }
     Ok((header.run, history))
 }

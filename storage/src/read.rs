@@ -50,7 +50,7 @@ impl Reader {
             }
             let wanted = key::event(run, expected);
             if *key != *wanted {
-                let missing = ReadError::Damaged("it is missing, and later ones are there".into());
+                let missing = ReadError::Damaged("it is missing, but later ones exist".into());
                 return Err(missing.named(|| key::describe(&wanted)));
             }
             events.push(self.decoder(effort).event(&key, &value)?);
@@ -112,7 +112,7 @@ impl Reader {
         let prefix = [&[key::SUMMARY], prefix.as_bytes()].concat();
         let runs = self.scan(&prefix, effort, |key, value| {
             let Some(run) = key::run_of(key) else {
-                tracing::warn!(key = %key.escape_ascii(), "a key that names no run is passed over");
+                tracing::warn!(key = %key.escape_ascii(), "a key without a run id is skipped");
                 return Ok(None);
             };
             match self.summary_of(&run, key, value, effort) {
@@ -179,7 +179,7 @@ impl Reader {
         let events = self.events(run, 0, effort)?;
         let folded = run_record::fold(&events);
         if folded.is_some() {
-            tracing::warn!(%run, error = %error, "the summary was folded anew from the events");
+            tracing::warn!(%run, error = %error, "the summary was recomputed from the events");
         }
         folded.ok_or(ReadError::Store(error))
     }

@@ -25,7 +25,7 @@ const BATCH: usize = 1000;
 /// Upper bound of disk bytes for each byte of a record while a log is written.
 const OVERHEAD: u64 = 3;
 
-/// Writes a log under a temporary name, durably, and renames it.
+/// Creates an empty log and moves it into place.
 pub(crate) fn create(directory: &Path) -> Result<(), StoreError> {
     prepare(directory, |_| Ok(()))?;
     put_in_place(directory)
@@ -127,7 +127,7 @@ pub(crate) fn rewrite(directory: &Path, db: sled::Db) -> Result<sled::Db, StoreE
     let copied =
         catch_sled_panic(|| prepare_copy(directory, &db).map_err(|error| error.to_string()));
     if let Err(error) = copied.unwrap_or_else(Err) {
-        tracing::warn!(error, "the space of pruned histories is not given back yet");
+        tracing::warn!(error, "the space of pruned histories is not reclaimed yet");
         remove(&directory.join(DRAFT))?;
         return Ok(db);
     }

@@ -33,18 +33,18 @@ impl RunRecord {
         let same =
             self.events.iter().zip(&other.events).take_while(|(here, there)| here == there).count();
         if same < here.min(there) {
-            return Some(format!("event {} is another one", self.events[same].position));
+            return Some(format!("event {} differs", self.events[same].position));
         }
         if here != there {
             return Some(format!("the log has {here} events of it, and the file {there}"));
         }
         if self.mailbox != other.mailbox {
-            return Some("the messages that it has not taken are others".into());
+            return Some("its unread messages differ".into());
         }
         if self.published != other.published {
-            return Some("what it has published is something else".into());
+            return Some("its published values differ".into());
         }
-        (self.summary != other.summary).then(|| "its summary is another one".into())
+        (self.summary != other.summary).then(|| "its summary differs".into())
     }
 
     /// Whether the beginning of its history was pruned.

@@ -1,4 +1,4 @@
-//! Clean-shutdown marker. Detects a log that has lost its end, which sled opens silently.
+//! Clean-shutdown marker. Detects a truncated log, which sled opens silently.
 //!
 //! The file `shutdown_marker` holds the epoch of the last owner, whether that owner closed the log,
 //! and the end of the log at that time. It is written after the matching record in the log (of the
@@ -110,6 +110,6 @@ pub(crate) fn check(db: &sled::Db, directory: &Path, last_epoch: u64) -> Result<
     }
     Err(StoreError::Unopenable {
         log: directory.join("log").display().to_string(),
-        reason: format!("it has lost its end, what owner {} wrote, and maybe more", marker.epoch),
+        reason: format!("its end is missing: what owner {} wrote, and maybe more", marker.epoch),
     })
 }

@@ -60,7 +60,7 @@ impl Watch {
             return Ok(());
         }
         Err(StoreError::Full(format!(
-            "{} MiB are free where the log is and {} MiB are kept in reserve; make room, then it goes on",
+            "{} MiB are free on the disk of the log, but {} MiB are kept in reserve; free some space to continue",
             free >> 20,
             RESERVE >> 20
         )))

@@ -78,7 +78,7 @@ impl Writer {
     fn close(&self) {
         let closed = catch_sled_panic(|| self.mark_closed());
         if let Err(reason) = closed.unwrap_or_else(Err) {
-            tracing::warn!(reason, "the log is whole, and could not be marked as closed");
+            tracing::warn!(reason, "the log is complete, but could not be marked as closed");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What every event log must do, shown for the one on disk and the one in memory.
+//! The semantics of every event log, tested on disk and in memory.
 
 use std::sync::Arc;
 

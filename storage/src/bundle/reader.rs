@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         if bytes.len() > MAX_LINE {
             return Err(self.wrong(format!("it is longer than the {MAX_LINE} bytes that are read")));
         }
-        String::from_utf8(bytes).map(Some).map_err(|_| self.wrong("it is no text in UTF-8".into()))
+        String::from_utf8(bytes).map(Some).map_err(|_| self.wrong("it is not valid UTF-8".into()))
     }
 
     /// The next line, which must exist.
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
         }
         if footer.runs != self.runs || !footer.end {
             return Err(self.wrong(format!(
-                "{} runs are announced, and {} are there",
+                "{} runs are announced, but {} are present",
                 footer.runs, self.runs
             )));
         }

@@ -138,7 +138,7 @@ impl Findings {
             if position != expected {
                 wrong.get_or_insert((
                     key::event(run, expected),
-                    "it is missing, and later ones are there".into(),
+                    "it is missing, but later ones exist".into(),
                 ));
             }
             expected = position.saturating_add(1);
@@ -169,9 +169,9 @@ impl Findings {
             Some(Ok(summary)) if summary == folded => return,
             Some(Ok(summary)) if summary.status != folded.status => {
                 let (said, is) = (summary.status.name(), folded.status.name());
-                format!("it says that the run is {said}, and the history that it is {is}")
+                format!("it says that the run is {said}, but the history says {is}")
             }
-            Some(Ok(_)) => "it is not what the history amounts to".into(),
+            Some(Ok(_)) => "it does not match the history".into(),
             Some(Err(what)) => what,
             None => "it is missing".into(),
         };
@@ -187,10 +187,10 @@ impl Findings {
             let what = match (stored, expected.remove(&name)) {
                 (Err(what), _) => what,
                 (Ok(stored), Some(published)) if stored != published => {
-                    "it is not what the history published last".into()
+                    "it differs from the last value that the history published".into()
                 }
                 (Ok(_), None) if is_whole => {
-                    "the history does not publish it, or has taken it back".into()
+                    "the history has not published it, or has removed it".into()
                 }
                 _ => continue,
             };

@@ -103,7 +103,7 @@ impl Receiver {
     fn has(&mut self, message: Message) {
         match message.body {
             MessageBody::Signal { from: Some(from), .. } => {
-                drop(self.signals.insert((from, message.at)))
+                self.signals.insert((from, message.at));
             }
             MessageBody::Cancel(request) => self.cancels.push((request, message.at)),
             _ => {}

@@ -174,7 +174,7 @@ fn a_file_that_was_cut_off_names_its_last_line() {
         let error = read(cut).expect_err(cut).to_string();
         let (line, reason) = match cut.lines().count() {
             0 | 1 if length < GOLDEN.find('\n').unwrap() => (1, ""),
-            lines => (lines, "the file ends without its footer: it was cut off; get it again"),
+            lines => (lines, "the file ends without its footer: it is truncated; get it again"),
         };
         assert!(error.starts_with(&format!("line {line}: {reason}")), "{length} bytes: {error}");
     }
@@ -225,7 +225,7 @@ fn a_changed_line_is_refused_or_says_something_else() {
 fn a_file_that_was_edited_and_sealed_again_is_still_checked() {
     let cases = [
         ("\"position\":4", "\"position\":5", "line 6: event 4 is expected, and event 5 is there"),
-        ("\"events\":43", "\"events\":44", "line 1: 44 events are announced, and 43 are there"),
+        ("\"events\":43", "\"events\":44", "line 1: 44 events are announced, but 43 are present"),
         ("\"TimerFired\"", "\"TimerRang\"", "line 21: `TimerRang`: unknown variant `TimerRang`"),
         ("\"at\":\"2026-01-01T00:00:03.000000Z\",", "", "line 5: `at` is missing"),
         (
@@ -260,7 +260,7 @@ fn a_file_that_was_edited_and_sealed_again_is_still_checked() {
         (
             "\"output\":3",
             "\"output\":{\"$text\":\"{\"}",
-            "`RunCompleted`: a payload is not embedded as it should be: ",
+            "`RunCompleted`: an embedded payload is invalid: ",
         ),
         ("cdef\"", "cdeF\"", "begins `F\"}`, and this version writes `f\"}`"),
         ("\"to\":\"p\"", "\"to\":\"p q\"", "`SignalSent`: `p q` cannot be a run id"),

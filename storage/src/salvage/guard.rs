@@ -48,7 +48,7 @@ pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), S
         if let Some(place) = first {
             return Err(StoreError::Unopenable {
                 log: file.path().display().to_string(),
-                reason: format!("what is written at byte {place} is not what was written there"),
+                reason: format!("the data at byte {place} is damaged"),
             });
         }
     }
@@ -57,7 +57,7 @@ pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), S
     {
         return Err(StoreError::Unopenable {
             log: file.path().display().to_string(),
-            reason: "its end is missing, or is not what was written there".into(),
+            reason: "its end is missing or damaged".into(),
         });
     }
     Ok(())

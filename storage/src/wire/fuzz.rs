@@ -91,7 +91,7 @@ fn changed_records_never_panic_and_never_pass_for_whole() {
         if changed != *whole {
             assert!(
                 !is_read::<v1::Event<Stored>>(&changed),
-                "seed {seed}: a changed record passes for whole"
+                "seed {seed}: a changed record passes the check"
             );
         }
         let mut frame = whole[..whole.len() - 4].to_vec();

@@ -46,9 +46,8 @@ pub(crate) fn extract(json: &RawValue) -> Result<Payload, String> {
     if !text.starts_with(MARK) {
         return Ok(Payload::from_bytes(text.as_bytes()));
     }
-    let unfit = |error: &serde_json::Error| {
-        format!("a payload is not embedded as it should be: {}", reason(error))
-    };
+    let unfit =
+        |error: &serde_json::Error| format!("an embedded payload is invalid: {}", reason(error));
     let Text { text } = serde_json::from_str(text).map_err(|error| unfit(&error))?;
     let _: &RawValue = serde_json::from_str(&text).map_err(|error| unfit(&error))?;
     Ok(Payload::from_bytes(text.as_bytes()))
