@@ -1,5 +1,4 @@
-//! What an agent is told: where it is, what to do, how it will be judged, and what went wrong
-//! before.
+//! The prompt of an agent: its place, its task, its acceptance checks, and earlier failures.
 
 use std::fmt::Write as _;
 
@@ -108,7 +107,7 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
     }
 }
 
-/// That notes of a session were not read.
+/// A line that notes of a session were not read.
 pub fn unread_notes(reason: &str) -> String {
     format!("Notes of that session were not read: {reason}.")
 }
@@ -128,7 +127,7 @@ fn rules(text: &mut String) {
     );
 }
 
-/// What went wrong, in a line, for a person.
+/// The problem in one line, for a person.
 pub fn summary(problem: &Problem) -> String {
     match problem {
         Problem::CheckFailed { evidence, .. } if evidence.held_out.is_some() => {
@@ -149,7 +148,7 @@ pub fn summary(problem: &Problem) -> String {
     }
 }
 
-/// What went wrong, told to an agent.
+/// The problem, for an agent.
 pub fn told(problem: &Problem) -> String {
     match problem {
         Problem::CheckFailed { evidence, merged_with: None } => failed_check(evidence),
@@ -175,7 +174,7 @@ pub fn told(problem: &Problem) -> String {
     }
 }
 
-/// A failed check: what was run, on which commit, how it ended, and the end of its output.
+/// A failed check: command, commit, result, and the end of its output.
 fn failed_check(evidence: &Evidence) -> String {
     if let Some(HeldOut { message, .. }) = &evidence.held_out {
         let message = message.as_deref().map(|message| format!(" {message}")).unwrap_or_default();
@@ -193,7 +192,7 @@ fn check_summary(evidence: &Evidence) -> String {
     }
 }
 
-/// The last line of an output; of a line of JSON, as agents print it, the message in it.
+/// The last line of an output; if that is JSON, as agents print it, the message in it.
 pub(crate) fn last_words(output: &str) -> String {
     let line =
         output.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -202,14 +201,14 @@ pub(crate) fn last_words(output: &str) -> String {
     message.unwrap_or(line).lines().next().unwrap_or_default().chars().take(LAST_WORDS).collect()
 }
 
-/// Where agents put the message of an error: claude; codex; opencode.
+/// The JSON pointers of error messages: claude; codex; opencode.
 const MESSAGES: [&str; 5] =
     ["/result", "/error/message", "/message", "/error/data/message", "/error"];
 
-/// The most characters of the last line that are kept.
+/// The most characters kept of the last line.
 const LAST_WORDS: usize = 200;
 
-/// The end of an output, behind what leads to it; nothing if there is none.
+/// The end of an output, after an introduction; empty if there is none.
 fn output(lead: &str, tail: &str) -> String {
     match tail.trim_end() {
         "" => String::new(),

@@ -24,7 +24,7 @@ fn backlog(text: &str) -> Backlog {
     Backlog::new(features(text)).unwrap()
 }
 
-/// Runs everything to the end; `x` in the list of blocked ones is blocked when it is handed out.
+/// Runs all features to the end; features in the list `blocked` are blocked when they start.
 fn check_order(text: &str, blocked: &str, expected: &str) {
     let mut backlog = backlog(text);
     let mut order = Vec::new();
