@@ -58,7 +58,8 @@ mod tests {
     use crate::payload::Payload;
 
     fn started() -> EventKind {
-        let (workflow, labels) = ("w".into(), BTreeMap::new());
+        let workflow = "w".into();
+        let labels = BTreeMap::new();
         EventKind::RunStarted {
             workflow,
             input: Payload::null(),
@@ -73,12 +74,15 @@ mod tests {
     }
 
     fn done(slot: Slot) -> EventKind {
-        let (name, input) = ("a".into(), Payload::null());
+        let name = "a".into();
+        let input = Payload::null();
         EventKind::ActivityCompleted { slot, name, input, attempt: 1, output: Payload::null() }
     }
 
     fn failed(command: u32, is_last: bool) -> EventKind {
-        let (slot, name, input) = (Slot::only(command), "a".into(), Payload::null());
+        let slot = Slot::only(command);
+        let name = "a".into();
+        let input = Payload::null();
         let retry_at = (!is_last).then_some(DateTime::UNIX_EPOCH);
         EventKind::ActivityFailed {
             slot,

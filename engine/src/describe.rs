@@ -73,16 +73,16 @@ pub(crate) fn difference(one: &str, other: &str) -> (String, String) {
     let cut = |text: &str| {
         let head: String = text.chars().take(BEFORE).collect();
         if same <= 2 * BEFORE {
-            return ended(text, SHOWN);
+            return truncated(text, SHOWN);
         }
         let rest: String = text.chars().skip(same - BEFORE).collect();
-        format!("{head}…{}", ended(&rest, SHOWN))
+        format!("{head}…{}", truncated(&rest, SHOWN))
     };
     (cut(one), cut(other))
 }
 
 /// At most so many characters.
-fn ended(text: &str, limit: usize) -> String {
+fn truncated(text: &str, limit: usize) -> String {
     let mut short: String = text.chars().take(limit).collect();
     if short.len() < text.len() {
         short.push('…');

@@ -288,7 +288,7 @@ pub enum MessageBody {
         payload: Payload,
         /// The run that sent it, if a run did.
         from: Option<RunId>,
-        /// The person who sent it and why, if a person did.
+        /// The sender and the reason, if a person sent it.
         request: Option<RequestedBy>,
     },
     /// The outcome of a child run, for the workflow.

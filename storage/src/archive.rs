@@ -71,7 +71,7 @@ pub(crate) fn exists(run: &RunId) -> StoreError {
     StoreError::Unusable(format!("run {run} exists already"))
 }
 
-pub(crate) fn goes_on(run: &RunId) -> StoreError {
+pub(crate) fn not_over(run: &RunId) -> StoreError {
     StoreError::Unusable(format!(
         "run {run} is not over: only the histories of runs that are over can be pruned"
     ))
@@ -100,7 +100,7 @@ impl Archive for SledStore {
         let summary =
             self.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         if !summary.status.is_terminal() {
-            return Err(goes_on(run));
+            return Err(not_over(run));
         }
         let (keys, mail) = self.keys_of(run).await?;
         let Some((last, before)) = keys.split_last().filter(|(_, before)| !before.is_empty())
@@ -145,7 +145,8 @@ impl SledStore {
     }
 
     async fn keys_of(&self, run: &RunId) -> Result<Keys, StoreError> {
-        let (shared, run) = (std::sync::Arc::clone(&self.shared), run.clone());
+        let shared = std::sync::Arc::clone(&self.shared);
+        let run = run.clone();
         blocking(move || {
             let keys = |kind| {
                 let keys = shared.reader.db.scan_prefix(key::of_run(kind, &run)).keys();

@@ -25,7 +25,7 @@ use crate::sweep::Names;
 
 use awaited::Children;
 pub use rest::check_at_rest;
-use undelivered::Post;
+use undelivered::MessageIndex;
 
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -143,7 +143,7 @@ struct Findings {
     report: CheckReport,
     found: Vec<Finding>,
     children: Children,
-    post: Post,
+    post: MessageIndex,
 }
 
 impl SledStore {

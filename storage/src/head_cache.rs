@@ -92,7 +92,8 @@ impl HeadCache {
 
     /// All earlier groups are in the tree: their heads may leave the cache.
     pub(crate) fn caught_up(&mut self) {
-        let (known, group) = (&mut self.known, self.group);
+        let known = &mut self.known;
+        let group = self.group;
         self.over.retain(|run| {
             let ahead = known.get(run).is_some_and(|known| known.group == group);
             if !ahead {

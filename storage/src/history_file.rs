@@ -83,7 +83,8 @@ pub fn write(run: &RunId, events: &[Event]) -> Result<String, FileError> {
 pub fn event_line(event: &Event) -> Result<String, FileError> {
     let line = json::event_line(event).map_err(FileError::Unwritable)?;
     if line.len() > MAX_LINE {
-        let (position, bytes) = (event.position, line.len());
+        let position = event.position;
+        let bytes = line.len();
         let problem = format!(
             "event {position} needs a line of {bytes} bytes, and at most {MAX_LINE} are read"
         );
@@ -125,7 +126,8 @@ pub(crate) fn read_at(begin: usize, text: &str) -> Result<(RunId, Vec<Event>), F
         return Err(FileError::Checksum { line: end, recorded: footer.blake3, computed });
     }
     let history = read_events(begin + 1, events)?;
-    let (said, found) = (header.events, history.len() as u64);
+    let said = header.events;
+    let found = history.len() as u64;
     if said != found {
         return Err(wrong(begin, format!("{said} events are announced, but {found} are present")));
     }

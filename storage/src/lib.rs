@@ -16,7 +16,7 @@
 //! | `m` run seq | a message in a mailbox |
 //! | `p` run name | a published value |
 //! | `s` run | the summary of a run |
-//! | `@format`, `@owner\0` epoch, `@closed\0` epoch | the format of the keyspace; who has owned the log, and closed it last |
+//! | `@format`, `@owner\0` epoch, `@closed\0` epoch | the format of the keyspace; the owners of the log, and the last close |
 //! | `@pruned` | histories were removed: the next open rewrites the log without their space |
 //!
 //! Numbers are big-endian, so keys sort as ids and positions do. A value is a frame: format byte,

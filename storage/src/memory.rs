@@ -158,7 +158,7 @@ impl Archive for MemoryStore {
         let mut content = self.content();
         let own = content.runs.get_mut(run).ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         let summary = own.summary.clone().filter(|summary| summary.status.is_terminal());
-        let summary = summary.ok_or_else(|| archive::goes_on(run))?;
+        let summary = summary.ok_or_else(|| archive::not_over(run))?;
         let removed = own.events.len() as u64 - 1;
         if removed > 0 {
             own.pruned += removed;

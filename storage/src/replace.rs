@@ -36,7 +36,8 @@ pub(crate) fn prepare(
     directory: &Path,
     fill: impl FnOnce(&sled::Db) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let (draft, next) = (directory.join(DRAFT), directory.join(NEXT));
+    let draft = directory.join(DRAFT);
+    let next = directory.join(NEXT);
     for stale in [&draft, &next] {
         remove(stale)?;
     }
@@ -148,7 +149,8 @@ fn prepare_copy(directory: &Path, db: &sled::Db) -> Result<(), StoreError> {
     let free = probe_of(directory)().map_err(StoreError::Full)?;
     let needed = bytes * OVERHEAD + RESERVE;
     if free < needed {
-        let (free, needed) = (free >> 20, needed >> 20);
+        let free = free >> 20;
+        let needed = needed >> 20;
         return Err(StoreError::Full(format!(
             "a rewrite of the log needs {needed} MiB, {free} MiB are free"
         )));

@@ -29,7 +29,8 @@ impl RunRecord {
 
     /// The first difference to the same run in another log, if any.
     pub fn difference(&self, other: &Self) -> Option<String> {
-        let (here, there) = (self.events.len(), other.events.len());
+        let here = self.events.len();
+        let there = other.events.len();
         let same =
             self.events.iter().zip(&other.events).take_while(|(here, there)| here == there).count();
         if same < here.min(there) {

@@ -110,7 +110,8 @@ fn put(directory: &Path, content: &Content) -> Result<PathBuf, StoreError> {
 /// Links the payloads into the directory of the damaged log: it names some that the new log does
 /// not, and those are removed.
 fn keep_payloads(directory: &Path, kept: &Path) -> Result<(), StoreError> {
-    let (from, to) = (directory.join("blobs"), kept.join("payloads"));
+    let from = directory.join("blobs");
+    let to = kept.join("payloads");
     if !from.is_dir() {
         return Ok(());
     }

@@ -59,7 +59,8 @@ impl State {
 impl ShutdownMarker {
     /// Writes the file, durably.
     pub(crate) fn write(self, directory: &Path) -> Result<(), StoreError> {
-        let (new, path) = (directory.join(TEMPORARY), directory.join(NAME));
+        let new = directory.join(TEMPORARY);
+        let path = directory.join(NAME);
         let write = || {
             let mut file = File::create(&new)?;
             let end = self.end.map(|end| format!(" {end}")).unwrap_or_default();
@@ -75,7 +76,8 @@ impl ShutdownMarker {
     pub(crate) fn read(directory: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(directory.join(NAME)).ok()?;
         let mut words = text.split_ascii_whitespace();
-        let (epoch, word) = (words.next()?, words.next()?);
+        let epoch = words.next()?;
+        let word = words.next()?;
         let end = words.next().and_then(|end| end.parse().ok());
         Some(Self { epoch: epoch.parse().ok()?, state: State::of(word), end })
     }

@@ -118,8 +118,10 @@ impl SledStore {
             .map_err(|error| {
                 StoreError::Unusable(format!("no thread for the committer: {error}"))
             })?;
-        let (directory, reader) = (directory.to_owned(), Reader { db, blobs });
-        let (blobs_in_use, snapshot_guards) = (tokio::sync::RwLock::default(), Arc::default());
+        let directory = directory.to_owned();
+        let reader = Reader { db, blobs };
+        let blobs_in_use = tokio::sync::RwLock::default();
+        let snapshot_guards = Arc::default();
         let shared = Shared {
             directory,
             reader,

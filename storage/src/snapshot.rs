@@ -91,8 +91,11 @@ impl SledStore {
 pub(crate) fn take(shared: &Shared, scope: &Scope) -> Snapshot {
     let _writing = shared.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
     let blobs = Arc::clone(&shared.reader.blobs);
-    let (directory, epoch) = (shared.directory.clone(), shared.epoch);
-    let (runs, strays, gaps) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let directory = shared.directory.clone();
+    let epoch = shared.epoch;
+    let runs = BTreeMap::new();
+    let strays = Vec::new();
+    let gaps = Vec::new();
     let mut snapshot = Snapshot { directory, blobs, epoch, runs, strays, gaps, kept: None };
     for kind in [key::EVENT, key::MESSAGE, key::PUBLISHED, key::SUMMARY] {
         for prefix in scope.prefixes(kind) {

@@ -166,7 +166,8 @@ async fn bundled(store: &SledStore) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_was_carried_over_is_the_same_to_the_byte() {
-    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let here = tempfile::tempdir().unwrap();
+    let there = tempfile::tempdir().unwrap();
     let store = SledStore::open(here.path()).unwrap();
     filled(&store, "a").await;
     over(&store, "b").await;

@@ -147,7 +147,8 @@ fn kept(directory: &Path) -> Vec<String> {
 fn waiting() -> Vec<Event> {
     let at = |position: Position, kind| Event { position, at: now(), kind };
     let child = |command, id| {
-        let (workflow, input) = ("test".into(), Payload::of(id));
+        let workflow = "test".into();
+        let input = Payload::of(id);
         EventKind::ChildStarted { command, run: run(id), workflow, input }
     };
     let body = MessageBody::ChildEnded { run: run("one"), outcome: Outcome::Cancelled };
@@ -201,8 +202,8 @@ async fn a_damaged_message_is_moved_aside_and_its_run_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_of_no_run_is_moved_aside() {
-    let change = |db: &sled::Db| drop(db.insert(b"e what is this?", b"who knows").unwrap());
-    check(change, &["`e what is this?`: its key names no run"], true).await;
+    let change = |db: &sled::Db| drop(db.insert(b"e stray key", b"any value").unwrap());
+    check(change, &["`e stray key`: its key names no run"], true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -244,7 +245,8 @@ fn put_back(from: &Path, to: &Path) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_has_lost_its_end_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let (log, earlier) = (directory.path().join("log"), directory.path().join("earlier"));
+    let log = directory.path().join("log");
+    let earlier = directory.path().join("earlier");
     sample(directory.path()).await;
     std::fs::create_dir(&earlier).unwrap();
     let store = SledStore::open(directory.path()).unwrap();

@@ -82,7 +82,7 @@ async fn a_damaged_event_is_named_and_harms_no_other_run() {
         assert_eq!(
             store.read(&run("hurt"), 3).await.unwrap().len(),
             2,
-            "what is after it can still be read"
+            "later events can still be read"
         );
         assert_eq!(store.read(&run("good"), 0).await.unwrap().len(), 5);
         assert_eq!(store.runs("").await.unwrap().len(), 3);

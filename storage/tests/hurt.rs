@@ -218,13 +218,14 @@ fn remove(path: &Path) {
 
 fn overwrite(path: &Path) {
     for path in all_of(path).into_iter().filter(|path| path.is_file()) {
-        fs::write(path, "not what was written").unwrap();
+        fs::write(path, "changed content").unwrap();
     }
 }
 
 /// Whether a file is unchanged; zeros may have been appended.
 fn is_kept(path: &Path, before: Option<&[u8]>) -> bool {
-    let (now, before) = (fs::read(path).unwrap_or_default(), before.unwrap_or_default());
+    let now = fs::read(path).unwrap_or_default();
+    let before = before.unwrap_or_default();
     now.strip_prefix(before).is_some_and(|added| added.iter().all(|byte| *byte == 0))
 }
 
@@ -255,7 +256,7 @@ fn try_out(sample: &Sample, harm: &Harm) {
     let sound = before.damages.is_empty();
     assert!(opens || !sound, "{case}: a log that cannot be opened passes for sound");
     if sound && sample.is_closed {
-        assert!(readable == sample.content, "{case}: what was lost is not noticed");
+        assert!(readable == sample.content, "{case}: the loss is not detected");
     }
 
     let report = checked(hurt.path(), true);

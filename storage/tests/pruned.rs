@@ -94,7 +94,8 @@ fn size(path: &Path) -> u64 {
 #[tokio::test]
 async fn a_pruned_log_takes_less_space_once_it_is_opened_again() {
     let directory = tempfile::tempdir().unwrap();
-    let (log, runs) = (directory.path().join("log"), 80);
+    let log = directory.path().join("log");
+    let runs = 80;
     let store = SledStore::open(directory.path()).unwrap();
     write(&store, runs, 3_000).await;
     store.close();

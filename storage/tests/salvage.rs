@@ -86,14 +86,14 @@ async fn whole_runs(store: &SledStore, steps: u64) -> usize {
             whole += 1;
             assert!(
                 store.mailbox(&run(id)).await.unwrap().is_empty(),
-                "what was taken does not come back"
+                "taken messages do not reappear"
             );
             let published = store.published(&run(id)).await.unwrap();
             let names: Vec<_> = published.keys().cloned().collect();
             assert_eq!(
                 names,
                 [format!("at-{steps}"), "value".into()],
-                "what was taken back does not come back"
+                "removed values do not reappear"
             );
         }
     }

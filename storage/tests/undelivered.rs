@@ -61,7 +61,8 @@ fn begun(run: &str) -> EventKind {
 }
 
 fn again(cause: Cause) -> EventKind {
-    let (workflow, labels) = ("test".into(), BTreeMap::new());
+    let workflow = "test".into();
+    let labels = BTreeMap::new();
     EventKind::RunStarted { workflow, input: Payload::null(), parent: None, labels, cause }
 }
 

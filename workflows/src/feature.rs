@@ -96,7 +96,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
                 }
             },
         };
-        if !approval::given(context, work, &commit).await? {
+        if !approval::is_granted(context, work, &commit).await? {
             continue;
         }
         work.step(context, "waiting to merge").await?;

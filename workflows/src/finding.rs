@@ -177,7 +177,8 @@ impl fmt::Display for Finding {
             }
             Self::Outside { change } => change.fmt(formatter),
             Self::ListEdited { feature, fields, during } => {
-                let (fields, during) = (fields.join(", "), named(during));
+                let fields = fields.join(", ");
+                let during = named(during);
                 write!(
                     formatter,
                     "the list was edited while {during} worked on: {fields} of {feature}"

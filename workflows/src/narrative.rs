@@ -134,7 +134,7 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
         EventKind::RunStarted { .. } => started(kind),
         EventKind::ActivityStarted { name, attempt, input, .. } => {
             let kind = if activity::is_session(name) { Kind::SessionStarted } else { Kind::Detail };
-            entry(kind, format!("{} begins{}", activity::asked(name, input), nth(*attempt)))
+            entry(kind, format!("{} begins{}", activity::task(name, input), nth(*attempt)))
         }
         EventKind::ActivityFailed { name, input, attempt, failure, retry_at, .. } => {
             let kind =
@@ -143,7 +143,7 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
                 || "not tried again".into(),
                 |at| format!("tried again at {}", clock(at)),
             );
-            let what = activity::asked(name, input);
+            let what = activity::task(name, input);
             entry(kind, format!("{what} failed{}: {}; {again}", nth(*attempt), failed(failure)))
         }
         EventKind::RunPaused(request) => entry(Kind::Paused, format!("paused{}", by(request))),

@@ -60,28 +60,28 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
     let heading = match reason {
         SessionReason::Start => "",
         SessionReason::Continue => {
-            "The session before you filled its context. Its work is committed; go on from there."
+            "The session before you filled its context. Its work is committed; continue from there."
         }
-        SessionReason::Retry => "The session before you failed. What it committed is here.",
+        SessionReason::Retry => "The session before you failed. Its commits are here.",
         SessionReason::Repair => {
             "The project does not pass its own basic check at this commit. Repair that first, then do the feature."
         }
-        SessionReason::GatesFailed => "The work was checked and did not pass. Mend it.",
+        SessionReason::GatesFailed => "The work was checked and did not pass. Fix it.",
         SessionReason::Conflict => {
-            "The work does not merge with what others have finished since. Merge that and mend it."
+            "The work does not merge with what others have finished since. Merge that and fix it."
         }
     };
     if !heading.is_empty() {
         let _ = writeln!(text, "# What happened before\n\n{heading}\n");
     }
     if let Some(problem) = &feedback.problem {
-        let _ = writeln!(text, "{}\n", told(problem));
+        let _ = writeln!(text, "{}\n", problem_text(problem));
     }
     if let Some(behind) = &feedback.behind {
         let _ = writeln!(
             text,
             "The target has moved, and this work conflicts with it in {}. Run `git merge {}` first, resolve the \
-             conflicts and commit: what failed may be mended by what landed.\n",
+             conflicts and commit: the landed work may fix the failure.\n",
             behind.files.join(", "),
             behind.tip
         );
@@ -117,12 +117,12 @@ fn rules(text: &mut String) {
         "\n# Rules\n\n\
          - Work on this feature only. Leave the project in a state that could be merged.\n\
          - Commit your work with messages that say what and why.\n\
-         - What your work needs and git does not keep (packages, generated files), `init.sh` must see to: run it when you \
-         change what it needs. It is run again where your work is merged and checked, and must succeed there.\n\
+         - `init.sh` must install everything that git does not track (packages, generated files): run it when you \
+         change its inputs. It runs again where your work is merged and checked, and must succeed there.\n\
          - Do not change the feature list, `longhaul.toml` or acceptance scripts: such changes are seen and put back.\n\
          - Write what the next session should know into the file named by LONGHAUL_NOTES_FILE.\n\
          - When your context is nearly full, commit, write your notes, make the file named by LONGHAUL_CONTEXT_FULL_FILE \
-         (`touch \"$LONGHAUL_CONTEXT_FULL_FILE\"`) and end: a fresh session goes on. A program can exit with 75 instead. \
+         (`touch \"$LONGHAUL_CONTEXT_FULL_FILE\"`) and end: a fresh session continues. A program can exit with 75 instead. \
          Otherwise, ending says that the feature is done.\n",
     );
 }
@@ -149,7 +149,7 @@ pub fn summary(problem: &Problem) -> String {
 }
 
 /// The problem, for an agent.
-pub fn told(problem: &Problem) -> String {
+pub fn problem_text(problem: &Problem) -> String {
     match problem {
         Problem::CheckFailed { evidence, merged_with: None } => failed_check(evidence),
         Problem::CheckFailed { evidence, merged_with: Some(tip) } => format!(

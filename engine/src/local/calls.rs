@@ -185,7 +185,8 @@ impl Activation {
         number: u32,
         cancel: watch::Receiver<bool>,
     ) -> (Attempt, Arc<LocalWorker>) {
-        let (run, slot) = (self.run.clone(), batch.slot(index));
+        let run = self.run.clone();
+        let slot = batch.slot(index);
         let worker = Arc::new(LocalWorker {
             run: run.clone(),
             slot,
@@ -261,7 +262,9 @@ impl Activation {
         let call = batch.call(index);
         let number = batch.states[index].attempts + 1;
         if call.policy.effect == Effect::Guarded {
-            let (slot, name, input) = (batch.slot(index), call.name.into(), call.input.clone());
+            let slot = batch.slot(index);
+            let name = call.name.into();
+            let input = call.input.clone();
             let kind = EventKind::ActivityStarted { slot, name, input, attempt: number };
             self.commit(vec![kind], |_| ()).await?;
             batch.states[index].attempts = number;
@@ -281,8 +284,10 @@ impl Activation {
         attempt: u32,
         result: Result<Payload, Failure>,
     ) -> Result<(), Stop> {
-        let (call, slot) = (batch.call(index), batch.slot(index));
-        let (name, input) = (call.name.to_owned(), call.input.clone());
+        let call = batch.call(index);
+        let slot = batch.slot(index);
+        let name = call.name.to_owned();
+        let input = call.input.clone();
         let failure = match result {
             Ok(output) => {
                 let kind = EventKind::ActivityCompleted {
@@ -333,7 +338,8 @@ impl Activation {
         if matches!(self.summary.status, Status::Parked(_)) {
             return Ok(());
         }
-        let (activity, attempt) = (batch.call(index).name.to_owned(), batch.states[index].attempts);
+        let activity = batch.call(index).name.to_owned();
+        let attempt = batch.states[index].attempts;
         let effect = UnknownEffect { activity, attempt, reason };
         self.commit(vec![EventKind::RunParked { slot: batch.slot(index), effect }], |_| ()).await
     }
@@ -346,10 +352,12 @@ impl Activation {
             && let Some(index) =
                 batch.states.iter().position(|state| state.unknown && state.result.is_none())
         {
-            let (call, slot) = (batch.call(index), batch.slot(index));
+            let call = batch.call(index);
+            let slot = batch.slot(index);
             let mut kinds = vec![EventKind::RunReconciled { slot, landed, request }];
             if landed {
-                let (name, input) = (call.name.to_owned(), call.input.clone());
+                let name = call.name.to_owned();
+                let input = call.input.clone();
                 let attempt = batch.states[index].attempts;
                 batch.states[index].result = Some(Ok(output.clone()));
                 kinds.push(EventKind::ActivityCompleted { slot, name, input, attempt, output });
@@ -448,7 +456,8 @@ fn to_its_end(
     cancel: watch::Sender<bool>,
     place: Option<PoolSlot>,
 ) -> BoxFuture<'static, (usize, CallStep)> {
-    let (input, policy) = (call.input.clone(), call.policy.clone());
+    let input = call.input.clone();
+    let policy = call.policy.clone();
     Box::pin(async move {
         let _place = place;
         (

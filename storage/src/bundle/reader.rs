@@ -48,7 +48,8 @@ impl<'a> Reader<'a> {
         if input.fill_buf()?.starts_with(&ZSTD) {
             input = Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(input)?));
         }
-        let (hasher, header) = (blake3::Hasher::new(), Header::default());
+        let hasher = blake3::Hasher::new();
+        let header = Header::default();
         let mut reader =
             Self { input, hasher, line: 0, is_ended: true, header, form: Form::Bundle, runs: 0 };
         let first = reader.next_line()?;
@@ -86,9 +87,13 @@ impl<'a> Reader<'a> {
             bytes.pop();
         }
         if bytes.len() > MAX_LINE {
-            return Err(self.wrong(format!("it is longer than the {MAX_LINE} bytes that are read")));
+            return Err(
+                self.line_error(format!("it is longer than the {MAX_LINE} bytes that are read"))
+            );
         }
-        String::from_utf8(bytes).map(Some).map_err(|_| self.wrong("it is not valid UTF-8".into()))
+        String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| self.line_error("it is not valid UTF-8".into()))
     }
 
     /// The next line, which must exist.
@@ -100,7 +105,7 @@ impl<'a> Reader<'a> {
         whole.ok_or(FileError::CutOff { line: self.line })
     }
 
-    fn wrong(&self, problem: String) -> FileError {
+    fn line_error(&self, problem: String) -> FileError {
         FileError::Line { line: self.line, problem }
     }
 
@@ -175,16 +180,17 @@ impl<'a> Reader<'a> {
             published.insert(name, value);
         }
         let summary = head.pruned.map(Summary::from).or_else(|| run_record::fold(&events));
-        let summary = summary
-            .ok_or_else(|| self.wrong(format!("the history of run {} has no start", head.run)))?;
+        let summary = summary.ok_or_else(|| {
+            self.line_error(format!("the history of run {} has no start", head.run))
+        })?;
         let record = RunRecord { run: head.run, events, summary, mailbox, published };
-        crate::archive::check(&record).map_err(|error| self.wrong(error.to_string()))?;
+        crate::archive::check(&record).map_err(|error| self.line_error(error.to_string()))?;
         Ok(record)
     }
 
     /// The value parsed from the last line.
     fn parsed<T>(&self, parsed: Result<T, String>) -> Result<T, FileError> {
-        parsed.map_err(|problem| self.wrong(problem))
+        parsed.map_err(|problem| self.line_error(problem))
     }
 
     fn end(&mut self, line: &str) -> Result<(), FileError> {
@@ -195,13 +201,13 @@ impl<'a> Reader<'a> {
             return Err(FileError::Checksum { line: at, recorded: footer.blake3, computed });
         }
         if footer.runs != self.runs || !footer.end {
-            return Err(self.wrong(format!(
+            return Err(self.line_error(format!(
                 "{} runs are announced, but {} are present",
                 footer.runs, self.runs
             )));
         }
         if self.next_line()?.is_some() {
-            return Err(self.wrong("something follows after the end".into()));
+            return Err(self.line_error("something follows after the end".into()));
         }
         Ok(())
     }

@@ -110,7 +110,8 @@ impl Findings {
             let told = ended.get(&awaited.child).filter(|ended| ended.was_told(&awaited));
             let Awaited { parent, child, start } = awaited;
             if let Some(Ended { at, outcome, .. }) = told {
-                let (what, outcome) = (format!("the outcome of {child}"), outcome.clone());
+                let what = format!("the outcome of {child}");
+                let outcome = outcome.clone();
                 let body = MessageBody::ChildEnded { run: child, outcome };
                 lost.push(Undelivered { what, delivery: Delivery { to: parent, at: *at, body } });
             } else if !runs.contains_key(&child) {

@@ -28,7 +28,7 @@ fn what(error: ReadError) -> String {
 }
 
 /// The value of a record, or its defect; a panic of sled counts as a defect.
-fn sound<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, String> {
+fn checked<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, String> {
     catch_sled_panic(read).unwrap_or_else(|panic| Err(ReadError::Damaged(panic))).map_err(what)
 }
 
@@ -42,7 +42,7 @@ impl Findings {
         let Records { mail, summary, .. } = records;
         let mut messages = Vec::new();
         for (key, value) in mail {
-            match sound(|| Decoder(source).message(key, value)) {
+            match checked(|| Decoder(source).message(key, value)) {
                 Ok(message) => messages.push(message),
                 Err(what) => {
                     self.add(
@@ -53,7 +53,7 @@ impl Findings {
                 }
             }
         }
-        let stored = summary.as_ref().map(|_| sound(|| records.summary(source).transpose()));
+        let stored = summary.as_ref().map(|_| checked(|| records.summary(source).transpose()));
         let stored: Option<Result<Summary, String>> = match stored {
             Some(Ok(summary)) => summary.map(Ok),
             Some(Err(what)) => Some(Err(what)),
@@ -67,7 +67,7 @@ impl Findings {
                 self.add(&key, what, Remedy::MoveRun(run.clone(), readable))
             }
             Ok(events) => {
-                self.taken(run, mail, &events);
+                self.reappeared_messages(run, mail, &events);
                 if let Some(summary) = run_record::fold(&events).or_else(|| stored.clone()?.ok()) {
                     self.children.look_at(run, &summary, &events, &messages);
                     self.post.look_at(run, &summary, &events, messages);
@@ -80,7 +80,7 @@ impl Findings {
 
     /// Messages that were taken before: they reappeared because the record of their removal is
     /// damaged.
-    fn taken(&mut self, run: &RunId, mail: &[(IVec, IVec)], events: &[Event]) {
+    fn reappeared_messages(&mut self, run: &RunId, mail: &[(IVec, IVec)], events: &[Event]) {
         if mail.is_empty() {
             return;
         }
@@ -142,7 +142,7 @@ impl Findings {
                 ));
             }
             expected = position.saturating_add(1);
-            match sound(|| Decoder(source).event(key, value)) {
+            match checked(|| Decoder(source).event(key, value)) {
                 Ok(event) => events.push(event),
                 Err(what) => drop(wrong.get_or_insert((key.to_vec(), what))),
             }
@@ -168,7 +168,8 @@ impl Findings {
         let what = match stored {
             Some(Ok(summary)) if summary == folded => return,
             Some(Ok(summary)) if summary.status != folded.status => {
-                let (said, is) = (summary.status.name(), folded.status.name());
+                let said = summary.status.name();
+                let is = folded.status.name();
                 format!("it says that the run is {said}, but the history says {is}")
             }
             Some(Ok(_)) => "it does not match the history".into(),
@@ -183,7 +184,7 @@ impl Findings {
         let mut expected = run_record::published_by(events);
         for (key, value) in &records.published {
             let name = name_of(run, key);
-            let stored = sound(|| Decoder(source).published(key, value));
+            let stored = checked(|| Decoder(source).published(key, value));
             let what = match (stored, expected.remove(&name)) {
                 (Err(what), _) => what,
                 (Ok(stored), Some(published)) if stored != published => {

@@ -47,7 +47,8 @@ pub(super) fn keep(
 fn text(run: &RunId, events: &[Event], records: &[Entry]) -> String {
     let lines: Vec<String> =
         events.iter().filter_map(|event| history_file::event_line(event).ok()).collect();
-    let (schema, count) = ("longhaul.quarantine/1", lines.len());
+    let schema = "longhaul.quarantine/1";
+    let count = lines.len();
     let mut text = format!(
         "{{\"schema\":\"{schema}\",\"run\":\"{run}\",\"events\":{count},\"records\":{}}}\n",
         records.len()

@@ -25,7 +25,7 @@ pub(super) struct Undelivered {
 
 /// The messages between runs, from the histories.
 #[derive(Debug, Default)]
-pub(super) struct Post {
+pub(super) struct MessageIndex {
     sent: Vec<Sent>,
     receivers: HashMap<RunId, Receiver>,
 }
@@ -61,7 +61,7 @@ fn begin(events: &[Event]) -> usize {
     events.iter().rposition(is_begin).unwrap_or(0)
 }
 
-impl Post {
+impl MessageIndex {
     pub(super) fn look_at(
         &mut self,
         run: &RunId,
@@ -84,7 +84,7 @@ impl Post {
         for event in events {
             match &event.kind {
                 EventKind::MessageReceived { message: Some(message), .. } => {
-                    receiver.has(message.clone())
+                    receiver.add(message.clone())
                 }
                 EventKind::CancelDelivered { request, .. } => {
                     receiver.cancels.push((request.clone(), event.at))
@@ -93,14 +93,14 @@ impl Post {
             }
         }
         for message in mail {
-            receiver.has(message);
+            receiver.add(message);
         }
         self.receivers.insert(run.clone(), receiver);
     }
 }
 
 impl Receiver {
-    fn has(&mut self, message: Message) {
+    fn add(&mut self, message: Message) {
         match message.body {
             MessageBody::Signal { from: Some(from), .. } => {
                 self.signals.insert((from, message.at));
@@ -126,7 +126,7 @@ impl Findings {
     /// The lost messages that runs wait for. Call it after all runs were added.
     pub(super) fn lost_between_runs(&mut self, runs: &BTreeMap<RunId, Records>) {
         let outcomes = self.lost_children(runs);
-        let Post { sent, receivers } = std::mem::take(&mut self.post);
+        let MessageIndex { sent, receivers } = std::mem::take(&mut self.post);
         let sent = sent
             .into_iter()
             .filter(|sent| receivers.get(&sent.delivery.to).is_some_and(|to| to.lacks(sent)));

@@ -77,7 +77,8 @@ impl Content {
     }
 
     fn take_change(&mut self, fields: &mut Fields<'_>, message: &Message<'_>) -> Option<()> {
-        let (set, key) = (fields.byte()? == 0, fields.text()?);
+        let set = fields.byte()? == 0;
+        let key = fields.text()?;
         if set {
             let value = fields.text()?;
             let full = self.full(message.page, key, value)?;
@@ -103,7 +104,8 @@ impl Content {
 fn leaf<'a>(fields: &mut Fields<'a>) -> Option<Leaf<'a>> {
     let (_next, _merging_child, _merging) = (fields.number()?, fields.number()?, fields.byte()?);
     let shared = usize::from(fields.byte()?);
-    let (low, high) = (fields.text()?, fields.text()?);
+    let low = fields.text()?;
+    let high = fields.text()?;
     if fields.byte()? != 0 {
         return None;
     }

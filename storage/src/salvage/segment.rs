@@ -172,7 +172,8 @@ fn message(bytes: &[u8], at: usize) -> Option<Message<'_>> {
     let crc = u32::from_le_bytes(header.take(4)?.try_into().ok()?);
     let kind = header.byte().filter(|kind| (1..=LAST_KIND).contains(kind))?;
     let length = usize::try_from(header.number()?).ok()?;
-    let (segment, page) = (header.number()?, header.number()?);
+    let segment = header.number()?;
+    let page = header.number()?;
     let head = rest.len() - header.0.len();
     let body = header.take(length)?;
     let mut hasher = crc32fast::Hasher::new();

@@ -63,7 +63,8 @@ fn beginnings() -> Vec<EventKind> {
 }
 
 fn activities() -> Vec<EventKind> {
-    let (name, input) = ("land".to_owned(), json(r#"{"tip":"1f"}"#));
+    let name = "land".to_owned();
+    let input = json(r#"{"tip":"1f"}"#);
     let failed = |failure, retry_at| EventKind::ActivityFailed {
         slot: SLOT,
         name: name.clone(),

@@ -234,7 +234,8 @@ fn apply_surviving(
             while at < data.len() {
                 let end = data.len().min(at + SECTOR - (offset + at) % SECTOR);
                 if random.survives(survival) {
-                    let (from, to) = (offset + at, offset + end);
+                    let from = offset + at;
+                    let to = offset + end;
                     if content.len() < to {
                         content.resize(to, 0);
                     }

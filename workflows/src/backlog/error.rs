@@ -54,6 +54,7 @@ fn path(ids: &[FeatureId]) -> String {
     if ids.len() <= 24 {
         return joined(ids);
     }
-    let (head, tail) = (&ids[..12], &ids[ids.len() - 8..]);
+    let head = &ids[..12];
+    let tail = &ids[ids.len() - 8..];
     format!("{} -> ({} more) -> {}", joined(head), ids.len() - 20, joined(tail))
 }

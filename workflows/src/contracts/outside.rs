@@ -22,7 +22,9 @@ impl fmt::Display for OutsideChange {
         let short = |commit: &Option<String>| {
             commit.as_ref().map_or("nowhere".to_owned(), |commit| commit.chars().take(10).collect())
         };
-        let (branch, from, to) = (&self.branch, short(&self.from), short(&self.to));
+        let branch = &self.branch;
+        let from = short(&self.from);
+        let to = short(&self.to);
         let what = format!("`{branch}` was moved from {from} to {to}, not by Longhaul");
         if !self.put_back {
             return formatter.write_str(&what);

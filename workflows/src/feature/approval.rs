@@ -46,7 +46,7 @@ impl FeatureProgress {
 }
 
 /// Whether this commit may be merged. The agent receives the reason of a rejection.
-pub(super) async fn given(
+pub(super) async fn is_granted(
     context: &mut dyn Context,
     work: &mut Work,
     commit: &str,

@@ -48,7 +48,7 @@ impl Work {
 
     /// Takes the notes since the last session. This run has no open request here, so an answer
     /// still in the mailbox is stale and is dropped.
-    pub(super) async fn hear(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+    pub(super) async fn take_notes(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         while let Some(received) = context.try_receive(&Filter::any()).await? {
             self.take_note(received);
         }
@@ -62,7 +62,7 @@ impl Work {
             return Ok(false);
         }
         let known = self.feedback.guidance.len();
-        self.hear(context).await?;
+        self.take_notes(context).await?;
         let is_told_more = self.feedback.guidance.len() > known;
         if is_told_more {
             self.forgiven = self.progress.clone();

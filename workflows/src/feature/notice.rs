@@ -17,7 +17,8 @@ pub(super) async fn checks(
 ) -> Result<ChecksReport, Stop> {
     let report = context.call::<RunChecks>(input).await?;
     for evidence in report.evidence.iter().filter(|evidence| !evidence.put_back.is_empty()) {
-        let (check, files) = (evidence.name.clone(), evidence.put_back.clone());
+        let check = evidence.name.clone();
+        let files = evidence.put_back.clone();
         work.note_finding(Finding::PutBack { check, files });
     }
     Ok(report)

@@ -50,7 +50,8 @@ pub(super) async fn gates(
     work: &mut Work,
 ) -> Result<Option<String>, Stop> {
     work.step(context, "gates").await?;
-    let (worktree, commit) = (work.worktree.clone(), work.commit.clone());
+    let worktree = work.worktree.clone();
+    let commit = work.commit.clone();
     let setup = context.call::<RunSetup>(work.merged_setup(&worktree, &commit)).await?;
     if let Some(failed) = setup.failed() {
         work.tell_failed_gate(failed);
@@ -82,7 +83,7 @@ pub(super) async fn once(context: &mut dyn Context, work: &mut Work) -> Result<T
     {
         return Ok(end);
     }
-    work.hear(context).await?;
+    work.take_notes(context).await?;
     if let Some(commit) = on_the_tip(context, work).await? {
         admission::report(context, work, SessionResult::Unused).await?;
         return Ok(Try::Passed(commit));

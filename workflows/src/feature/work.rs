@@ -267,7 +267,8 @@ impl Work {
         self.feedback.behind = None;
         match (conflict, &mut self.feedback.problem) {
             (Some(conflict), Some(Problem::Conflict { .. })) => {
-                let (files, output) = (conflict.files, conflict.output);
+                let files = conflict.files;
+                let output = conflict.output;
                 self.feedback.problem = Some(Problem::Conflict { tip, files, output });
             }
             (Some(conflict), _) => {
@@ -300,7 +301,8 @@ impl Work {
         if let (SessionEnding::NotStarted { reason }, None) =
             (&session.ending, &self.feedback.problem)
         {
-            let (reason, output_tail) = (reason.clone(), String::new());
+            let reason = reason.clone();
+            let output_tail = String::new();
             self.feedback.problem = Some(Problem::SessionFailed { reason, output_tail });
         }
     }
@@ -340,7 +342,8 @@ impl Work {
             SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason } => {
                 self.progress.failed_sessions += 1;
                 self.reason = SessionReason::Retry;
-                let (reason, output_tail) = (reason.clone(), session.output_tail.clone());
+                let reason = reason.clone();
+                let output_tail = session.output_tail.clone();
                 self.feedback.problem = Some(Problem::SessionFailed { reason, output_tail });
             }
         }
@@ -458,7 +461,8 @@ impl Work {
         // Only those of the list, not a baseline that was repaired in between.
         let checks =
             self.brief.settings.gates.iter().chain(&self.brief.feature.checks).cloned().collect();
-        let (progress, files) = (self.progress.clone(), self.files.clone());
+        let progress = self.progress.clone();
+        let files = self.files.clone();
         FeatureOutcome::Passed { commit, waits_on_next, progress, files, checks, claim }
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn is_session(name: &str) -> bool {
 }
 
 /// The task of an activity.
-pub(super) fn asked(name: &str, input: &Payload) -> String {
+pub(super) fn task(name: &str, input: &Payload) -> String {
     let known = match name {
         RunSession::NAME => input.read::<SessionInput>().map(|session| {
             format!("session {} ({})", session.number, session.reason.as_str().replace('_', " "))
@@ -180,7 +180,7 @@ fn session(name: &str, input: &Payload, report: &SessionReport) -> Entry {
             (Kind::SessionEnded, landed)
         }
     };
-    let text = format!("{} {ending}, {}", asked(name, input), took(report.duration_ms));
+    let text = format!("{} {ending}, {}", task(name, input), took(report.duration_ms));
     let output =
         if kind == Kind::SessionFailed { last_lines(&report.output_tail) } else { String::new() };
     let entry = Entry::new(kind, text).details(&[

@@ -128,7 +128,8 @@ impl Memory {
     pub(super) fn has_room(&self) -> bool {
         let admissions = &self.admissions;
         // A cancelled run uses its slot until it has ended.
-        let (parallel, in_progress) = (self.parallel(), self.current.len());
+        let parallel = self.parallel();
+        let in_progress = self.current.len();
         let aside = admissions.aside.len().min(in_progress);
         let is_full = in_progress - aside >= parallel || in_progress >= 2 * parallel;
         let is_held = admissions.repair.is_at_work(&self.held_features())
@@ -304,7 +305,8 @@ impl Memory {
         held: &BTreeSet<FeatureId>,
         now: Option<DateTime<Utc>>,
     ) -> Decision {
-        let (feature, request) = (&waiting.feature, &waiting.request);
+        let feature = &waiting.feature;
+        let request = &waiting.request;
         if held.contains(feature) {
             return wait("waits until its run goes on".into(), false);
         }

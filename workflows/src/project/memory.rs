@@ -28,12 +28,12 @@ pub struct ProjectInput {
     /// The project.
     pub project: ProjectRef,
     /// `None`: the first run.
-    pub memory: Option<Remembered>,
+    pub memory: Option<Snapshot>,
 }
 
 /// The state that continues into a new segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Remembered {
+pub struct Snapshot {
     settings: Settings,
     pub(super) target: String,
     pub(super) list_file: String,
@@ -153,7 +153,7 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn from_input(input: ProjectInput) -> Result<Self, Stop> {
-        let remembered = input.memory.unwrap_or_else(Remembered::nothing);
+        let remembered = input.memory.unwrap_or_else(Snapshot::nothing);
         let mut backlog = Backlog::new(remembered.features).map_err(refused)?;
         for (feature, record) in &remembered.records {
             restore(&mut backlog, feature, &record.state).map_err(refused)?;
@@ -192,7 +192,7 @@ impl Memory {
 
     pub(super) fn into_input(self) -> ProjectInput {
         let features = self.backlog.iter().map(|(feature, _)| feature.clone()).collect();
-        let memory = Remembered {
+        let memory = Snapshot {
             settings: self.settings,
             target: self.target,
             list_file: self.list_file,
@@ -349,7 +349,7 @@ pub(super) fn refused(error: impl std::fmt::Display) -> Stop {
     Stop::Failed(Failure::terminal(error.to_string()))
 }
 
-impl Remembered {
+impl Snapshot {
     pub(super) fn nothing() -> Self {
         Self {
             settings: Settings::default(),

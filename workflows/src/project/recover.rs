@@ -8,7 +8,7 @@ use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::ProjectRef;
 use crate::projection::ProjectView;
 
-use super::memory::{ProjectInput, Record, Remembered};
+use super::memory::{ProjectInput, Record, Snapshot};
 use super::view::FeatureView;
 
 impl ProjectInput {
@@ -32,7 +32,7 @@ impl ProjectInput {
                 recovered(view, files.remove(&feature.id).unwrap_or_default()),
             ))
         });
-        let mut memory = Remembered::nothing();
+        let mut memory = Snapshot::nothing();
         memory.records = records.collect();
         memory.features = backlog;
         memory.target = summary.target;

@@ -151,7 +151,7 @@ impl MailboxEntry {
     }
 }
 
-/// The person who sent a message, if any.
+/// The sender of a message, if it is a person.
 fn request(body: &MessageBody) -> Option<RequestedBy> {
     match body {
         MessageBody::Pause(request)

@@ -82,7 +82,9 @@ fn a_limit_of_a_label_holds_up_no_others() {
     for project in ["a", "b"] {
         pools.share(project, Share { priority: 9, labels: vec!["team=web".into()] });
     }
-    let (first, second, other) = (run("a"), run("b"), run("c"));
+    let first = run("a");
+    let second = run("b");
+    let other = run("c");
     let first = poll(pin!(pools.enter(Some("agents"), &first)).as_mut());
     let mut entering = Box::pin(pools.enter(Some("agents"), &second));
     assert!(first.is_some() && poll(entering.as_mut()).is_none());
@@ -107,14 +109,14 @@ fn who_ceases_to_wait_takes_no_place_away() {
 
 /// A call enters, or leaves with or without having had a slot.
 #[derive(Debug, Clone)]
-enum Deed {
+enum Step {
     Comes(usize),
     Leaves(usize),
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+fn deeds() -> impl Strategy<Value = Vec<Step>> {
     let deed =
-        prop_oneof![(0..6_usize).prop_map(Deed::Comes), any::<usize>().prop_map(Deed::Leaves)];
+        prop_oneof![(0..6_usize).prop_map(Step::Comes), any::<usize>().prop_map(Step::Leaves)];
     prop::collection::vec(deed, 1..120)
 }
 
@@ -131,10 +133,10 @@ proptest! {
         let mut inside: Vec<(usize, PoolSlot)> = Vec::new();
         for deed in deeds {
             match deed {
-                Deed::Comes(project) => waiting.push((project, Box::pin(pools.enter(Some("agents"), &runs[project])))),
-                Deed::Leaves(call) if !inside.is_empty() && call % 3 > 0 => drop(inside.swap_remove(call % inside.len())),
-                Deed::Leaves(call) if !waiting.is_empty() => drop(waiting.swap_remove(call % waiting.len())),
-                Deed::Leaves(_) => {}
+                Step::Comes(project) => waiting.push((project, Box::pin(pools.enter(Some("agents"), &runs[project])))),
+                Step::Leaves(call) if !inside.is_empty() && call % 3 > 0 => drop(inside.swap_remove(call % inside.len())),
+                Step::Leaves(call) if !waiting.is_empty() => drop(waiting.swap_remove(call % waiting.len())),
+                Step::Leaves(_) => {}
             }
             let mut still = Vec::new();
             for (project, mut entering) in std::mem::take(&mut waiting) {
