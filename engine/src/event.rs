@@ -185,7 +185,7 @@ pub enum EventKind {
     },
     /// The run stopped before its next command, until resumed.
     RunPaused(RequestedBy),
-    /// The run goes on.
+    /// The run continues.
     RunResumed(RequestedBy),
     /// The outcome of a guarded activity is unknown; a person must settle it.
     RunParked {
@@ -300,7 +300,7 @@ pub enum MessageBody {
     },
     /// Stop before the next command.
     Pause(RequestedBy),
-    /// Go on.
+    /// Resume.
     Resume(RequestedBy),
     /// Cancel: the command under way, or the next one, fails as cancelled.
     Cancel(RequestedBy),
@@ -310,7 +310,7 @@ pub enum MessageBody {
     Reconcile {
         /// Whether the effect happened.
         landed: bool,
-        /// Its output if it happened, otherwise `null`.
+        /// Its output if it happened, else `null`.
         output: Payload,
         /// The sender and the reason.
         request: RequestedBy,

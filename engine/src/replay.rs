@@ -108,7 +108,8 @@ impl Replay {
         }
         let is_older = match self.groups.front() {
             Some((_, group)) => {
-                !matches!(&group[0].kind, EventKind::VersionMarked { change, .. } if *change == mark.change)
+                let kind = &group[0].kind;
+                !matches!(kind, EventKind::VersionMarked { change, .. } if *change == mark.change)
             }
             // A segment that ended without a marker passed this point before the change existed.
             None => self.has_ended,

@@ -135,7 +135,8 @@ impl Remedy {
 }
 
 /// The repair of a log with an unreadable part.
-const REWRITE: &str = "build a new log from the readable part, and keep the damaged one beside it; a backup may hold more";
+const REWRITE: &str = "build a new log from the readable part, and keep the damaged one \
+    beside it; a backup may hold more";
 
 /// All findings.
 #[derive(Debug, Default)]

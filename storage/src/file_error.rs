@@ -74,7 +74,8 @@ pub enum FileError {
     )]
     Quarantined,
     /// The version of the file is unknown.
-    #[error("line 1: the file is a `{}/{found}`, and this program reads up to `{known}`: read it with a newer longhaul", .known.family)]
+    #[error("line 1: the file is a `{}/{found}`, and this program reads up to `{known}`: \
+         read it with a newer longhaul", .known.family)]
     Newer {
         /// The newest known version.
         known: Schema,
@@ -91,7 +92,8 @@ pub enum FileError {
     },
     /// The content does not match its hash.
     #[error(
-        "line {line}: the lines before hash to {computed}, but the footer says {recorded}: the file is damaged or was edited; \
+        "line {line}: the lines before hash to {computed}, but the footer says {recorded}: \
+         the file is damaged or was edited; \
          get it again from its source"
     )]
     Checksum {

@@ -48,7 +48,8 @@ pub fn private_directory(path: &Path) -> Result<(), StoreError> {
     let there = entries(path)?;
     if mode & STICKY != 0 || !(there.is_empty() || there.iter().any(|entry| is_of_a_log(entry))) {
         return Err(StoreError::Unusable(format!(
-            "{} can be opened by others and holds files that do not belong to a log: name a new directory with --data-dir, or \
+            "{} can be opened by others and holds files that do not belong to a log: \
+             name a new directory with --data-dir, or \
              run `chmod 700 {0}`",
             path.display()
         )));

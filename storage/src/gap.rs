@@ -67,16 +67,16 @@ impl Gap {
 pub(crate) fn entries(tree: &sled::Tree, kind: u8, prefix: &[u8]) -> (Vec<Entry>, Option<Gap>) {
     let mut entries = Vec::new();
     let Err(error) = walk(tree.scan_prefix(prefix), &mut entries) else { return (entries, None) };
-    let mut behind = Vec::new();
-    let is_whole = walk(tree.scan_prefix(prefix).rev(), &mut behind).is_ok();
-    behind.reverse();
+    let mut from_end = Vec::new();
+    let is_whole = walk(tree.scan_prefix(prefix).rev(), &mut from_end).is_ok();
+    from_end.reverse();
     if is_whole {
-        return (behind, None);
+        return (from_end, None);
     }
     let after = entries.last().map(|(key, _)| key.to_vec());
-    behind.retain(|(key, _)| after.as_ref().is_none_or(|after| key[..] > after[..]));
-    let before = behind.first().map(|(key, _)| key.to_vec());
-    entries.extend(behind);
+    from_end.retain(|(key, _)| after.as_ref().is_none_or(|after| key[..] > after[..]));
+    let before = from_end.first().map(|(key, _)| key.to_vec());
+    entries.extend(from_end);
     let why = match error {
         ReadError::Damaged(why) => why,
         error => StoreError::from(error).to_string(),

@@ -70,7 +70,7 @@ impl HeadCache {
             return Ok(known.head.end);
         }
         let last = last(&self.tree, run)?;
-        Ok(last.map_or(0, |(key, _)| end_behind(&key)))
+        Ok(last.map_or(0, |(key, _)| end_after(&key)))
     }
 
     /// Sets the head of a run after an accepted commit.
@@ -114,7 +114,7 @@ fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<RunHead,
     let Some((last_key, last_event)) = last(tree, run)? else {
         return Ok(RunHead { end: 0, terminal: false });
     };
-    let end = end_behind(&last_key);
+    let end = end_after(&last_key);
     let terminal = is_over(tree, run, blobs, (&last_key, &last_event))?;
     Ok(RunHead { end, terminal })
 }
@@ -130,7 +130,7 @@ fn last(tree: &sled::Tree, run: &RunId) -> Result<Option<Entry>, StoreError> {
 }
 
 /// The position after the event of a key.
-pub(crate) fn end_behind(key: &[u8]) -> Position {
+pub(crate) fn end_after(key: &[u8]) -> Position {
     key::number_of(key).map_or(0, |position| position + 1)
 }
 

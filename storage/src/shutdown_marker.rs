@@ -38,7 +38,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    fn word(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
             Self::Closed => "closed",
@@ -47,8 +47,8 @@ impl State {
     }
 
     /// An unknown state counts as open, which promises nothing about the log.
-    fn of(word: &str) -> Self {
-        match word {
+    fn of(name: &str) -> Self {
+        match name {
             "closed" => Self::Closed,
             "opening" => Self::Opening,
             _ => Self::Open,
@@ -64,7 +64,7 @@ impl ShutdownMarker {
         let write = || {
             let mut file = File::create(&new)?;
             let end = self.end.map(|end| format!(" {end}")).unwrap_or_default();
-            writeln!(file, "{} {}{end}", self.epoch, self.state.word())?;
+            writeln!(file, "{} {}{end}", self.epoch, self.state.name())?;
             file.sync_all()?;
             std::fs::rename(&new, &path)
         };
@@ -77,9 +77,9 @@ impl ShutdownMarker {
         let text = std::fs::read_to_string(directory.join(NAME)).ok()?;
         let mut words = text.split_ascii_whitespace();
         let epoch = words.next()?;
-        let word = words.next()?;
+        let state = words.next()?;
         let end = words.next().and_then(|end| end.parse().ok());
-        Some(Self { epoch: epoch.parse().ok()?, state: State::of(word), end })
+        Some(Self { epoch: epoch.parse().ok()?, state: State::of(state), end })
     }
 
     /// Marks a closed log as open for writing.

@@ -60,7 +60,8 @@ impl Watch {
             return Ok(());
         }
         Err(StoreError::Full(format!(
-            "{} MiB are free on the disk of the log, but {} MiB are kept in reserve; free some space to continue",
+            "{} MiB are free on the disk of the log, but {} MiB are kept in reserve; \
+             free some space to continue",
             free >> 20,
             RESERVE >> 20
         )))

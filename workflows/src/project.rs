@@ -200,7 +200,7 @@ impl Memory {
             settings: self.settings.clone(),
             list_file: self.list_file.clone(),
             claimed: self.is_claimed(feature),
-            anew: self.is_anew(feature),
+            anew: self.replaces_earlier(feature),
             called_done: self.records.get(feature).is_some_and(|record| record.called_done),
         })
     }

@@ -245,11 +245,15 @@ proptest! {
     }
 
     #[test]
-    fn nothing_starves(features in features(), blocked in proptest::collection::vec(any::<bool>(), 24)) {
+    fn nothing_starves(
+        features in features(),
+        blocked in proptest::collection::vec(any::<bool>(), 24),
+    ) {
         let mut backlog = Backlog::new(features).unwrap();
         let mut number = 0;
         while let Some(next) = backlog.start_next() {
-            prop_assert!(backlog.waiting_for(&next).is_empty() && backlog.blocked_by(&next).is_empty());
+            prop_assert!(backlog.waiting_for(&next).is_empty());
+            prop_assert!(backlog.blocked_by(&next).is_empty());
             if blocked[number] && number % 3 == 0 {
                 backlog.mark_blocked(&next, "why").unwrap();
             } else {

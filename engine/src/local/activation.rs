@@ -152,8 +152,8 @@ impl Activation {
             Err(_) => EventKind::RunCancelled,
         };
         let outcome = kind.outcome().expect("these events end a run");
-        let told = self.told_parent(outcome);
-        self.commit(vec![kind], |commit| commit.deliveries.extend(told)).await?;
+        let delivery = self.parent_delivery(outcome);
+        self.commit(vec![kind], |commit| commit.deliveries.extend(delivery)).await?;
         Ok(false)
     }
 
@@ -168,7 +168,7 @@ impl Activation {
     }
 
     /// Delivers the outcome of this run to its parent.
-    pub(super) fn told_parent(&self, outcome: Outcome) -> Option<Delivery> {
+    pub(super) fn parent_delivery(&self, outcome: Outcome) -> Option<Delivery> {
         self.summary
             .parent
             .clone()

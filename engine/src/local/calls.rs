@@ -108,8 +108,12 @@ impl Activation {
             let inbox = Arc::clone(&self.inbox);
             tokio::select! {
                 biased;
-                Some((index, step)) = batch.pending.next() => self.apply_step(&mut batch, index, step).await?,
-                Some((slot, details)) = self.progress.recv() => self.record_progress(number, slot, details).await?,
+                Some((index, step)) = batch.pending.next() => {
+                    self.apply_step(&mut batch, index, step).await?;
+                }
+                Some((slot, details)) = self.progress.recv() => {
+                    self.record_progress(number, slot, details).await?;
+                }
                 () = inbox.arrived() => {}
                 () = shared.stopped() => {}
                 () = sleep_until(&*shared.clock, due) => {}

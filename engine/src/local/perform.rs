@@ -99,7 +99,7 @@ impl Performer<StartChild> for Activation {
         // A child that is already over sends no outcome, so it is sent here.
         let ended =
             self.shared.outcome(&child.run).await.map_err(|error| self.broken_by(error.into()))?;
-        let told =
+        let delivery =
             ended.map(|outcome| self.child_ended(self.run.clone(), child.run.clone(), outcome));
         let kind = EventKind::ChildStarted {
             command: number,
@@ -109,7 +109,7 @@ impl Performer<StartChild> for Activation {
         };
         self.commit(vec![kind], |commit| {
             commit.creations.push(Creation { run: child.run, event, summary });
-            commit.deliveries.extend(told);
+            commit.deliveries.extend(delivery);
         })
         .await
     }

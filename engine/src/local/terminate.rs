@@ -19,10 +19,10 @@ impl Activation {
     pub(crate) async fn terminate(&mut self) -> Result<bool, Stop> {
         self.read_mail().await?;
         let Some((seq, request)) = self.inbox.first_terminate() else { return Ok(false) };
-        let told = self.told_parent(Outcome::Cancelled);
+        let delivery = self.parent_delivery(Outcome::Cancelled);
         self.commit(vec![EventKind::RunTerminated(request)], |commit| {
             commit.consumed.push(seq);
-            commit.deliveries.extend(told);
+            commit.deliveries.extend(delivery);
         })
         .await?;
         Ok(true)

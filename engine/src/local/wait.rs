@@ -22,7 +22,9 @@ impl Activation {
             () = self.inbox.arrived() => {}
             () = time => {}
             () = self.shared.stopped() => self.retire(Retirement::Stopping).await,
-            () = tokio::time::sleep(self.shared.options.idle) => self.retire(Retirement::Suspended(until)).await,
+            () = tokio::time::sleep(self.shared.options.idle) => {
+                self.retire(Retirement::Suspended(until)).await;
+            }
         }
     }
 }

@@ -95,7 +95,7 @@ impl Engine {
             match summary.status {
                 // A machine failure of another process is retried at once: the cause may be gone.
                 Status::Running | Status::Parked(_) | Status::Waiting { machine: Some(_), .. } => {
-                    shared.wake(run)
+                    shared.wake(run);
                 }
                 Status::Waiting { until: Some(until), .. } => shared.timers.add(until, run),
                 _ => {}

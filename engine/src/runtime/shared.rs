@@ -92,7 +92,7 @@ impl Shared {
             commit.creations.iter().map(|creation| creation.run.clone()).collect();
         let recipients: Vec<_> =
             commit.deliveries.iter().map(|delivery| self.recipient(&delivery.to)).collect();
-        let told = (self.recorded.receiver_count() > 0)
+        let recorded = (self.recorded.receiver_count() > 0)
             .then(|| Arc::new(Recorded { run: commit.run.clone(), events: commit.events.clone() }));
         let committed = self.store.commit(commit).await?;
         for ((run, reservation), created) in
@@ -109,8 +109,8 @@ impl Shared {
                 self.hand_over(recipient, message.clone());
             }
         }
-        if let Some(told) = told {
-            let _ = self.recorded.send(told);
+        if let Some(recorded) = recorded {
+            let _ = self.recorded.send(recorded);
         }
         Ok(committed)
     }

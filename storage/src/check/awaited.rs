@@ -8,7 +8,7 @@ use longhaul_engine::event::Cause;
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{Event, EventKind, Message, MessageBody, Outcome, RunId, Summary};
 
-use super::undelivered::{Undelivered, this_life};
+use super::undelivered::{Undelivered, since_start};
 use super::{Findings, Remedy};
 use crate::key;
 use crate::snapshot::Records;
@@ -59,14 +59,14 @@ impl Children {
 impl Ended {
     /// Whether the engine has delivered this outcome to the waiting run: to the parent, or to a run
     /// that joined a finished child.
-    fn was_told(&self, awaited: &Awaited) -> bool {
+    fn was_delivered_to(&self, awaited: &Awaited) -> bool {
         self.parent.as_ref() == Some(&awaited.parent) || self.at <= awaited.start.at
     }
 }
 
 fn awaited(run: &RunId, events: &[Event], mail: &[Message]) -> Vec<Awaited> {
     let mut started = BTreeMap::new();
-    for event in this_life(events) {
+    for event in since_start(events) {
         match &event.kind {
             EventKind::ChildStarted { run: child, workflow, input, .. } => {
                 let kind = EventKind::RunStarted {
@@ -107,9 +107,10 @@ impl Findings {
         let Children { awaited, ended } = std::mem::take(&mut self.children);
         let mut lost = Vec::new();
         for awaited in awaited {
-            let told = ended.get(&awaited.child).filter(|ended| ended.was_told(&awaited));
+            let delivered =
+                ended.get(&awaited.child).filter(|ended| ended.was_delivered_to(&awaited));
             let Awaited { parent, child, start } = awaited;
-            if let Some(Ended { at, outcome, .. }) = told {
+            if let Some(Ended { at, outcome, .. }) = delivered {
                 let what = format!("the outcome of {child}");
                 let outcome = outcome.clone();
                 let body = MessageBody::ChildEnded { run: child, outcome };

@@ -50,14 +50,17 @@ struct Receiver {
 }
 
 /// The events since the run was last started, without those copied by a fork.
-pub(super) fn this_life(events: &[Event]) -> impl Iterator<Item = &Event> {
+pub(super) fn since_start(events: &[Event]) -> impl Iterator<Item = &Event> {
     let begin = begin(events);
     let began = events.get(begin).map(|event| event.at);
     events[begin..].iter().filter(move |event| Some(event.at) >= began)
 }
 
 fn begin(events: &[Event]) -> usize {
-    let is_begin = |event: &Event| matches!(&event.kind, EventKind::RunStarted { cause, .. } if *cause != Cause::ContinuedAsNew);
+    let is_begin = |event: &Event| {
+        let kind = &event.kind;
+        matches!(kind, EventKind::RunStarted { cause, .. } if *cause != Cause::ContinuedAsNew)
+    };
     events.iter().rposition(is_begin).unwrap_or(0)
 }
 
@@ -69,7 +72,7 @@ impl MessageIndex {
         events: &[Event],
         mail: Vec<Message>,
     ) {
-        for event in this_life(events) {
+        for event in since_start(events) {
             if let EventKind::SignalSent { to, name, payload, .. } = &event.kind {
                 let body = MessageBody::sent(name, payload, run);
                 let delivery = Delivery { to: to.clone(), at: event.at, body };

@@ -43,7 +43,7 @@ pub enum BacklogError {
     },
 
     /// A dependency cycle; the path begins and ends with the same feature.
-    #[error("the dependencies go in a circle: {}; take one of them out of `depends_on`", path(.0))]
+    #[error("the dependencies form a cycle: {}; take one of them out of `depends_on`", path(.0))]
     Cycle(Vec<FeatureId>),
 }
 

@@ -48,7 +48,7 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanError {
     /// A dependency cycle of projects: the names, the first one again at the end.
-    Circle(Vec<FeatureId>),
+    Cycle(Vec<FeatureId>),
     /// A project comes after an unknown one.
     Unknown(FeatureId, FeatureId),
     /// Two projects have the same name.
@@ -60,9 +60,9 @@ pub enum PlanError {
 impl fmt::Display for PlanError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Circle(path) => {
+            Self::Cycle(path) => {
                 let path: Vec<_> = path.iter().map(FeatureId::as_str).collect();
-                write!(formatter, "projects wait for each other in a circle: {}", path.join(" -> "))
+                write!(formatter, "the projects form a dependency cycle: {}", path.join(" -> "))
             }
             Self::Unknown(name, after) => {
                 write!(formatter, "project `{name}` comes after `{after}`, which is not there")
@@ -70,12 +70,13 @@ impl fmt::Display for PlanError {
             Self::Twice(name) => {
                 write!(
                     formatter,
-                    "two projects are called `{name}` (capital letters do not count): give one a `name`"
+                    "two projects are called `{name}` (case is ignored): \
+                     give one a `name`"
                 )
             }
             Self::Changed(what) => write!(
                 formatter,
-                "a batch of this id is known, and more than added to: {}; give the changed one an id of its own",
+                "a batch with this id exists and was changed: {}; use a new id",
                 what.join(", ")
             ),
         }
@@ -94,7 +95,7 @@ impl Plan {
             ..Feature::new(entry.name.clone(), entry.name.as_str())
         };
         Backlog::new(self.projects.iter().map(node).collect()).map_err(|error| match error {
-            BacklogError::Cycle(path) => PlanError::Circle(path),
+            BacklogError::Cycle(path) => PlanError::Cycle(path),
             BacklogError::UnknownDependency { feature, dependency, .. } => {
                 PlanError::Unknown(feature, dependency)
             }
@@ -116,7 +117,7 @@ impl Plan {
             match other.projects.iter().find(|new| new.name == entry.name) {
                 None => changed.push(format!("project `{}` is missing", entry.name)),
                 Some(new) if new != entry => {
-                    changed.push(format!("project `{}` is written otherwise", entry.name))
+                    changed.push(format!("project `{}` has changed", entry.name))
                 }
                 Some(_) => {}
             }

@@ -137,22 +137,25 @@ fn begins(segment: &[Event], command: u32) -> Position {
     first.map_or(0, |event| event.position)
 }
 
+/// Whether an event sends a signal of this name.
+fn sends(event: &Event, wanted: &str) -> bool {
+    matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted)
+}
+
 /// The command before which a fork must end, or it would believe that it holds the merge turn.
 fn before_the_turn(events: &[Event]) -> Option<u32> {
-    let sent = |event: &Event, wanted: &str| matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted);
-    let asked = events.iter().rposition(|event| sent(event, Ready::SIGNAL))?;
-    let given_back = events[asked..].iter().any(|event| sent(event, Turn::GIVEN_BACK));
+    let asked = events.iter().rposition(|event| sends(event, Ready::SIGNAL))?;
+    let given_back = events[asked..].iter().any(|event| sends(event, Turn::GIVEN_BACK));
     if given_back { None } else { events[asked].kind.command() }
 }
 
 /// The command before which a fork must end, or it would believe that the project has granted it a
 /// session.
 fn before_the_permit(events: &[Event]) -> Option<u32> {
-    let sent = |event: &Event, wanted: &str| matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted);
-    let asked = events.iter().rposition(|event| sent(event, SessionRequest::SIGNAL))?;
+    let asked = events.iter().rposition(|event| sends(event, SessionRequest::SIGNAL))?;
     let is_used = events[asked..]
         .iter()
-        .any(|event| is_completed(event, RunSession::NAME) || sent(event, SessionEnded::SIGNAL));
+        .any(|event| is_completed(event, RunSession::NAME) || sends(event, SessionEnded::SIGNAL));
     if is_used { None } else { events[asked].kind.command() }
 }
 

@@ -79,12 +79,12 @@ impl Admissions {
 
     /// A feature was started: it takes a slot.
     pub(super) fn begin(&mut self, feature: &FeatureId) {
-        self.begin_anew(feature);
+        self.restart(feature);
         self.places.insert(feature.clone());
     }
 
     /// A feature has a new run.
-    pub(super) fn begin_anew(&mut self, feature: &FeatureId) {
+    pub(super) fn restart(&mut self, feature: &FeatureId) {
         self.breakers.values_mut().for_each(|breaker| breaker.forget(feature));
     }
 
@@ -308,7 +308,7 @@ impl Memory {
         let feature = &waiting.feature;
         let request = &waiting.request;
         if held.contains(feature) {
-            return wait("waits until its run goes on".into(), false);
+            return wait("waits until its run continues".into(), false);
         }
         if let Some(broken) = &request.broken {
             if waiting.moves < self.admissions.moves {

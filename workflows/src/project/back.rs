@@ -64,7 +64,7 @@ impl Memory {
             return self.end_run(id, "the feature is not in the list");
         }
         self.admissions.leave(id);
-        self.admissions.begin_anew(id);
+        self.admissions.restart(id);
         let record = self.record(id);
         record.runs = record.runs.max(forked.run);
         // The new run counts them again.

@@ -238,7 +238,7 @@ impl Memory {
     }
 
     /// Whether the next run of a feature is its first, and an earlier feature had its id.
-    pub(super) fn is_anew(&self, id: &FeatureId) -> bool {
+    pub(super) fn replaces_earlier(&self, id: &FeatureId) -> bool {
         self.records.get(id).is_some_and(|record| record.anew == Some(record.runs + 1))
     }
 

@@ -114,15 +114,19 @@ enum Step {
     Leaves(usize),
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Step>> {
-    let deed =
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step =
         prop_oneof![(0..6_usize).prop_map(Step::Comes), any::<usize>().prop_map(Step::Leaves)];
-    prop::collection::vec(deed, 1..120)
+    prop::collection::vec(step, 1..120)
 }
 
 proptest! {
     #[test]
-    fn never_more_than_the_limits_and_no_place_is_lost(size in 1..4_usize, limit in 1..3_usize, deeds in deeds()) {
+    fn never_more_than_the_limits_and_no_place_is_lost(
+        size in 1..4_usize,
+        limit in 1..3_usize,
+        steps in steps(),
+    ) {
         let pools = pools(size);
         pools.limit("agents", "team=web", limit);
         let runs: Vec<RunId> = (0..6).map(|number| run(&format!("p{number}"))).collect();
@@ -131,11 +135,18 @@ proptest! {
         }
         let mut waiting: Vec<(usize, Waiting<'_>)> = Vec::new();
         let mut inside: Vec<(usize, PoolSlot)> = Vec::new();
-        for deed in deeds {
-            match deed {
-                Step::Comes(project) => waiting.push((project, Box::pin(pools.enter(Some("agents"), &runs[project])))),
-                Step::Leaves(call) if !inside.is_empty() && call % 3 > 0 => drop(inside.swap_remove(call % inside.len())),
-                Step::Leaves(call) if !waiting.is_empty() => drop(waiting.swap_remove(call % waiting.len())),
+        for step in steps {
+            match step {
+                Step::Comes(project) => {
+                    let entering = Box::pin(pools.enter(Some("agents"), &runs[project]));
+                    waiting.push((project, entering));
+                }
+                Step::Leaves(call) if !inside.is_empty() && call % 3 > 0 => {
+                    inside.swap_remove(call % inside.len());
+                }
+                Step::Leaves(call) if !waiting.is_empty() => {
+                    drop(waiting.swap_remove(call % waiting.len()));
+                }
                 Step::Leaves(_) => {}
             }
             let mut still = Vec::new();
