@@ -11,13 +11,13 @@
 //! ```
 //!
 //! - The first line gives the schema. That of a backup also identifies the log state:
-//! `"backup":{"epoch":3,"at":"…"}`, the epoch of the owner that made it, and the time.
+//!   `"backup":{"epoch":3,"at":"…"}`, the epoch of the owner that made it, and the time.
 //! - For each run, in the order of their ids: a line with the number of following lines of each
-//! kind and their hash; its events as [`history_file`] writes them; its unread messages; its
-//! published values. Blobs are not needed: payloads are embedded.
+//!   kind and their hash; its events as [`history_file`] writes them; its unread messages; its
+//!   published values. Blobs are not needed: payloads are embedded.
 //! - A run with a pruned history has `"pruned":{…}`, its summary, and its remaining events.
 //! - The last line holds the blake3 hash, in hex, of all bytes before it, including line ends. It
-//! detects damage; it is not a signature.
+//!   detects damage; it is not a signature.
 //!
 //! A file compressed with zstd is decompressed when it is read. Files with several histories in
 //! sequence are accepted too. The format is frozen, like that of [`history_file`].

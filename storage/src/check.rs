@@ -205,7 +205,7 @@ impl SledStore {
         match self.sweep().await {
             Ok(_) => report.unused = 0,
             Err(error) => {
-                tracing::debug!(%error, "payloads that no record names are left to the next check")
+                tracing::debug!(%error, "payloads that no record names are left to the next check");
             }
         }
     }

@@ -10,15 +10,16 @@
 //!
 //! - The first line gives the schema, the run, and the number of events that follow.
 //! - Each further line is an event: its `position` (from 0, without gaps), the time of its
-//! recording (`at`: UTC, RFC 3339 with exactly six digits of a second), its `kind`, and the fields
-//! of that kind under their names in [`EventKind`](longhaul_engine::EventKind). A field without a
-//! value is `null`. `command`, or `slot` for a call, is the command that an event answers.
+//!   recording (`at`: UTC, RFC 3339 with exactly six digits of a second), its `kind`, and the
+//!   fields of that kind under their names in [`EventKind`](longhaul_engine::EventKind). A field
+//!   without a value is `null`. `command`, or `slot` for a call, is the command that an event
+//!   answers.
 //! - Payloads are embedded as JSON, byte for byte. A payload with line breaks or surrounding
-//! whitespace would not survive that; it is embedded as a string: `{"$text":"…"}`.
+//!   whitespace would not survive that; it is embedded as a string: `{"$text":"…"}`.
 //! - Failures are `{"kind":"retryable","message":"…"}`; a rate limit has the kind
 //!   `{"rate_limited":{"until":"…"}}`. Messages are `{"seq":7,"at":"…","body":{"Signal":{…}}}`.
 //! - The last line holds the blake3 hash, in hex, of all bytes before it, including line ends. It
-//! detects damage; it is not a signature.
+//!   detects damage; it is not a signature.
 //!
 //! The format is frozen to the byte: an equivalent line in other bytes (a repeated field,
 //! whitespace, another order) is refused. A change of the format is a new version, which this

@@ -32,15 +32,15 @@
 //!   commit is written; the log is synced with `fdatasync` after sled's `flush`, which does not do
 //!   that itself. Many commits share one sync.
 //! - A read may see a commit shortly before it is durable. That is safe: a commit that depends on
-//! it is written after it, and is durable only if it is.
+//!   it is written after it, and is durable only if it is.
 //! - After a failed write or sync no further commit is accepted
-//! ([`longhaul_engine::StoreError::Poisoned`]). With less than [`RESERVE`] free bytes commits are
-//! refused before anything is written, and accepted again when there is room.
+//!   ([`longhaul_engine::StoreError::Poisoned`]). With less than [`RESERVE`] free bytes commits are
+//!   refused before anything is written, and accepted again when there is room.
 //! - Damage is detected on read, named by run and position, and does not affect other runs. A log
-//! is checked before sled opens it: if sled would treat damage as the end and overwrite the rest,
-//! the log is refused ([`salvage()`]).
+//!   is checked before sled opens it: if sled would treat damage as the end and overwrite the rest,
+//!   the log is refused ([`salvage()`]).
 //! - The histories of finished runs can be pruned to their last event; the summary records that,
-//! and the position of the first remaining event.
+//!   and the position of the first remaining event.
 //! - Message numbers grow and are never used twice: the epoch is in their upper half.
 //!
 //! # Assumptions about the disk

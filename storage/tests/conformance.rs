@@ -91,7 +91,7 @@ async fn a_stale_writer_loses(log: Log) {
         match task.await.unwrap() {
             (writer, Ok(_)) => winners.push(Payload::of(&writer)),
             (_, Err(error)) => {
-                assert_eq!(error, StoreError::Conflict { run: run("a"), asked: 1, end: 2 })
+                assert_eq!(error, StoreError::Conflict { run: run("a"), asked: 1, end: 2 });
             }
         }
     }

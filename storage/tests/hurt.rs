@@ -209,9 +209,9 @@ fn all_of(path: &Path) -> Vec<PathBuf> {
 fn remove(path: &Path) {
     for path in all_of(path) {
         if path.is_dir() {
-            fs::remove_dir_all(path).unwrap()
+            fs::remove_dir_all(path).unwrap();
         } else {
-            fs::remove_file(path).unwrap()
+            fs::remove_file(path).unwrap();
         }
     }
 }

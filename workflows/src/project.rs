@@ -102,7 +102,7 @@ impl Memory {
             match outgoing {
                 Outgoing::Cancel(run, request) => context.cancel(run, &request).await?,
                 Outgoing::Edited(run, edited) => {
-                    context.signal(run, Edited::SIGNAL, &edited).await?
+                    context.signal(run, Edited::SIGNAL, &edited).await?;
                 }
             }
         }
@@ -131,7 +131,7 @@ impl Memory {
         match received {
             Received::ChildEnded { run, outcome } => self.take_outcome(&run, outcome),
             Received::Signal { name, payload, from: Some(run) } => {
-                self.take_from_run(run, name, &payload)
+                self.take_from_run(run, name, &payload);
             }
             Received::Signal { name, payload, from: None } => match Order::read(&name, &payload) {
                 Some(Ok(order)) => return self.follow_order(context, order).await,

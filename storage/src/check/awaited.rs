@@ -79,7 +79,7 @@ fn awaited(run: &RunId, events: &[Event], mail: &[Message]) -> Vec<Awaited> {
                 started.insert(child, Event { position: 0, at: event.at, kind });
             }
             EventKind::MessageReceived { message: Some(message), .. } => {
-                forget(&mut started, message)
+                forget(&mut started, message);
             }
             _ => {}
         }

@@ -64,7 +64,7 @@ impl Findings {
         match Self::history(run, events, kept, source) {
             // Removing the record repairs its other defects too.
             Err((key, what, readable)) => {
-                self.add(&key, what, Remedy::MoveRun(run.clone(), readable))
+                self.add(&key, what, Remedy::MoveRun(run.clone(), readable));
             }
             Ok(events) => {
                 self.reappeared_messages(run, mail, &events);

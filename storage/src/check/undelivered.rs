@@ -87,10 +87,10 @@ impl MessageIndex {
         for event in events {
             match &event.kind {
                 EventKind::MessageReceived { message: Some(message), .. } => {
-                    receiver.add(message.clone())
+                    receiver.add(message.clone());
                 }
                 EventKind::CancelDelivered { request, .. } => {
-                    receiver.cancels.push((request.clone(), event.at))
+                    receiver.cancels.push((request.clone(), event.at));
                 }
                 _ => {}
             }

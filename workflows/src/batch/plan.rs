@@ -117,7 +117,7 @@ impl Plan {
             match other.projects.iter().find(|new| new.name == entry.name) {
                 None => changed.push(format!("project `{}` is missing", entry.name)),
                 Some(new) if new != entry => {
-                    changed.push(format!("project `{}` has changed", entry.name))
+                    changed.push(format!("project `{}` has changed", entry.name));
                 }
                 Some(_) => {}
             }

@@ -272,7 +272,7 @@ impl Work {
                 self.feedback.problem = Some(Problem::Conflict { tip, files, output });
             }
             (Some(conflict), _) => {
-                self.feedback.behind = Some(Behind { tip, files: conflict.files })
+                self.feedback.behind = Some(Behind { tip, files: conflict.files });
             }
             (None, Some(Problem::CheckFailed { merged_with, .. })) => *merged_with = None,
             (None, _) => {}

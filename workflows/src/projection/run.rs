@@ -245,10 +245,10 @@ impl RunView {
                 self.complete(event, name, input, output);
             }
             EventKind::MessageAwaited { deadline, .. } => {
-                self.waits = Some(Waits::Message { deadline: *deadline })
+                self.waits = Some(Waits::Message { deadline: *deadline });
             }
             EventKind::TimerStarted { fire_at, .. } => {
-                self.waits = Some(Waits::Timer { at: *fire_at })
+                self.waits = Some(Waits::Timer { at: *fire_at });
             }
             EventKind::MessageReceived { .. } | EventKind::TimerFired { .. } => self.waits = None,
             EventKind::RunParked { .. } => self.sessions.iter_mut().for_each(Session::interrupt),
@@ -264,7 +264,7 @@ impl RunView {
                 self.end(event);
             }
             EventKind::RunFailed { .. } | EventKind::RunCancelled | EventKind::RunTerminated(_) => {
-                self.end(event)
+                self.end(event);
             }
             _ => {}
         }
