@@ -146,7 +146,7 @@ fn wrong_entries_are_named_with_their_places() {
     );
     check(
         r#"{"features": [{"id": "a", "name": "A", "depends_on": ["b"]}, {"id": "b", "name": "B", "depends_on": ["a"]}]}"#,
-        "the dependencies go in a circle: a -> b -> a; take one of them out of `depends_on` (`b` is at /features/1, `a` is at /features/0)",
+        "the dependencies form a cycle: a -> b -> a; take one of them out of `depends_on` (`b` is at /features/1, `a` is at /features/0)",
     );
 }
 

@@ -11,53 +11,53 @@ use crate::id::{RunId, Slot};
 use crate::payload::Payload;
 use crate::policy::Policy;
 
-/// The contract of an activity. Workflow code knows this and never the handler.
+/// The contract of an activity. Workflow code depends on the contract, never on the handler.
 pub trait Activity: Send + Sync + 'static {
-    /// Its name in histories; never reused for something else.
+    /// Its name in histories; never reused.
     const NAME: &'static str;
-    /// What it is given.
+    /// The input payload type.
     type Input: Serialize + DeserializeOwned + Send + Sync;
-    /// What it gives.
+    /// The output payload type.
     type Output: Serialize + DeserializeOwned + Send + Sync;
-    /// How it is tried, which may depend on the input: a pool per provider, a timeout per call.
+    /// The retry policy. It may depend on the input: a pool per provider, a timeout per call.
     fn policy(_input: &Self::Input) -> Policy {
         Policy::idempotent()
     }
 }
 
-/// The code of an activity.
+/// The implementation of an activity.
 #[async_trait]
 pub trait Handler<A: Activity>: Send + Sync + 'static {
     /// Performs one attempt. Must end soon after `attempt.cancelled()` resolves.
     async fn perform(&self, input: A::Input, attempt: &Attempt) -> Result<A::Output, Failure>;
 
-    /// Asks the world what became of a guarded attempt whose end was not recorded.
+    /// Finds out whether a guarded attempt without a recorded end took effect.
     async fn probe(&self, _input: A::Input, _attempt: &Attempt) -> Probe<A::Output> {
         Probe::Unknown("this activity has no way to find out".into())
     }
 }
 
-/// What the world says about an attempt whose end was not recorded.
+/// The outcome of a guarded attempt without a recorded end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Probe<T> {
     /// The effect happened, with this output.
     Landed(T),
-    /// It did not happen, or only in part that is safe to do again.
+    /// It did not happen, or only in a part that is safe to repeat.
     NotLanded,
-    /// The world does not tell, for this reason.
+    /// The effect cannot be determined, for this reason.
     Unknown(String),
-    /// The machine cannot find out now, for this reason: the question is put again later.
+    /// A machine failure prevents the probe, for this reason; it is repeated later.
     Machine(String),
 }
 
-/// One try of an activity, as its handler sees it.
+/// One attempt of an activity, as seen by its handler.
 #[derive(Clone)]
 pub struct Attempt {
     /// The run that called.
     pub run: RunId,
-    /// The call within it: with the run, a key that is the same for every attempt of this call.
+    /// The call within the run. Run and slot form an idempotency key, equal for all attempts.
     pub slot: Slot,
-    /// Which try, from one.
+    /// The attempt number, from one.
     pub number: u32,
     /// The progress that the last attempt recorded.
     pub progress: Option<Payload>,
@@ -65,17 +65,16 @@ pub struct Attempt {
     pub worker: Arc<dyn Worker>,
 }
 
-/// The worker that runs an attempt: an engine, or a process that an engine has dispatched the call
-/// to.
+/// The worker that runs an attempt: an engine, or a process to which an engine dispatched it.
 #[async_trait]
 pub trait Worker: Send + Sync {
-    /// Takes a sign of life.
+    /// Receives a heartbeat.
     fn heartbeat(&self);
 
     /// Records progress for the next attempt.
     fn record_progress(&self, details: Payload);
 
-    /// Shows an event to live views. It is not recorded and may be lost.
+    /// Emits an event to live views. It is not recorded and may be lost.
     fn emit(&self, event: Payload);
 
     /// Whether the attempt should end.
@@ -85,7 +84,7 @@ pub trait Worker: Send + Sync {
     async fn cancelled(&self);
 }
 
-/// A worker that never cancels and ignores what an attempt says.
+/// A worker that never cancels and ignores heartbeats, progress and events.
 struct Detached;
 
 #[async_trait]
@@ -111,23 +110,23 @@ impl Attempt {
         Self { run, slot, number: 1, progress: None, worker: Arc::new(Detached) }
     }
 
-    /// A name for this call that is the same in every attempt and differs from every other call's.
+    /// The idempotency key of this call: equal for all its attempts, unique among calls.
     pub fn key(&self) -> String {
         format!("{}@{}", self.run, self.slot)
     }
 
-    /// Says that the attempt is alive. Cheap; not recorded.
+    /// Sends a heartbeat. Cheap; not recorded.
     pub fn heartbeat(&self) {
         self.worker.heartbeat();
     }
 
-    /// Records progress in the history; the next attempt of this call is given it.
+    /// Records progress in the history; the next attempt of this call receives it.
     pub fn progress(&self, details: Payload) {
         self.worker.heartbeat();
         self.worker.record_progress(details);
     }
 
-    /// Shows an event to live views: usage, a tool call. It is not recorded.
+    /// Emits an event to live views, such as usage or a tool call. It is not recorded.
     pub fn emit(&self, event: Payload) {
         self.worker.heartbeat();
         self.worker.emit(event);
@@ -151,7 +150,7 @@ pub struct Call {
     pub name: &'static str,
     /// Its input.
     pub input: Payload,
-    /// How it is tried.
+    /// Its retry policy.
     pub policy: Policy,
 }
 
@@ -162,7 +161,7 @@ impl Call {
     }
 }
 
-/// The handlers of an engine, by the names of their activities.
+/// The handlers of an engine, by activity name.
 #[derive(Clone, Default)]
 pub struct Handlers(BTreeMap<&'static str, Arc<dyn ErasedHandler>>);
 
@@ -172,7 +171,7 @@ impl Handlers {
         Self::default()
     }
 
-    /// Adds the handler of an activity; the last one added counts.
+    /// Adds the handler of an activity; replaces an earlier one.
     #[must_use]
     pub fn with<A: Activity>(mut self, handler: impl Handler<A>) -> Self {
         self.0.insert(A::NAME, Arc::new(Erased::<A, _>(handler, std::marker::PhantomData)));
@@ -191,7 +190,7 @@ impl Handlers {
         self.0.get(name)
     }
 
-    /// The same handlers, each wrapped: for tests that make effects fail.
+    /// The same handlers, each wrapped, so that tests can inject failures.
     #[must_use]
     pub fn wrapped(
         self,
@@ -201,7 +200,7 @@ impl Handlers {
     }
 }
 
-/// A handler whose types are gone: payload in, payload out.
+/// A type-erased handler: payload in, payload out.
 #[async_trait]
 pub trait ErasedHandler: Send + Sync {
     /// See [`Handler::perform`].

@@ -1,5 +1,4 @@
-//! The client side of an engine: what programs outside of workflows ask of runs, whichever engine
-//! executes them.
+//! The client port of an engine: programs start, signal and observe runs through it.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +18,7 @@ pub struct NewRun {
     pub workflow: String,
     /// Its input.
     pub input: Payload,
-    /// For people and filters.
+    /// Labels for people and filters.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -28,9 +27,9 @@ pub struct NewRun {
 pub enum Started {
     /// The run is new.
     New,
-    /// It existed, and goes on.
+    /// The run existed and continues.
     Joined,
-    /// It existed, and is over.
+    /// The run existed and is over.
     Over,
 }
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-/// What time it is, and waiting until a time.
+/// Reads the time and waits until a time.
 #[async_trait]
 pub trait Clock: Send + Sync + 'static {
     /// The time now.
@@ -24,7 +24,7 @@ impl Clock for SystemClock {
     }
 
     async fn sleep_until(&self, until: DateTime<Utc>) {
-        // In short naps, because the machine may be suspended or its clock set while we wait.
+        // Short sleeps, because the machine may be suspended or its clock changed meanwhile.
         const NAP: std::time::Duration = std::time::Duration::from_secs(30);
         while let Ok(left) = (until - Utc::now()).to_std() {
             if left.is_zero() {

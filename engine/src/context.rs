@@ -32,10 +32,10 @@ pub enum Stop {
     /// tidy up.
     #[error("cancelled")]
     Cancelled,
-    /// The code does not do what its history says it did.
+    /// The code diverged from its history.
     #[error("{0}")]
     Diverged(#[from] Box<Diverged>),
-    /// The engine failed: this activation of the run is over, its history is as it was.
+    /// The engine failed: this activation of the run is over, its history is unchanged.
     #[error("{0}")]
     Engine(#[from] EngineError),
     /// A recorded payload does not fit the types of the code.
@@ -135,8 +135,8 @@ pub struct Child {
     pub workflow: &'static str,
     /// Its input.
     pub input: Payload,
-    /// For people and filters, beside those of the run that starts it; of two with the same name,
-    /// this one counts. They are no part of the decision: replay passes over them.
+    /// Labels for people and filters. They override equal labels of the parent run. Replay does not
+    /// compare them.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -146,14 +146,14 @@ pub trait Context: Send {
     /// The run that this is.
     fn run(&self) -> &RunId;
 
-    /// How many commands this segment of the history has answered: a reason to continue as new.
+    /// The number of commands answered in this segment: a reason to continue as new.
     fn commands(&self) -> u32;
 
     /// Calls several activities at once and waits for all of them; results in the order of the
     /// calls.
     async fn call_all(&mut self, calls: Vec<Call>) -> Result<Vec<Result<Payload, Failure>>, Stop>;
 
-    /// Starts a child run. Its outcome comes as a message.
+    /// Starts a child run. Its outcome arrives as a message.
     async fn start(&mut self, child: Child) -> Result<(), Stop>;
 
     /// The next message that the filter takes; `None` if none came in time.
@@ -178,8 +178,8 @@ pub trait Context: Send {
     /// A unique id, as recorded.
     async fn uuid(&mut self) -> Result<Uuid, Stop>;
 
-    /// Which version of a change this run follows: `latest` for a run that gets here first today, 0
-    /// for one whose history passed this place before the change existed.
+    /// The version of a change that this run follows: `latest` for a run that gets here for the
+    /// first time, 0 for a history recorded before the change existed.
     async fn version(&mut self, change: &str, latest: u32) -> Result<u32, Stop>;
 
     /// Publishes a value under a key, for others to read; `null` removes it.
@@ -221,8 +221,7 @@ pub trait ContextExt: Context {
         self.send(to, name, Payload::of(value)).await
     }
 
-    /// Asks another run to end, as a person who cancels it does. Has no effect on a run that is
-    /// over.
+    /// Requests the cancellation of another run. No effect on a run that is over.
     async fn cancel(&mut self, run: RunId, request: &RequestedBy) -> Result<(), Stop> {
         self.send(run, MessageBody::CANCEL, Payload::of(request)).await
     }

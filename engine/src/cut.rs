@@ -1,15 +1,15 @@
-//! Cutting a history: which of its events a new run can begin with, so that replay goes on where
-//! they end.
+//! Cutting a history: selects the events with which a forked run begins, so that replay continues
+//! at their end.
 
 use crate::event::{Event, EventKind};
 use crate::id::{Position, Slot};
 
-/// The events of the first commands of a segment: its `RunStarted` and all that answers commands
-/// which were complete at position `last`, renumbered from zero. Notes (pauses, parkings) belong to
-/// the run that was cut and are left out; a cancellation is where every cut ends, for a run that
-/// goes on must not hear of it.
+/// The events of the first commands of a segment: its `RunStarted` and the answers of the commands
+/// that were complete at position `last`, renumbered from zero. Notes (pauses, parkings) belong to
+/// the original run and are left out. A cut never includes a cancellation, because the new run is
+/// not cancelled.
 ///
-/// Gives the events, and the position in the old history of the last of them.
+/// Returns the events, and the position of the last one in the old history.
 pub fn cut(segment: &[Event], last: Position) -> (Vec<Event>, Position) {
     let Some((first, rest)) = segment.split_first() else { return (Vec::new(), 0) };
     let mut kept = vec![first];
@@ -58,7 +58,8 @@ mod tests {
     use crate::payload::Payload;
 
     fn started() -> EventKind {
-        let (workflow, labels) = ("w".into(), BTreeMap::new());
+        let workflow = "w".into();
+        let labels = BTreeMap::new();
         EventKind::RunStarted {
             workflow,
             input: Payload::null(),
@@ -73,12 +74,15 @@ mod tests {
     }
 
     fn done(slot: Slot) -> EventKind {
-        let (name, input) = ("a".into(), Payload::null());
+        let name = "a".into();
+        let input = Payload::null();
         EventKind::ActivityCompleted { slot, name, input, attempt: 1, output: Payload::null() }
     }
 
     fn failed(command: u32, is_last: bool) -> EventKind {
-        let (slot, name, input) = (Slot::only(command), "a".into(), Payload::null());
+        let slot = Slot::only(command);
+        let name = "a".into();
+        let input = Payload::null();
         let retry_at = (!is_last).then_some(DateTime::UNIX_EPOCH);
         EventKind::ActivityFailed {
             slot,
@@ -104,8 +108,8 @@ mod tests {
         }
     }
 
-    /// Cuts a segment that began at position 10 at each of its events; how many events are kept,
-    /// and where they ended.
+    /// Cuts a segment that begins at position 10 at each of its events; returns the number of
+    /// events kept and the position of the last.
     fn check(kinds: Vec<EventKind>, expected: &[(usize, Position)]) {
         let events = (10..).zip(kinds).map(|(position, kind)| Event {
             position,

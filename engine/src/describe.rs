@@ -1,5 +1,4 @@
-//! Commands and events in words, for people: what was asked, what was recorded, and where the two
-//! differ.
+//! Text for people about commands and events, and the point where the two differ.
 
 use crate::event::EventKind;
 use crate::id::{RunId, Slot};
@@ -15,7 +14,8 @@ pub(crate) const RECEIVE: &str = "receive a message";
 pub(crate) const READ_CLOCK: &str = "read the clock";
 pub(crate) const DRAW_ID: &str = "draw an id";
 
-/// What an event recorded, in the words of [`Verb::text_beside`](crate::verb::Verb::text_beside).
+/// The text of a recorded event, comparable to
+/// [`Verb::text_beside`](crate::verb::Verb::text_beside).
 pub(crate) fn recorded(kind: &EventKind) -> String {
     match kind {
         EventKind::ActivityStarted { slot, name, input, .. }
@@ -42,7 +42,7 @@ pub(crate) fn call(name: &str, input: &Payload) -> String {
     format!("call {name} {}", input.preview(usize::MAX))
 }
 
-/// One of the calls of a command; of a single one the number says nothing.
+/// One call of a command; its number is shown only if the command has several.
 pub(crate) fn one_of(slot: Slot, call: String) -> String {
     if slot.calls > 1 {
         format!("{call} ({} of {} calls)", slot.call + 1, slot.calls)
@@ -67,22 +67,22 @@ pub(crate) fn version(change: &str) -> String {
     format!("version of `{change}`")
 }
 
-/// Two texts, cut so that both show how they begin and where they differ.
+/// Two strings, cut so that both show their beginning and the first difference.
 pub(crate) fn difference(one: &str, other: &str) -> (String, String) {
     let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
     let cut = |text: &str| {
         let head: String = text.chars().take(BEFORE).collect();
         if same <= 2 * BEFORE {
-            return ended(text, SHOWN);
+            return truncated(text, SHOWN);
         }
         let rest: String = text.chars().skip(same - BEFORE).collect();
-        format!("{head}…{}", ended(&rest, SHOWN))
+        format!("{head}…{}", truncated(&rest, SHOWN))
     };
     (cut(one), cut(other))
 }
 
 /// At most so many characters.
-fn ended(text: &str, limit: usize) -> String {
+fn truncated(text: &str, limit: usize) -> String {
     let mut short: String = text.chars().take(limit).collect();
     if short.len() < text.len() {
         short.push('…');

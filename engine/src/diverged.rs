@@ -2,14 +2,14 @@
 
 use crate::id::Position;
 
-/// The code asks something else than its history recorded.
+/// The code gives another command than its history recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("diverged at position {position}: recorded {recorded}, asked {asked}")]
 pub struct Diverged {
-    /// Where in the history.
+    /// The position in the history.
     pub position: Position,
-    /// What the history holds there.
+    /// The recorded command.
     pub recorded: String,
-    /// What the code asks now.
+    /// The command that the code gives now.
     pub asked: String,
 }

@@ -1,4 +1,4 @@
-//! The only persisted vocabulary: what happened to a run, in the past tense.
+//! The only persisted vocabulary: the events of a run, in the past tense.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use crate::payload::Payload;
 /// One entry of a history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Its place in the history of its run.
+    /// Its position in the history of its run.
     pub position: Position,
     /// When it was recorded.
     pub at: DateTime<Utc>,
-    /// What happened.
+    /// The kind of event, with its data.
     pub kind: EventKind,
 }
 
@@ -27,14 +27,14 @@ pub struct Event {
 pub enum Cause {
     /// The run was started.
     Started,
-    /// The workflow went on with fresh input, to keep its history short.
+    /// The workflow continued as new with fresh input, to keep its history short.
     ContinuedAsNew,
     /// An ended run was started again.
     Restarted,
 }
 
-/// What happened. Events with a `slot` or `command` answer that command of the workflow; the others
-/// are notes, which replay passes over.
+/// The kind of an event. Events with a `slot` or `command` answer that command of the workflow; the
+/// others are notes, which replay skips.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventKind {
     /// A segment began; replay starts at the last of these.
@@ -43,14 +43,14 @@ pub enum EventKind {
         workflow: String,
         /// Its input.
         input: Payload,
-        /// The run that started it and is told its outcome.
+        /// The parent run, which receives its outcome.
         parent: Option<RunId>,
-        /// For people and filters.
+        /// Labels for people and filters.
         labels: BTreeMap<String, String>,
         /// Why it began.
         cause: Cause,
     },
-    /// An attempt of a guarded activity is about to touch the world.
+    /// An attempt of a guarded activity is about to start its effect.
     ActivityStarted {
         /// The call.
         slot: Slot,
@@ -58,14 +58,14 @@ pub enum EventKind {
         name: String,
         /// Its input.
         input: Payload,
-        /// Which try, from one.
+        /// The attempt number, from one.
         attempt: u32,
     },
     /// A running activity recorded its progress, for its next attempt.
     ActivityProgressed {
         /// The call.
         slot: Slot,
-        /// What its next attempt is told.
+        /// The progress, passed to the next attempt.
         details: Payload,
     },
     /// An attempt failed.
@@ -76,9 +76,9 @@ pub enum EventKind {
         name: String,
         /// Its input.
         input: Payload,
-        /// Which try, from one.
+        /// The attempt number, from one.
         attempt: u32,
-        /// Why.
+        /// The failure.
         failure: Failure,
         /// When the next attempt is due; `None`: this was the last.
         retry_at: Option<DateTime<Utc>>,
@@ -91,9 +91,9 @@ pub enum EventKind {
         name: String,
         /// Its input.
         input: Payload,
-        /// Which try, from one.
+        /// The attempt number, from one.
         attempt: u32,
-        /// What it gave.
+        /// Its output.
         output: Payload,
     },
     /// A child run was started, or joined if it existed.
@@ -125,7 +125,7 @@ pub enum EventKind {
     SignalSent {
         /// The command.
         command: u32,
-        /// Whose mailbox.
+        /// The run that receives it.
         to: RunId,
         /// The name of the message.
         name: String,
@@ -180,27 +180,27 @@ pub enum EventKind {
         command: u32,
         /// The command that was cancelled.
         digest: CommandDigest,
-        /// Who asked, and why.
+        /// The sender and the reason.
         request: RequestedBy,
     },
     /// The run stopped before its next command, until resumed.
     RunPaused(RequestedBy),
-    /// The run goes on.
+    /// The run continues.
     RunResumed(RequestedBy),
-    /// The outcome of a guarded activity is unknown; a person has to say.
+    /// The outcome of a guarded activity is unknown; a person must settle it.
     RunParked {
         /// The call.
         slot: Slot,
-        /// What is unknown.
+        /// The activity and the reason.
         effect: UnknownEffect,
     },
-    /// A person said what became of a guarded activity.
+    /// A person settled the outcome of a guarded activity.
     RunReconciled {
         /// The call.
         slot: Slot,
         /// Whether the effect happened.
         landed: bool,
-        /// Who said so, and why.
+        /// The sender and the reason.
         request: RequestedBy,
     },
     /// The run is over, with a result.
@@ -210,24 +210,24 @@ pub enum EventKind {
     },
     /// The run is over, without one.
     RunFailed {
-        /// Why.
+        /// The failure.
         failure: Failure,
     },
     /// The run is over, as asked.
     RunCancelled,
-    /// The run was ended from outside: its workflow was not asked.
+    /// The run was terminated; its workflow did not run again.
     RunTerminated(RequestedBy),
 }
 
-/// A guarded activity of which it is unknown whether its effect happened.
+/// A guarded activity with an unknown outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("it is unknown whether `{activity}` (attempt {attempt}) happened: {reason}")]
 pub struct UnknownEffect {
     /// The activity.
     pub activity: String,
-    /// Which try, from one.
+    /// The attempt number, from one.
     pub attempt: u32,
-    /// Why the world does not tell.
+    /// Why the probe could not determine the outcome.
     pub reason: String,
 }
 
@@ -257,27 +257,27 @@ impl TryFrom<String> for CommandDigest {
     }
 }
 
-/// Who asked for something, and why.
+/// The sender of a request and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RequestedBy {
     /// A person or a program.
     pub by: String,
-    /// In their words; may be empty.
+    /// Free text; may be empty.
     pub why: String,
 }
 
 /// Something in a run's mailbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// Its order.
+    /// Its sequence number in the mailbox.
     pub seq: MessageSeq,
     /// When it was sent.
     pub at: DateTime<Utc>,
-    /// What it is.
+    /// Its content.
     pub body: MessageBody,
 }
 
-/// What a message is: for the workflow, or for the engine that runs it.
+/// The content of a message: for the workflow, or for the engine that runs it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessageBody {
     /// A signal, for the workflow.
@@ -288,7 +288,7 @@ pub enum MessageBody {
         payload: Payload,
         /// The run that sent it, if a run did.
         from: Option<RunId>,
-        /// The person who sent it and why, if a person did.
+        /// The sender and the reason, if a person sent it.
         request: Option<RequestedBy>,
     },
     /// The outcome of a child run, for the workflow.
@@ -300,19 +300,19 @@ pub enum MessageBody {
     },
     /// Stop before the next command.
     Pause(RequestedBy),
-    /// Go on.
+    /// Resume.
     Resume(RequestedBy),
-    /// End: the command under way, or the next one, fails as cancelled.
+    /// Cancel: the command under way, or the next one, fails as cancelled.
     Cancel(RequestedBy),
-    /// End now: the command under way is aborted, and the workflow is not asked.
+    /// Terminate: the command under way is aborted, and the workflow does not run again.
     Terminate(RequestedBy),
-    /// What became of the guarded activity whose outcome is unknown.
+    /// Settles a guarded activity with an unknown outcome.
     Reconcile {
         /// Whether the effect happened.
         landed: bool,
-        /// Its output if it happened, otherwise `null`.
+        /// Its output if it happened, else `null`.
         output: Payload,
-        /// Who says so, and why.
+        /// The sender and the reason.
         request: RequestedBy,
     },
 }
@@ -334,7 +334,7 @@ impl MessageBody {
         }
     }
 
-    /// A signal from a program: neither a run nor a person sent it.
+    /// A signal from a program, with neither a run nor a person as sender.
     pub fn signal(name: impl Into<String>, payload: Payload) -> Self {
         Self::Signal { name: name.into(), payload, from: None, request: None }
     }
@@ -344,7 +344,7 @@ impl MessageBody {
         Self::Signal { name: name.into(), payload, from: None, request: Some(request) }
     }
 
-    /// Whether the workflow receives it; the others are orders to the engine.
+    /// Whether the workflow receives it; the other messages are for the engine.
     pub fn is_for_workflow(&self) -> bool {
         matches!(self, Self::Signal { .. } | Self::ChildEnded { .. })
     }
@@ -434,8 +434,8 @@ impl EventKind {
         }
     }
 
-    /// Whether a paused run is paused no more: it was resumed, told to end, paused by another
-    /// request, or is over.
+    /// Whether this event ends a pause: a resumption, a cancellation that is delivered, another
+    /// pause, or the end of the run.
     pub(crate) fn ends_pause(&self) -> bool {
         matches!(self, Self::RunPaused(_) | Self::RunResumed(_) | Self::CancelDelivered { .. })
             || self.outcome().is_some()

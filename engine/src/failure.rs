@@ -1,4 +1,4 @@
-//! Why an activity failed, in the classes that decide what happens next.
+//! Failures of activities, in the classes that decide about a further attempt.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 pub enum FailureKind {
     /// May succeed when tried again.
     Retryable,
-    /// Will not succeed however often it is tried.
+    /// Fails on every attempt.
     Terminal,
     /// Cancelled by request.
     Cancelled,
-    /// The machine cannot do it now: disk full, no descriptors, no memory. Waiting costs no
-    /// attempt, and the next attempt follows after a delay however many failed.
+    /// The machine cannot do it now: disk full, no descriptors, no memory. Such a failure does not
+    /// count as an attempt; the next attempt always follows, after a delay.
     Machine,
-    /// Refused until a time; waiting costs no attempt.
+    /// Refused until a time; does not count as an attempt.
     RateLimited {
         /// When to try again.
         until: DateTime<Utc>,
@@ -27,11 +27,11 @@ pub enum FailureKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// What it means for a further attempt.
+    /// The class, which decides about a further attempt.
     pub kind: FailureKind,
-    /// What is wrong, where, and what to do.
+    /// The error, its place and the remedy.
     pub message: String,
-    /// Tells this failure from others to the workflow that handles it; part of the contract of the
+    /// A machine-readable code for the workflow that handles it; part of the contract of the
     /// activity.
     pub code: Option<String>,
 }
@@ -52,7 +52,7 @@ impl Failure {
         Self::of(FailureKind::Retryable, message)
     }
 
-    /// Will not succeed however often it is tried.
+    /// Fails on every attempt.
     pub fn terminal(message: impl Into<String>) -> Self {
         Self::of(FailureKind::Terminal, message)
     }

@@ -1,18 +1,18 @@
-//! The names of things: runs, workflows, positions, messages.
+//! Identifiers of runs, positions, messages and commands.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A run: one execution of a workflow. Readable, and chosen by the caller that starts it, so that
-/// starting twice is joining.
+/// The id of a run: one execution of a workflow. Readable, and chosen by the caller, so that a
+/// repeated start joins the run.
 ///
 /// At most [`RunId::MAX_LEN`] bytes of ASCII letters, digits and `. _ - / # @`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
 
-/// Why a text cannot be the id of a run.
+/// An invalid run id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` cannot be a run id: {reason}")]
 pub struct InvalidRunId {
@@ -24,7 +24,7 @@ impl RunId {
     /// The longest id, in bytes.
     pub const MAX_LEN: usize = 200;
 
-    /// Checks and takes a text as an id.
+    /// Validates a string as an id.
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidRunId> {
         let text = text.into();
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/#@".contains(&byte);
@@ -40,7 +40,7 @@ impl RunId {
         Err(InvalidRunId { text, reason })
     }
 
-    /// The id as text.
+    /// The id as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -51,7 +51,7 @@ impl RunId {
         self.0.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// The first part of the id: the run that all others of it are below.
+    /// The first part of the id: the root run, above all others.
     pub fn root(&self) -> &str {
         self.0.split('/').next().unwrap_or_default()
     }
@@ -76,14 +76,14 @@ impl fmt::Display for RunId {
     }
 }
 
-/// The place of an event in the history of its run, counted from zero without gaps.
+/// The position of an event in the history of its run, counted from zero without gaps.
 pub type Position = u64;
 
-/// The order of a message in a mailbox: growing, never reused while the store lives.
+/// The sequence number of a message in a mailbox: increasing, never reused.
 pub type MessageSeq = u64;
 
-/// Which command of the current segment of a history an event answers, and for `all` which of its
-/// calls.
+/// The slot of an event: the command of the segment that it answers, and for `all` the call of that
+/// command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Slot {
     /// The number of the command, counted from zero since the segment began.

@@ -1,12 +1,12 @@
 //! The rules of durable execution. Knows no agent, no disk, no git, no HTTP.
 //!
-//! A workflow is deterministic code that reaches the world through one trait, [`Context`]. Every
-//! command it gives is answered from the history of its run, or performed, recorded and then
-//! answered. After a crash the code runs again from the start of the history's last segment and
-//! comes, without repeating anything, to the first command that has no record.
+//! A workflow is deterministic code that reaches the world through one trait, [`Context`]. Each
+//! command is answered from the history of its run, or performed, recorded and then answered. After
+//! a crash the code runs again from the start of the last segment, and reaches the first unrecorded
+//! command without repeating an effect.
 //!
-//! Read in this order: [`event`] (what is recorded), [`context`] (what workflow code can ask),
-//! [`replay`] (why a crash loses nothing), [`store`] (what a log must promise).
+//! Read in this order: [`event`] (the record), [`context`] (the commands of workflow code),
+//! [`replay`] (why a crash loses nothing), [`store`] (the guarantees of a log).
 
 pub mod activity;
 pub mod client;

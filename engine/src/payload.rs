@@ -8,7 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Payload(Arc<[u8]>);
 
-/// A payload that is not the JSON that its reader expects.
+/// A payload that does not match the type its reader expects.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("payload does not fit `{expected}`: {reason}; it begins with {start}")]
 pub struct PayloadError {
@@ -26,14 +26,14 @@ impl Payload {
     /// Serialises a value.
     ///
     /// # Panics
-    /// If the value has no JSON form (a map whose keys are not text): a mistake in the program, not
-    /// in the data.
+    /// If the value has no JSON form (a map with non-string keys): a bug in the program, not in the
+    /// data.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
         let bytes = serde_json::to_vec(value).expect("values that cross the port have a JSON form");
         Self(bytes.into())
     }
 
-    /// Takes bytes that are already JSON, unchecked: reading them fails if they are not.
+    /// Takes bytes that are already JSON, unchecked: invalid JSON fails when it is read.
     pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
         Self(bytes.into())
     }

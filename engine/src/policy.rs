@@ -1,5 +1,4 @@
-//! What every activity contract states: how often to try, how long to wait, and what an unknown
-//! outcome means.
+//! Activity policies: number of attempts, delays, timeouts, and the handling of unknown outcomes.
 
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use crate::failure::{Failure, FailureKind};
 /// The delays between attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delays {
-    /// Exactly these; when they are used up, the last attempt was the last.
+    /// Exactly these delays; no attempt follows after the last.
     List(Vec<Duration>),
     /// `initial × factor^n`, at most `max`, for at most `attempts` attempts in all.
     Exponential {
@@ -20,13 +19,13 @@ pub enum Delays {
         factor: f64,
         /// The longest delay.
         max: Duration,
-        /// Attempts in all, the first included.
+        /// Attempts in total, including the first.
         attempts: u32,
     },
 }
 
-/// The delays after failures of the machine, whatever the policy of the activity: the cause is not
-/// the activity's, so there is always a further attempt.
+/// The delays after machine failures, independent of the activity's policy: the activity is not at
+/// fault, so there is always a further attempt.
 const MACHINE: Delays = Delays::Exponential {
     initial: Duration::from_secs(1),
     factor: 2.0,
@@ -40,7 +39,7 @@ impl Delays {
         Self::List(Vec::new())
     }
 
-    /// How long to wait after `failed` failed attempts, or that it was the last one.
+    /// The delay after `failed` failed attempts, or the end of the attempts.
     fn after(&self, failed: u32) -> Option<Duration> {
         match self {
             Self::List(delays) => delays.get(failed.saturating_sub(1) as usize).copied(),
@@ -59,20 +58,20 @@ impl Delays {
 /// The failed attempts of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Failures {
-    /// Those that count against the policy.
+    /// The failures that count against the policy.
     pub counted: u32,
-    /// Failures of the machine in a row.
+    /// Consecutive machine failures.
     pub of_machine: u32,
 }
 
-/// What a second performance of the same effect would do.
+/// The effect of performing an activity twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing that the first did not do: after a crash it simply runs again, and its start is not
+    /// A repetition is harmless: after a crash the activity runs again, and its start is not
     /// recorded.
     Idempotent,
-    /// Harm. Its start is made durable first; after a crash the handler's probe asks the world what
-    /// happened, and where that cannot tell, the run is parked until a person says.
+    /// A repetition does harm. The start is made durable first; after a crash the handler's probe
+    /// determines the outcome, or else the run is parked until a person settles it.
     Guarded,
 }
 
@@ -81,11 +80,11 @@ pub enum Effect {
 pub struct Policy {
     /// When to try again after a retryable failure.
     pub retry: Delays,
-    /// How long one attempt may take, from its start to its end.
+    /// The timeout of one attempt, from start to end.
     pub start_to_close: Duration,
-    /// How long one attempt may be silent; `None` does not listen.
+    /// The heartbeat timeout of one attempt; `None`: no heartbeats are required.
     pub heartbeat: Option<Duration>,
-    /// What an unknown outcome means.
+    /// The handling of an unknown outcome.
     pub effect: Effect,
     /// The pool whose slots limit how many of these run at once in the whole engine.
     pub pool: Option<String>,
@@ -108,13 +107,13 @@ impl Policy {
         }
     }
 
-    /// As [`Policy::idempotent`], but never repeated without asking the world first.
+    /// As [`Policy::idempotent`], but repeated only after a probe.
     pub fn guarded() -> Self {
         Self { effect: Effect::Guarded, ..Self::idempotent() }
     }
 
-    /// When to try again after the failure of an attempt, given the earlier failures of the call;
-    /// `None`: not at all.
+    /// The time of the next attempt after a failure, given the earlier failures of the call;
+    /// `None`: no further attempt.
     pub fn retry_at(
         &self,
         failure: &Failure,

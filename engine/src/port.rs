@@ -1,5 +1,5 @@
-//! The port over a history: every verb of [`Context`] gives back its recorded answer, or is
-//! performed by its host. A run that is executed and a history that is verified share this.
+//! The port over a history: every verb of [`Context`] returns its recorded answer, or is performed
+//! by its host. Execution and verification share this code.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::verb::{
     TryReceive, Verb,
 };
 
-/// Performs a verb that the history does not answer.
+/// Performs a verb that has no recorded answer.
 pub(crate) trait Performer<V: Verb> {
     /// Performs the command with this number, from where its record ends.
     fn perform(
@@ -31,7 +31,7 @@ pub(crate) trait Performer<V: Verb> {
     ) -> impl Future<Output = Result<V::Answer, Stop>> + Send;
 }
 
-/// What the verbs of the port stand on.
+/// The state and hooks that the verbs of the port need.
 pub(crate) trait Host: Send {
     fn run(&self) -> &RunId;
 
@@ -42,7 +42,7 @@ pub(crate) trait Host: Send {
     /// Called before each command.
     fn admit(&mut self) -> impl Future<Output = Result<(), Stop>> + Send;
 
-    /// The workflow asks something else than its history recorded.
+    /// Reports that the workflow diverged from its history.
     fn diverged(&mut self, diverged: Box<Diverged>) -> Stop;
 }
 
@@ -88,7 +88,7 @@ impl<H: Verbs> Context for H {
 
     async fn call_all(&mut self, calls: Vec<Call>) -> Result<Vec<Result<Payload, Failure>>, Stop> {
         match calls.len() {
-            // Nothing would be recorded for it.
+            // An empty group would record nothing.
             0 => Ok(Vec::new()),
             1..=Slot::MAX_CALLS => command(self, Calls(calls)).await,
             count => {

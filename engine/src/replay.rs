@@ -1,5 +1,5 @@
 //! Replay: why a run survives a crash. A pure state machine: a command goes in; its recorded
-//! answer, or the order to perform it, comes out.
+//! answer, or the instruction to perform it, comes out.
 //!
 //! The events of a segment are grouped by the command that they answer. The n-th command of the
 //! workflow is compared with the n-th group, and with every event of it. A command that is not the
@@ -18,16 +18,16 @@ pub(crate) enum Step<V: Verb> {
     Recorded(V::Answer),
     /// The command was cancelled.
     Cancelled,
-    /// Perform it, from where its record ends.
+    /// Perform it, from the end of its record.
     Perform {
         /// The number of the command.
         number: u32,
-        /// How far it is recorded; `None`: not at all.
+        /// Its partial record; `None`: no record.
         progress: Option<V::Progress>,
     },
 }
 
-/// The recorded events of one segment, and how far the workflow has come through them.
+/// The recorded events of one segment, and the position of the workflow in them.
 #[derive(Debug)]
 pub(crate) struct Replay {
     groups: VecDeque<(u32, Vec<Event>)>,
@@ -51,7 +51,7 @@ impl Replay {
         Self { groups, next: 0, versions: Vec::new(), has_ended }
     }
 
-    /// How many commands of this segment have been answered or begun.
+    /// The number of commands of this segment that were answered or begun.
     pub(crate) fn commands(&self) -> u32 {
         self.next
     }
@@ -88,7 +88,7 @@ impl Replay {
         }
     }
 
-    /// Compares the end of the workflow with the history: nothing is left.
+    /// Compares the end of the workflow with the history: no events may be left.
     pub(crate) fn end(&self, how: &str) -> Result<(), Box<Diverged>> {
         let Some(event) = self.groups.front().and_then(|(_, group)| group.first()) else {
             return Ok(());
@@ -96,21 +96,22 @@ impl Replay {
         Err(diverged(event, &describe::recorded(&event.kind), &format!("end: {how}")).into())
     }
 
-    /// Remembers a version that was marked just now.
+    /// Remembers a newly recorded version marker.
     pub(crate) fn marked(&mut self, change: &str, version: u32) {
         self.versions.push((change.to_owned(), version));
     }
 
-    /// A version that needs no command: marked before in this run, or older than the change.
+    /// A version that needs no command: recorded before in this run, or older than the change.
     pub(crate) fn known_version(&mut self, mark: &MarkVersion) -> Option<u32> {
         if let Some((_, version)) = self.versions.iter().find(|(known, _)| *known == mark.change) {
             return Some(*version);
         }
         let is_older = match self.groups.front() {
             Some((_, group)) => {
-                !matches!(&group[0].kind, EventKind::VersionMarked { change, .. } if *change == mark.change)
+                let kind = &group[0].kind;
+                !matches!(kind, EventKind::VersionMarked { change, .. } if *change == mark.change)
             }
-            // A segment that ended without a mark passed this place before the change existed.
+            // A segment that ended without a marker passed this point before the change existed.
             None => self.has_ended,
         };
         if !is_older {
@@ -121,8 +122,8 @@ impl Replay {
     }
 }
 
-/// A command whose record ends with its cancellation: it must be the same one, begun in the same
-/// way.
+/// A command whose record ends with its cancellation: the same command, begun in the same way, must
+/// follow.
 fn cancelled_step<V: Verb>(
     verb: &V,
     recorded: CommandDigest,
@@ -145,7 +146,7 @@ fn differs<V: Verb>(
     event: Option<&Event>,
     recorded: impl Fn(&EventKind) -> String,
 ) -> Diverged {
-    // A group is never empty: it is made of its events.
+    // A group always has at least one event.
     let event = event.expect("a recorded command has an event");
     let asked = match &event.kind {
         EventKind::CancelDelivered { .. } => format!("{} (digest {})", verb.text(), verb.digest()),

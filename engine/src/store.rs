@@ -1,4 +1,4 @@
-//! The port to the event log: a few methods, all of which can fail and say so.
+//! The port to the event log.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use crate::id::{MessageSeq, Position, RunId};
 use crate::payload::Payload;
 use crate::summary::Summary;
 
-/// One decision of a run: all of it becomes durable, or nothing.
+/// One decision of a run, committed atomically.
 #[derive(Debug, Clone)]
 pub struct Commit {
     /// The run that decided.
     pub run: RunId,
-    /// The events, in order; their positions follow on the end of the history, or the commit is
-    /// refused. May be empty.
+    /// The events, in order. A commit is refused unless their positions continue the history. May
+    /// be empty.
     pub events: Vec<Event>,
     /// The summary after them, if they changed it.
     pub summary: Option<Summary>,
-    /// The messages that they took from the run's mailbox.
+    /// The messages removed from the run's mailbox.
     pub consumed: Vec<MessageSeq>,
     /// Values that the run publishes: `None` removes one.
     pub published: Vec<(String, Option<Payload>)>,
     /// Messages to other runs. A message to a run that does not exist or is over is dropped.
     pub deliveries: Vec<Delivery>,
-    /// Runs that begin with this; one that exists already is left as it is.
+    /// New runs with their first events; a run that exists already is not changed.
     pub creations: Vec<Creation>,
 }
 
@@ -46,38 +46,38 @@ impl Commit {
     }
 }
 
-/// A message on its way.
+/// A message to deliver.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// Whose mailbox.
+    /// The recipient.
     pub to: RunId,
     /// When it was sent.
     pub at: DateTime<Utc>,
-    /// What it is.
+    /// Its content.
     pub body: MessageBody,
 }
 
-/// The beginning of a run: its first event, at position 0.
+/// The creation of a run: its first event, at position 0.
 #[derive(Debug, Clone)]
 pub struct Creation {
     /// The new run.
     pub run: RunId,
     /// Its `RunStarted`.
     pub event: Event,
-    /// The summary of that.
+    /// The summary after it.
     pub summary: Summary,
 }
 
-/// What became of the parts of a commit that may be dropped.
+/// The results of the parts of a commit that may be dropped.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Committed {
-    /// For each delivery, the message as it lies in the mailbox now; `None`: dropped.
+    /// For each delivery, the message in the mailbox; `None`: dropped.
     pub delivered: Vec<Option<Message>>,
     /// For each creation, whether the run is new.
     pub created: Vec<bool>,
 }
 
-/// What can be wrong with a store.
+/// An error of a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Another writer appended first: this writer's state of the run is stale.
@@ -95,47 +95,45 @@ pub enum StoreError {
     /// There is no such run.
     #[error("no run `{0}` in this log")]
     UnknownRun(RunId),
-    /// A stored record cannot be trusted.
+    /// A stored record is damaged.
     #[error("damaged record {record}: {reason}")]
     Damaged {
-        /// Which record.
+        /// The record.
         record: String,
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
-    /// The log is damaged where all else depends on it.
+    /// The log is damaged in a part that all of it depends on.
     #[error("the log is damaged: {log} cannot be opened: {reason}")]
     Unopenable {
         /// Its file or directory.
         log: String,
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
-    /// The disk has no room for what was to be written; nothing of it was.
+    /// The disk is too full for the write; none of it was written.
     #[error("disk full: {0}")]
     Full(String),
-    /// A write or a sync failed before; nothing more is accepted until the log is opened again.
-    #[error(
-        "the log takes no more appends since a write failed: {0}; stop, mend the cause and start again"
-    )]
+    /// An earlier write or sync failed; no write is accepted until the log is reopened.
+    #[error("the log accepts no writes since one failed: {0}; stop, fix the cause and start again")]
     Poisoned(String),
     /// Another process owns the log.
     #[error("{directory} is in use by process {owner}; stop that one, or ask it")]
     Owned {
         /// The data directory.
         directory: String,
-        /// The process id of the owner, as it left it.
+        /// The process id that the owner recorded.
         owner: String,
     },
-    /// The store cannot be opened or used as it is.
+    /// The store cannot be opened or used in its current state.
     #[error("{0}")]
     Unusable(String),
-    /// The operating system refused.
+    /// An operating system error.
     #[error("{doing}: {reason}")]
     Io {
-        /// What was being done, and where.
+        /// The operation and its place.
         doing: String,
-        /// What the system said.
+        /// The message of the system.
         reason: String,
     },
 }
@@ -146,11 +144,11 @@ impl From<StoreError> for Stop {
     }
 }
 
-/// The write side of an event log, for an engine that owns it. A method that returned `Ok` has made
+/// The write side of an event log, for the engine that owns it. A method that returns `Ok` has made
 /// its effect durable.
 #[async_trait]
 pub trait EventLog: RunReader {
-    /// Appends one decision, if the events follow on the end of the run's history.
+    /// Appends one decision, if its events continue the run's history.
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
     /// Puts a message into a mailbox; an error if there is no such run, `None` if it is over.
@@ -163,7 +161,7 @@ pub trait RunReader: Send + Sync + 'static {
     /// The events of a run, from a position to the end. Empty if there is no such run.
     async fn read(&self, run: &RunId, from: Position) -> Result<Vec<Event>, StoreError>;
 
-    /// What lies in a mailbox, oldest first.
+    /// The messages of a mailbox, oldest first.
     async fn mailbox(&self, run: &RunId) -> Result<Vec<Message>, StoreError>;
 
     /// The summary of a run, if there is one.
@@ -172,7 +170,7 @@ pub trait RunReader: Send + Sync + 'static {
     /// The runs whose id begins with `prefix`, in the order of their ids, with their summaries.
     async fn runs(&self, prefix: &str) -> Result<Vec<(RunId, Summary)>, StoreError>;
 
-    /// The runs that have something in their mailbox, in the order of their ids.
+    /// The runs with a nonempty mailbox, in the order of their ids.
     async fn runs_with_mail(&self) -> Result<Vec<RunId>, StoreError>;
 
     /// The values that a run has published and not removed.

@@ -1,4 +1,4 @@
-//! What a history amounts to: the status of a run and what it waits for, folded from its events.
+//! The summary of a run, folded from its events: its status and its next wake-up.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use crate::event::{Cause, Event, EventKind, RequestedBy, UnknownEffect};
 use crate::failure::FailureKind;
 use crate::id::{Position, RunId};
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Status {
-    /// Something is to be done, or is being done.
+    /// It has work to do or in progress.
     Running,
-    /// For a message, a timer, or the time of the next attempt.
+    /// It waits for a message, a timer, or the next attempt.
     Waiting {
-        /// When it goes on by itself.
+        /// When it continues by itself.
         until: Option<DateTime<Utc>>,
-        /// The failure of the machine that it waits out: a full disk, no descriptors.
+        /// The machine failure that it waits for: a full disk, no descriptors.
         machine: Option<String>,
     },
     /// Paused by request.
     Paused(RequestedBy),
-    /// The outcome of an effect is unknown.
+    /// Parked: the outcome of an effect is unknown.
     Parked(UnknownEffect),
-    /// Over, with a result.
+    /// Completed with a result.
     Completed,
-    /// Over, without one.
+    /// Failed.
     Failed(String),
-    /// Over, as asked.
+    /// Cancelled.
     Cancelled,
 }
 
@@ -52,17 +52,17 @@ impl Status {
     }
 }
 
-/// The fold of a history that stores keep beside it, so that a run can be found without reading its
-/// events.
+/// The fold of a history, which stores keep beside it so that a run can be found without reading
+/// its events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// The workflow that decides.
     pub workflow: String,
-    /// The run that started it.
+    /// The parent run.
     pub parent: Option<RunId>,
-    /// For people and filters.
+    /// Labels for people and filters.
     pub labels: BTreeMap<String, String>,
-    /// Where it stands.
+    /// Its status.
     pub status: Status,
     /// The position of the last `RunStarted`: where replay begins.
     pub origin: Position,
@@ -77,7 +77,7 @@ pub struct Summary {
 /// Events that were removed from the beginning of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pruned {
-    /// How many: the position of the first event that is left.
+    /// How many: the position of the first remaining event.
     pub events: Position,
     /// When.
     pub at: DateTime<Utc>,
@@ -106,7 +106,7 @@ impl Summary {
         self.pruned.filter(|pruned| pruned.events == self.origin).map(|pruned| pruned.at)
     }
 
-    /// Takes the next event in, and says whether anything changed.
+    /// Applies the next event; returns whether anything changed.
     pub fn apply(&mut self, event: &Event) -> bool {
         let status = match &event.kind {
             EventKind::RunStarted { workflow, cause, .. } => {
@@ -118,8 +118,7 @@ impl Summary {
                 }
                 return true;
             }
-            // Nothing but these ends a pause: what a paused run records beside it does not set it
-            // going.
+            // Only these events end a pause: other events of a paused run leave it paused.
             kind if matches!(self.status, Status::Paused(_)) && !kind.ends_pause() => return false,
             EventKind::MessageAwaited { deadline, .. } => {
                 Status::Waiting { until: *deadline, machine: None }

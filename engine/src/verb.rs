@@ -1,8 +1,8 @@
-//! The verbs of the port as data: what each asks, how its record in a history is read, and its
-//! digest.
+//! The verbs of the port as data: their fields, the parsing of their recorded events, and their
+//! digests.
 //!
 //! A verb has its own answer type, so an impossible answer cannot be expressed. Durations are not
-//! compared: a history holds the moment at which a wait ends, and a later release may wait longer.
+//! compared: a history holds the end time of a wait, and a later release may wait longer.
 
 mod calls;
 
@@ -21,18 +21,18 @@ pub(crate) use calls::{CallState, Calls};
 
 /// A command of a workflow.
 pub(crate) trait Verb: Send + Sync + Sized {
-    /// The name under which the digest is computed.
+    /// The name that enters the digest.
     const NAME: &'static str;
     /// The answer of a complete record.
     type Answer: Send;
-    /// The state of a command that is recorded as begun.
+    /// The state of a command with a partial record.
     type Progress: Send;
 
     /// Reads the recorded events of this command; `Err` is the first event that does not belong to
     /// it.
     fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>>;
 
-    /// Feeds every field that decides into the digest.
+    /// Feeds every field that identifies the command into the digest.
     fn encode(&self, encoder: &mut Encoder);
 
     /// The command in full, for people.
@@ -52,16 +52,16 @@ pub(crate) trait Verb: Send + Sync + Sized {
     }
 }
 
-/// What a history holds about a command.
+/// The record of a command in a history.
 pub(crate) enum Record<V: Verb> {
-    /// It began.
+    /// It has begun.
     UnderWay(V::Progress),
     /// It has its answer.
     Complete(V::Answer),
 }
 
-/// The canonical encoding of a command: each field behind its length, so that no two commands share
-/// an encoding.
+/// The canonical encoding of a command: each field is prefixed with its length, so that no two
+/// commands share an encoding.
 pub(crate) struct Encoder(blake3::Hasher);
 
 impl Encoder {
@@ -115,8 +115,8 @@ pub(crate) struct ReadClock;
 #[derive(Debug, Clone)]
 pub(crate) struct DrawUuid;
 
-/// Publishes a value. Only the key is compared: readers decide nothing in this run, and a later
-/// release may show more.
+/// Publishes a value. Replay compares only the key: no decision of this run depends on the value,
+/// and a later release may publish more.
 #[derive(Debug, Clone)]
 pub(crate) struct Publish {
     pub(crate) key: String,
@@ -327,7 +327,7 @@ impl Verb for MarkVersion {
     }
 }
 
-/// A message, or none; `None` is any other event, also a message that the command does not take.
+/// A received message, or none. `None`: another event, or a message that the filter does not take.
 fn received(kind: &EventKind, filter: &Filter) -> Option<<Receive as Verb>::Answer> {
     match kind {
         EventKind::MessageReceived { message: None, .. } => Some(None),
@@ -344,7 +344,7 @@ fn single<V: Verb>(
     answer: impl FnOnce(&Event) -> Option<V::Answer>,
 ) -> Result<Record<V>, Box<Event>> {
     let mut events = events.into_iter();
-    // A group is never empty: it is made of its events.
+    // A group always has at least one event.
     let event = events.next().expect("a recorded command has an event");
     match (answer(&event), events.next()) {
         (Some(answer), None) => Ok(Record::Complete(answer)),
@@ -353,7 +353,7 @@ fn single<V: Verb>(
     }
 }
 
-/// The record of a verb that may wait: an event when the wait begins, if it does, and one with the
+/// The record of a verb that may wait: an optional event when the wait begins, and one with the
 /// answer.
 fn begun_then<V: Verb>(
     events: Vec<Event>,

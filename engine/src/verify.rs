@@ -1,5 +1,4 @@
-//! Verification: runs the decisions of a recorded history again, with no effect at all, and says
-//! whether they are the same.
+//! Verification: replays a recorded history without effects and reports the first difference.
 
 use futures_util::FutureExt;
 
@@ -15,11 +14,10 @@ use crate::store::StoreError;
 use crate::verb::Verb;
 use crate::workflow::{Ending, Workflow, Workflows};
 
-/// Runs the decisions of a whole history again. `Ok(Some(_))` is the first difference.
+/// Replays a whole history. `Ok(Some(_))` is the first difference.
 ///
 /// # Errors
-/// If the history does not begin with `RunStarted`, or names a workflow that this program does not
-/// have.
+/// If the history does not begin with `RunStarted`, or names an unknown workflow.
 pub fn verify(
     workflows: &Workflows,
     run: &RunId,
@@ -67,7 +65,7 @@ fn segment_differs(
     if let Some(diverged) = context.diverged {
         return Some(diverged);
     }
-    // Ended from outside: what the workflow would have done next does not count.
+    // Terminated: the next command of the workflow does not count.
     if recorded_end.is_some_and(|end| matches!(end.kind, EventKind::RunTerminated(_))) {
         return None;
     }
@@ -116,7 +114,7 @@ fn shown_recorded_end(kind: &EventKind) -> String {
     }
 }
 
-/// A host that performs nothing: where the record ends, it waits for ever.
+/// A host that performs nothing: at the end of the record it waits forever.
 struct Recording {
     run: RunId,
     replay: Replay,

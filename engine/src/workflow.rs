@@ -13,14 +13,14 @@ use crate::payload::Payload;
 pub enum Ending {
     /// The run is over, with this result.
     Complete(Payload),
-    /// The run goes on with fresh input and an empty history.
+    /// The run continues as new, with fresh input and an empty history.
     ContinueAsNew(Payload),
 }
 
-/// A definition: the same commands for the same history, every time.
+/// A workflow definition: the same commands for the same history, every time.
 #[async_trait]
 pub trait Workflow: Send + Sync + 'static {
-    /// Decides, through the context only: no clock, no randomness, no I/O of its own.
+    /// Decides through the context only: no clock, no randomness, no I/O of its own.
     async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop>;
 }
 
@@ -34,7 +34,7 @@ impl Workflows {
         Self::default()
     }
 
-    /// Adds a workflow; the last one of a name counts.
+    /// Adds a workflow; replaces an earlier one of the same name.
     #[must_use]
     pub fn with(mut self, name: &'static str, workflow: impl Workflow) -> Self {
         self.0.insert(name, Arc::new(workflow));

@@ -1,5 +1,4 @@
-//! Carrying whole runs in and out of a log, and letting go of histories: what the engine never does
-//! by itself.
+//! Import and export of whole runs, and pruning of histories: only on request, never by the engine.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -14,27 +13,26 @@ use crate::sled_store::SledStore;
 use crate::snapshot::Scope;
 use crate::write_batch::{Precondition, WriteBatch};
 
-/// The highest number of a message that is taken from elsewhere: far more owners than any log has
-/// had.
+/// The highest message number accepted from another log: far more owners than any log has had.
 const HIGHEST_SEQ: MessageSeq = 1 << 56;
 
 /// A log from which runs can be exported, and into which they can be imported.
 #[async_trait]
 pub trait Archive: EventLog {
-    /// Takes in a run that this log does not have: all of it, durably, or nothing. Its messages
-    /// keep their numbers, and no later message of this log has a lower one.
+    /// Imports a run that this log does not have, durably and atomically. Its messages keep their
+    /// numbers, and later messages of this log get higher ones.
     async fn import(&self, record: RunRecord) -> Result<(), StoreError>;
 
-    /// Lets go of the history of a run that is over, but for its last event, which says how it
-    /// ended. It stays listed, and starting its id again joins it as before. Gives the number
-    /// of events that are gone.
+    /// Prunes the history of a finished run to its last event, which records the outcome. The run
+    /// stays listed, and starting its id again still joins it. Returns the number of removed
+    /// events.
     async fn prune(&self, run: &RunId, at: DateTime<Utc>) -> Result<u64, StoreError>;
 
-    /// All that there is of a run, as it was at one moment.
+    /// The full record of a run at one moment.
     async fn export(&self, run: &RunId) -> Result<Option<RunRecord>, StoreError>;
 }
 
-/// The events follow on each other, the summary is theirs, and the numbers of the messages are in
+/// Checks that positions have no gaps, the summary matches the events, and message numbers are in
 /// order.
 pub(crate) fn check(record: &RunRecord) -> Result<(), StoreError> {
     let refused = |reason: &str| {
@@ -47,7 +45,7 @@ pub(crate) fn check(record: &RunRecord) -> Result<(), StoreError> {
         .zip(first.position..)
         .any(|(event, expected)| event.position != expected)
     {
-        return refused("its events do not follow on each other");
+        return refused("its events have gaps or are out of order");
     }
     let fits = if first.position == 0 {
         run_record::fold(&record.events).as_ref() == Some(&record.summary)
@@ -61,7 +59,7 @@ pub(crate) fn check(record: &RunRecord) -> Result<(), StoreError> {
         return refused("its messages are not in order");
     }
     if record.mailbox.last().is_some_and(|message| message.seq > HIGHEST_SEQ) {
-        return refused("the number of a message is beyond all reason");
+        return refused("a message number is too large");
     }
     if record.published.keys().any(|name| name.len() > key::LONGEST_NAME) {
         return refused("the name of a published value is too long");
@@ -73,7 +71,7 @@ pub(crate) fn exists(run: &RunId) -> StoreError {
     StoreError::Unusable(format!("run {run} exists already"))
 }
 
-pub(crate) fn goes_on(run: &RunId) -> StoreError {
+pub(crate) fn not_over(run: &RunId) -> StoreError {
     StoreError::Unusable(format!(
         "run {run} is not over: only the histories of runs that are over can be pruned"
     ))
@@ -88,8 +86,7 @@ impl Archive for SledStore {
         batch.precondition = Precondition::IsNew;
         fill(&mut batch, &record, &mut encoder)?;
         if let Some(seq) = batch.highest_seq {
-            // The next owner counts on from the number of the last: no message of its own may come
-            // before these.
+            // The next owner continues the numbering: none of its messages may precede these.
             let epoch = seq >> 32;
             if epoch > self.epoch() {
                 batch.writes.push(crate::directory::owner_record(epoch)?);
@@ -103,7 +100,7 @@ impl Archive for SledStore {
         let summary =
             self.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         if !summary.status.is_terminal() {
-            return Err(goes_on(run));
+            return Err(not_over(run));
         }
         let (keys, mail) = self.keys_of(run).await?;
         let Some((last, before)) = keys.split_last().filter(|(_, before)| !before.is_empty())
@@ -128,20 +125,18 @@ impl Archive for SledStore {
     }
 }
 
-/// The keys of the events of a run, and of its messages.
+/// The keys of a run's events and messages.
 type Keys = (Vec<sled::IVec>, Vec<sled::IVec>);
 
 impl SledStore {
-    /// Has the numbers of this log's messages go on after those of an earlier life of it, whose
-    /// last owner had this number.
+    /// Continues the message numbers after those of an earlier state of this log, whose last owner
+    /// had this epoch.
     pub async fn follow_on(&self, epoch: u64) -> Result<(), StoreError> {
         if epoch <= self.epoch() {
             return Ok(());
         }
         if epoch > HIGHEST_SEQ >> 32 {
-            return Err(StoreError::Unusable(format!(
-                "the number of an owner, {epoch}, is beyond all reason"
-            )));
+            return Err(StoreError::Unusable(format!("the owner number {epoch} is too large")));
         }
         let (mut batch, answer) = WriteBatch::empty(RunId::new("owner").expect("this is an id"));
         batch.writes.push(crate::directory::owner_record(epoch)?);
@@ -150,7 +145,8 @@ impl SledStore {
     }
 
     async fn keys_of(&self, run: &RunId) -> Result<Keys, StoreError> {
-        let (shared, run) = (std::sync::Arc::clone(&self.shared), run.clone());
+        let shared = std::sync::Arc::clone(&self.shared);
+        let run = run.clone();
         blocking(move || {
             let keys = |kind| {
                 let keys = shared.reader.db.scan_prefix(key::of_run(kind, &run)).keys();

@@ -1,5 +1,5 @@
-//! Large contents in files of their own, named by their hash, each stored once and durable before
-//! it is spoken of.
+//! Large contents in files of their own, named by their hash. Each is stored once, and is durable
+//! before a record names it.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -27,7 +27,7 @@ const LONGEST: u64 = 1 << 30;
 /// How many names are remembered as durable.
 const REMEMBERED: usize = 100_000;
 
-/// A content on its way to a file.
+/// A content to be written to a file.
 #[derive(Debug, Clone)]
 pub(crate) struct NewBlob {
     pub(crate) name: BlobRef,
@@ -40,17 +40,17 @@ impl NewBlob {
     }
 }
 
-/// Where a reader may fetch blobs from.
+/// A source of blobs for a reader.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
     Store(&'a BlobStore),
-    /// Notes which blobs are asked for; payloads are fetched only if they are to be looked at.
+    /// Collects the names of the requested blobs; fetches payloads only if they are inspected.
     Noting {
         store: &'a BlobStore,
         names: &'a RefCell<HashSet<[u8; 32]>>,
         payloads: bool,
     },
-    /// Asking for a blob is a flaw.
+    /// A request for a blob is a read error.
     Nowhere,
 }
 
@@ -66,7 +66,7 @@ impl Source<'_> {
         }
     }
 
-    /// The same for a payload, which decides nothing about the record around it.
+    /// The same for a payload, which cannot invalidate the record around it.
     pub(crate) fn fetch_payload(self, name: &BlobRef) -> Result<Vec<u8>, ReadError> {
         match self {
             Self::Noting { names, payloads: false, .. } => {
@@ -92,7 +92,7 @@ pub(crate) struct BlobStore {
     poison: Arc<Poison>,
 }
 
-/// What this process knows to be on stable storage.
+/// The names that this process knows to be on stable storage.
 #[derive(Debug, Default)]
 struct Durable {
     shards: HashSet<u8>,
@@ -100,7 +100,7 @@ struct Durable {
 }
 
 impl BlobStore {
-    /// Opens or creates the directory, and removes what a dead process left half-written.
+    /// Opens or creates the directory, and removes the temporary files of a dead process.
     pub(crate) fn open(root: PathBuf, poison: Arc<Poison>) -> Result<Self, StoreError> {
         files::create_directory(&root)?;
         for path in files::entries(&root)? {
@@ -125,8 +125,7 @@ impl BlobStore {
             return Err(StoreError::Unusable(reason));
         }
         let shard = self.shard(hash[0])?;
-        // A name found here was given after its content was synced, but its directory may not have
-        // been.
+        // The content of an existing name was synced, but its directory may not have been.
         if self.read(&blob.name).is_err() {
             self.place(blob)?;
         }
@@ -139,7 +138,7 @@ impl BlobStore {
         Ok(())
     }
 
-    /// Writes a temporary file, syncs it, and gives it its name.
+    /// Writes a temporary file, syncs it, and renames it.
     fn place(&self, blob: &NewBlob) -> Result<(), StoreError> {
         let number = self.temporary.fetch_add(1, Ordering::Relaxed);
         let temporary = self.root.join(format!("new-{}-{number}", std::process::id()));
@@ -158,8 +157,8 @@ impl BlobStore {
         })
     }
 
-    /// Reads a content back and checks that it is what its name says. One that is not is not
-    /// vouched for any more: the next writer of the same content writes it anew.
+    /// Reads a content and checks it against its name. A mismatch is no longer treated as durable:
+    /// the next writer of the same content replaces it.
     pub(crate) fn read(&self, name: &BlobRef) -> Result<Vec<u8>, ReadError> {
         self.content_of(name).inspect_err(|_| {
             self.durable().names.remove(&name.hash);
@@ -196,8 +195,7 @@ impl BlobStore {
         Ok(content)
     }
 
-    /// The blobs that there are: their hashes and files. What is there beside them is not ours and
-    /// is passed over.
+    /// The blobs in the directory: hashes and files. Other files are skipped.
     pub(crate) fn all(&self) -> Result<Vec<([u8; 32], PathBuf)>, StoreError> {
         let mut found = Vec::new();
         for shard in files::entries(&self.root)?.into_iter().filter(|path| path.is_dir()) {
@@ -212,13 +210,13 @@ impl BlobStore {
         Ok(found)
     }
 
-    /// Removes a blob that no record names. The caller excludes that one is about to.
+    /// Removes a blob that no record names. The caller ensures that no record is about to name it.
     pub(crate) fn remove(&self, hash: &[u8; 32], path: &Path) -> Result<(), StoreError> {
         self.durable().names.remove(hash);
         std::fs::remove_file(path).map_err(|error| io("removing", path, &error))
     }
 
-    /// The directory for names that begin with a byte, durable.
+    /// Makes the directory for names with this first byte durable.
     fn shard(&self, first: u8) -> Result<PathBuf, StoreError> {
         let path = self.root.join(format!("{first:02x}"));
         let mut durable = self.durable();
@@ -238,7 +236,8 @@ impl BlobStore {
         self.root.join(&hex[..2]).join(hex.as_str())
     }
 
-    /// A name that could not be synced is visible but not durable, and a second try would not tell.
+    /// A name that could not be synced is visible but not durable, and a repeated sync would not
+    /// report that.
     fn vouch(&self, synced: Result<(), StoreError>) -> Result<(), StoreError> {
         synced.map_err(|error| self.poison.set(error.to_string()))
     }
@@ -275,7 +274,7 @@ mod tests {
             assert_eq!(
                 store.read(&blob.name).unwrap(),
                 blob.content.as_bytes(),
-                "by who wrote it before, too"
+                "also by the earlier writer"
             );
             std::fs::write(&path, bad).unwrap();
             assert!(matches!(open().read(&blob.name), Err(ReadError::Damaged(_))));

@@ -1,4 +1,4 @@
-//! Runs as a file that another log takes in without loss: JSON, one document a line.
+//! Runs as a file for lossless import into another log: JSON lines.
 //!
 //! ```text
 //! {"schema":"longhaul.export/1","backup":null}
@@ -10,18 +10,17 @@
 //! {"end":true,"runs":1,"blake3":"…"}
 //! ```
 //!
-//! - The first line says what the file is. That of a backup also says of what:
-//!   `"backup":{"epoch":3,"at":"…"}`, the number of the ownership in which it was made, and when.
-//! - For each run, in the order of their ids: a line with how many lines follow of each kind and
-//!   their hash; its events as [`history_file`] writes them; the messages that it has not taken;
-//!   the values that it has published. Blobs are not needed: payloads are embedded.
-//! - A run whose history was pruned has `"pruned":{…}`, its summary, and the events that it still
-//!   has.
-//! - The last line holds the blake3 hash, in hex, of all bytes before it, line ends included. It
-//!   tells damage; it is no signature.
+//! - The first line gives the schema. That of a backup also identifies the log state:
+//!   `"backup":{"epoch":3,"at":"…"}`, the epoch of the owner that made it, and the time.
+//! - For each run, in the order of their ids: a line with the number of following lines of each
+//!   kind and their hash; its events as [`history_file`] writes them; its unread messages; its
+//!   published values. Blobs are not needed: payloads are embedded.
+//! - A run with a pruned history has `"pruned":{…}`, its summary, and its remaining events.
+//! - The last line holds the blake3 hash, in hex, of all bytes before it, including line ends. It
+//!   detects damage; it is not a signature.
 //!
-//! Whatever was compressed with zstd is read as if it had not been, and so are files that hold one
-//! history after another. The form is frozen, as that of [`history_file`] is.
+//! A file compressed with zstd is decompressed when it is read. Files with several histories in
+//! sequence are accepted too. The format is frozen, like that of [`history_file`].
 
 mod reader;
 #[cfg(test)]
@@ -43,26 +42,26 @@ use crate::wire::v1::{Summary, Time};
 
 const SCHEMA: Schema = Schema { family: "longhaul.export", version: 1 };
 
-/// A writer that compresses what it is given; it has to be finished.
+/// A compressing writer; it must be finished.
 pub fn compressed<W: std::io::Write>(
     out: W,
 ) -> std::io::Result<zstd::stream::write::Encoder<'static, W>> {
     zstd::stream::write::Encoder::new(out, 3)
 }
 
-/// What the first line of a file says.
+/// The content of the first line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Of which log this is a backup; `None`: it is an export.
+    /// The log state of a backup; `None`: an export.
     pub backup: Option<Backup>,
 }
 
-/// What a backup says about its log.
+/// The log state from which a backup was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backup {
-    /// The number of the ownership in which it was made: messages were numbered up to there.
+    /// The epoch of the owner: all messages have lower numbers than the next epoch's.
     pub epoch: u64,
-    /// When it was made.
+    /// The time of the backup.
     pub at: DateTime<Utc>,
 }
 
@@ -81,7 +80,7 @@ struct BackupField {
     at: Time,
 }
 
-/// The first line of a run: how many lines of each kind follow, and their hash, which is checked
+/// The first line of a run: the number of lines of each kind, and their hash, which is checked
 /// before they are decoded.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,5 +1,5 @@
-//! Looking through a whole log: every record, every blob, and what is derived from histories; and
-//! mending what can be.
+//! Checks a whole log: every record, every blob, and the data derived from histories; repairs what
+//! it can.
 
 mod awaited;
 mod look;
@@ -25,48 +25,47 @@ use crate::sweep::Names;
 
 use awaited::Children;
 pub use rest::check_at_rest;
-use undelivered::Post;
+use undelivered::MessageIndex;
 
-/// What was found in a log.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CheckReport {
-    /// How many runs were looked at.
+    /// The number of runs checked.
     pub runs: u64,
-    /// How many records, of all kinds.
+    /// The number of records, of all kinds.
     pub records: u64,
-    /// How many blobs.
+    /// The number of blobs.
     pub blobs: u64,
-    /// What is damaged, run by run.
+    /// The damage, by run.
     pub damages: Vec<Damage>,
-    /// How many payloads no record names. That is no damage: a process died between a payload and
-    /// its record.
+    /// The number of payloads that no record names. They are not damage: a process died between
+    /// writing a payload and its record.
     #[serde(default)]
     pub unused: u64,
-    /// The files into which damaged records were moved.
+    /// The quarantine files, into which damaged records were moved.
     pub quarantined: Vec<PathBuf>,
-    /// Whether a page cannot be read, so that the log has to be written anew from what can be
-    /// read.
+    /// Whether a page cannot be read, so that the log must be rewritten from its readable part.
     #[serde(default)]
     pub needs_rewrite: bool,
-    /// Where the damaged log was moved to, if it was replaced.
+    /// The path of the damaged log, if it was replaced.
     #[serde(default)]
     pub kept: Option<PathBuf>,
 }
 
-/// One damage.
+/// One damaged record or file.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Damage {
-    /// Which record or file.
+    /// The record or file.
     pub record: String,
-    /// What is wrong with it.
+    /// The defect.
     pub what: String,
-    /// What repairing it means.
+    /// The repair that is possible.
     pub repair: String,
-    /// Whether that was done.
+    /// Whether the repair was done.
     pub mended: bool,
 }
 
-/// Something wrong, and what can be done about it.
+/// A defect and its repair.
 #[derive(Debug)]
 struct Finding {
     record: String,
@@ -74,24 +73,24 @@ struct Finding {
     remedy: Remedy,
 }
 
-/// What can be done.
+/// The possible repairs.
 #[derive(Debug)]
 enum Remedy {
-    /// Write the summary that the history amounts to.
+    /// Write the summary computed from the history.
     Summarise(RunId, Summary),
-    /// Write the values that the history has published.
+    /// Write the published values computed from the history.
     Publish(RunId, BTreeMap<String, Payload>),
     /// Move the run with all its records into a file.
     MoveRun(RunId, Vec<Event>),
-    /// Begin a run anew with this event.
+    /// Recreate a run with this event.
     Begin(RunId, Event),
-    /// Put a message into the mailbox of a run once more.
+    /// Deliver a message to a run again.
     Deliver(Delivery),
     /// Move records of a run into a file.
     MoveRecords(RunId, Vec<(IVec, IVec)>),
     /// Move a record whose key names no run into a file.
     MoveStray((IVec, IVec)),
-    /// Write the log anew from what can be read, when no process has it open.
+    /// Rewrite the log from its readable part, while no process has it open.
     Rewrite,
 }
 
@@ -103,14 +102,14 @@ impl Finding {
     }
 }
 
-/// Whether nothing happens to a run any more; not if that cannot be read.
+/// Whether the run is over; `false` if that cannot be read.
 fn is_over(records: &Records, blobs: &BlobStore) -> bool {
     let summary = catch_damage(|| records.summary(Source::Store(blobs)).transpose());
     summary.is_ok_and(|summary| summary.is_some_and(|summary| summary.status.is_terminal()))
 }
 
 impl Remedy {
-    /// The run that must not be worked on meanwhile: it loses records, or would not see its new
+    /// The run that must not be active during the repair: it loses records, or would miss its new
     /// message.
     fn needs_rest_of(&self) -> Option<&RunId> {
         match self {
@@ -122,12 +121,12 @@ impl Remedy {
 
     fn words(&self) -> &'static str {
         match self {
-            Self::Summarise(..) => "write the summary anew from the history",
-            Self::Publish(..) => "write the published values anew from the history",
+            Self::Summarise(..) => "rewrite the summary from the history",
+            Self::Publish(..) => "rewrite the published values from the history",
             Self::MoveRun(..) => {
                 "move the run into a file in quarantine/, with the events that can be read"
             }
-            Self::Begin(..) => "begin the run anew, as it was started",
+            Self::Begin(..) => "create the run again, as it was started",
             Self::Deliver(_) => "deliver the message again, as it was sent",
             Self::MoveRecords(..) | Self::MoveStray(_) => "move it into a file in quarantine/",
             Self::Rewrite => REWRITE,
@@ -135,33 +134,33 @@ impl Remedy {
     }
 }
 
-/// What repairing a log means of which a part cannot be read.
-const REWRITE: &str =
-    "make a log of what can be read, and keep the damaged one beside it; a backup may hold more";
+/// The repair of a log with an unreadable part.
+const REWRITE: &str = "build a new log from the readable part, and keep the damaged one \
+    beside it; a backup may hold more";
 
-/// All that was found.
+/// All findings.
 #[derive(Debug, Default)]
 struct Findings {
     report: CheckReport,
     found: Vec<Finding>,
     children: Children,
-    post: Post,
+    post: MessageIndex,
 }
 
 impl SledStore {
-    /// Looks through the whole log, and mends what it finds if that is asked. Commits with large
-    /// payloads wait until the records are taken down. Nothing is mended in a log that needs to
-    /// be written anew: see [`check_at_rest`].
+    /// Checks the whole log, and repairs it on request. Commits with large payloads wait until the
+    /// records are collected. A log that must be rewritten is not repaired here: see
+    /// [`check_at_rest`].
     ///
     /// # Errors
-    /// If the log cannot be looked through at all, or not be mended. What is found is no error.
+    /// If the log cannot be checked or repaired. Findings are not errors.
     pub async fn check(&self, repair: bool) -> Result<CheckReport, StoreError> {
         self.check_with(repair, |_| false).await
     }
 
-    /// The same with repair for a log in which runs go on. Left alone is what a log at rest is
-    /// needed for: the records of runs that are worked on and not over. What follows from a
-    /// history is written anew only if that has not grown.
+    /// The same with repair for a log with active runs. Records of active, unfinished runs are
+    /// reported but not repaired. Data derived from a history is rewritten only if that history has
+    /// not grown.
     ///
     /// # Errors
     /// As those of [`SledStore::check`].
@@ -201,8 +200,7 @@ impl SledStore {
         Ok(report)
     }
 
-    /// Removes the payloads that no record names, also those that only records named that were
-    /// moved out.
+    /// Removes the payloads that no record names, including those of quarantined records.
     async fn remove_unused(&self, report: &mut CheckReport) {
         match self.sweep().await {
             Ok(_) => report.unused = 0,

@@ -1,5 +1,5 @@
-//! Between the engine's types and the records of the log. Large payloads become blobs on the way,
-//! and are fetched back.
+//! Converts between the engine's types and the records of the log. Large payloads become blobs, and
+//! are fetched when they are read.
 
 use std::convert::Infallible;
 
@@ -15,7 +15,7 @@ use crate::wire::v1::{self, Stored};
 /// A payload longer than this becomes a blob.
 pub(crate) const INLINE_PAYLOAD: usize = 4 * 1024;
 
-/// Encodes records, and collects what is too large for them.
+/// Encodes records, and collects the payloads that are too large for them.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     pub(crate) blobs: Vec<NewBlob>,
@@ -60,7 +60,7 @@ impl Encoder {
         Ok((key.into(), Some(value.into())))
     }
 
-    /// A message that has no number yet, and so no key.
+    /// A message without a number, so without a key.
     pub(crate) fn mail(
         &mut self,
         at: DateTime<Utc>,
@@ -79,7 +79,7 @@ impl Encoder {
     }
 }
 
-/// Decodes records; each is checked first, and errors name it.
+/// Decodes records; each is checked first, and errors name the record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Decoder<'a>(pub(crate) Source<'a>);
 
@@ -125,7 +125,7 @@ impl Decoder<'_> {
     }
 }
 
-/// A value as a log would give it back: times in whole microseconds.
+/// A value as a log returns it: with times in whole microseconds.
 pub(crate) fn rounded(event: &Event) -> Event {
     let same = &mut Ok::<Payload, Infallible>;
     let Ok(event) =

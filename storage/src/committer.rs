@@ -1,5 +1,5 @@
-//! Decides on commits, where their callers are, and gathers them into a group while the one before
-//! is written.
+//! Group commit: decides on commits on their callers' threads, and collects a group while the
+//! previous one is written.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +15,7 @@ use crate::space::Watch;
 use crate::statistics::Statistics;
 use crate::write_batch::{CreatedRun, Outgoing, Precondition, WriteBatch};
 
-/// Commits that were accepted and are to be written as one.
+/// Accepted commits to be written together.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     pub(crate) batch: sled::Batch,
@@ -24,7 +24,7 @@ pub(crate) struct Group {
     pub(crate) answers: Vec<Accepted>,
 }
 
-/// A commit that was accepted, and whom to tell.
+/// An accepted commit, with the channel for its result.
 pub(crate) type Accepted = (oneshot::Sender<Result<Committed, StoreError>>, Committed);
 
 impl Group {
@@ -38,25 +38,25 @@ impl Group {
     }
 }
 
-/// Gathers commits into groups.
+/// Collects commits into groups.
 #[derive(Debug)]
 pub(crate) struct Committer {
     state: Mutex<State>,
-    /// The writing thread waits here for something to write.
+    /// Wakes the writer thread.
     gathered: Condvar,
     space: Arc<Watch>,
     poison: Arc<Poison>,
 }
 
-/// What is decided, and not written yet.
+/// Accepted commits that are not yet written.
 #[derive(Debug)]
 struct State {
     heads: HeadCache,
     next_seq: MessageSeq,
     group: Group,
-    /// The writing thread waits.
+    /// The writer thread waits.
     idle: bool,
-    /// Nothing more will be asked for.
+    /// Closed: no further commits.
     closed: bool,
 }
 
@@ -71,7 +71,7 @@ impl Committer {
         Self { state: Mutex::new(state), gathered: Condvar::new(), space, poison }
     }
 
-    /// Decides on a commit: refuses it, or adds it to the group that is written next.
+    /// Decides on a commit: refuses it, or adds it to the next group.
     pub(crate) fn accept(&self, batch: Box<WriteBatch>) -> Result<(), StoreError> {
         self.poison.check()?;
         self.space.check(batch.bytes)?;
@@ -87,8 +87,7 @@ impl Committer {
         accepted
     }
 
-    /// The group that is to be written now, all before it being written; `None` if none will come.
-    /// Waits for it.
+    /// Waits for the group to write next, after all earlier ones; `None` after the last one.
     pub(crate) fn next(&self) -> Option<Group> {
         let mut state = self.state();
         state.heads.caught_up();
@@ -103,7 +102,7 @@ impl Committer {
         (!group.answers.is_empty()).then_some(group)
     }
 
-    /// Nothing more will be asked for.
+    /// Closes the committer to further commits.
     pub(crate) fn close(&self) {
         self.state().closed = true;
         self.gathered.notify_one();
@@ -122,8 +121,8 @@ impl State {
         Ok(())
     }
 
-    /// Where the run will stand, if the commit is in batch. All that can fail is done here, before
-    /// anything is changed.
+    /// The head of the run after this batch. All checks that can fail are done here, before any
+    /// change.
     fn decide(&mut self, batch: &WriteBatch) -> Result<RunHead, StoreError> {
         for run in batch
             .creations

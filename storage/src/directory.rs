@@ -16,13 +16,13 @@ use crate::{key, record};
 /// The version of the keyspace.
 pub(crate) const KEYSPACE: u32 = 1;
 
-/// What sled may keep in memory.
+/// The size of sled's page cache.
 const CACHE: u64 = 64 * 1024 * 1024;
 
-/// How long to wait for the threads of a store that was just closed to release the file.
+/// How long to wait until the threads of a store just closed release the file.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Takes the lock and writes our process id into it, for the error of the next process.
+/// Takes the lock and writes the process id into it, for the error of another process.
 pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
     let path = directory.join("lock");
     let mut file = File::options()
@@ -57,13 +57,13 @@ pub(crate) struct DirectoryLock(File);
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        // Closing the file is not enough: a child process that is being started shares it until it
-        // runs its program.
+        // Closing the file is not enough: a child process that is being spawned shares it until
+        // exec.
         let _ = self.0.unlock();
     }
 }
 
-/// Makes a log with what `fill` writes. The caller makes it durable.
+/// Creates a log with the content that `fill` writes. The caller makes it durable.
 pub(crate) fn new_log(
     path: &Path,
     fill: impl FnOnce(&sled::Db) -> Result<(), StoreError>,
@@ -90,18 +90,18 @@ pub(crate) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
         let opened = catch_sled_panic(|| config.open());
         match opened.map_err(|panic| damaged(format!("sled panicked: {panic}")))? {
             Ok(db) => return Ok(db),
-            // We hold the lock, so this is a thread of a store that this process has just closed.
+            // This process holds the lock, so a thread of a store it has just closed still has the
+            // file.
             Err(sled::Error::Io(error)) if is_busy(&error) && begun.elapsed() < PATIENCE => {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            // An error without a number is sled's own, about what it has read.
+            // An IO error without an OS code is sled's own, about damaged content.
             Err(sled::Error::Io(error)) if error.raw_os_error().is_some() => {
                 return Err(io("opening the log", path, &error));
             }
             Err(sled::Error::Io(error)) => return Err(damaged(error.to_string())),
             Err(error @ sled::Error::Corruption { .. }) => {
-                let reason =
-                    format!("{} is not what was written, or the file was cut", page_of(&error));
+                let reason = format!("{} is damaged, or the file was truncated", page_of(&error));
                 return Err(damaged(reason));
             }
             Err(error) => return Err(damaged(error.to_string())),
@@ -114,18 +114,17 @@ fn is_busy(error: &std::io::Error) -> bool {
         || error.to_string().contains("could not acquire lock")
 }
 
-/// The record that says that this process owns the log in an epoch.
+/// The record that this process owns the log in an epoch.
 pub(crate) fn owner_record(epoch: u64) -> Result<Write, StoreError> {
     record_of_this(key::owner(epoch))
 }
 
-/// The record that says that this process closed the log.
+/// The record that this process closed the log.
 pub(crate) fn closed_record(epoch: u64) -> Result<Write, StoreError> {
     record_of_this(key::closed(epoch))
 }
 
-/// The record that says that histories were removed: the next open rewrites the log without their
-/// space.
+/// The record that histories were removed: the next open rewrites the log without their space.
 pub(crate) fn pruned_record() -> Result<Write, StoreError> {
     record_of_this(key::PRUNED.to_vec())
 }

@@ -1,5 +1,5 @@
-//! Errors of reading and writing: why stored bytes have no value, panics of sled, and what the
-//! engine is told.
+//! Errors of reading and writing: undecodable records, panics of sled, and their conversion to
+//! store errors.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -9,19 +9,19 @@ use std::sync::{Once, OnceLock};
 
 use longhaul_engine::StoreError;
 
-/// Why stored bytes could not be turned into a value.
+/// Why stored bytes have no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReadError {
-    /// They are not what was written.
+    /// The bytes are damaged.
     Damaged(String),
-    /// A blob or many records have to be read, and this reader may not take so long.
+    /// A blob or many records must be read, and this reader has a tight budget.
     TooMuch,
-    /// They could not be read at all, or the record is named already.
+    /// An error of the system, or one that already names its record.
     Store(StoreError),
 }
 
 impl ReadError {
-    /// The error for the engine, once the record has a name.
+    /// Adds the name of the record.
     pub(crate) fn in_record(self, record: impl FnOnce() -> String) -> StoreError {
         match self {
             Self::Damaged(reason) => StoreError::Damaged { record: record(), reason },
@@ -32,7 +32,7 @@ impl ReadError {
         }
     }
 
-    /// The same, for a reader that may be told to try again with more time.
+    /// The same, for a reader that may be retried with a larger budget.
     pub(crate) fn named(self, record: impl FnOnce() -> String) -> Self {
         match self {
             Self::TooMuch => Self::TooMuch,
@@ -42,7 +42,7 @@ impl ReadError {
 }
 
 impl From<ReadError> for StoreError {
-    /// Readers name the records in their errors; this is for the rest.
+    /// The fallback for errors that no reader has named.
     fn from(error: ReadError) -> Self {
         error.in_record(|| "record of the log".into())
     }
@@ -54,7 +54,7 @@ impl From<sled::Error> for ReadError {
     }
 }
 
-/// Set when a write fails, and never reset: the kernel may have dropped the pages that it failed to
+/// Set when a write fails, and never reset: the kernel may have dropped the pages that it could not
 /// write.
 #[derive(Debug, Default)]
 pub(crate) struct Poison(OnceLock<String>);
@@ -62,7 +62,7 @@ pub(crate) struct Poison(OnceLock<String>);
 impl Poison {
     /// Sets the mark; the first reason stays.
     pub(crate) fn set(&self, reason: String) -> StoreError {
-        tracing::error!(reason, "the log takes no more appends");
+        tracing::error!(reason, "the log accepts no further writes");
         StoreError::Poisoned(self.0.get_or_init(|| reason).clone())
     }
 
@@ -82,7 +82,7 @@ pub(crate) fn io(doing: &str, path: &Path, error: &std::io::Error) -> StoreError
     }
 }
 
-/// An error of sled while reading.
+/// A read error of sled.
 pub(crate) fn unreadable(error: &sled::Error) -> StoreError {
     match error {
         sled::Error::Io(error) => {
@@ -90,7 +90,7 @@ pub(crate) fn unreadable(error: &sled::Error) -> StoreError {
         }
         sled::Error::Corruption { .. } => StoreError::Damaged {
             record: format!("{} of log/db in the data directory", page_of(error)),
-            reason: "it is not what was written".into(),
+            reason: "it is damaged".into(),
         },
         _ => StoreError::Damaged {
             record: "page of log/db in the data directory".into(),
@@ -99,19 +99,19 @@ pub(crate) fn unreadable(error: &sled::Error) -> StoreError {
     }
 }
 
-/// The page of the file that an error is about.
+/// The page of the file that an error names.
 pub(crate) fn page_of(error: &sled::Error) -> String {
     let at = match error {
         sled::Error::Corruption { at: Some(at), .. } => format!("{at:?}"),
         _ => String::new(),
     };
-    // The number of a disk pointer can be read from its `Debug` form only.
+    // The offset of a disk pointer is visible only in its `Debug` form.
     let digits: String =
         at.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
     if digits.is_empty() { "a page".to_owned() } else { format!("the page at byte {digits}") }
 }
 
-/// Reads with sled, which panics on some damage: that is one more way of being damaged.
+/// Reads with sled; a panic of sled counts as damage.
 pub(crate) fn catch_damage<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
     catch_sled_panic(read).unwrap_or_else(|panic| Err(ReadError::Damaged(panic)))
 }
@@ -120,7 +120,7 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Turns a panic into an error with its message, and prints nothing on the terminal.
+/// Turns a panic into an error with its message, without printing to the terminal.
 pub(crate) fn catch_sled_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -137,8 +137,8 @@ pub(crate) fn catch_sled_panic<T>(work: impl FnOnce() -> T) -> Result<T, String>
     done.map_err(|panic| message_of(&*panic))
 }
 
-/// Whether a panic now is caught here, or is one of a thread of sled's own, which arrives as an
-/// error.
+/// Whether a panic on this thread is suppressed: it is caught here, or sled's own threads report it
+/// as an error.
 fn is_caught() -> bool {
     let is_sled = || std::thread::current().name().is_some_and(|name| name.starts_with("sled-"));
     DEPTH.try_with(|depth| depth.get() > 0).unwrap_or(false) || is_sled()
@@ -151,7 +151,7 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
         .to_owned()
 }
 
-/// Runs work that may wait for the disk on a thread for that.
+/// Runs blocking work on a blocking thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {

@@ -1,15 +1,15 @@
-//! Errors of files with histories or runs: what is wrong, where, and what to do.
+//! Errors of history and run files.
 
 use serde::Deserialize;
 
 use crate::wire::json::{reason, shown};
 
-/// What the first line of a file says it is.
+/// A schema: the identification in the first line of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schema {
     /// The kind of file.
     pub family: &'static str,
-    /// The version that is written, and the newest that is read.
+    /// The version that this program writes, and the newest it reads.
     pub version: u32,
 }
 
@@ -20,7 +20,7 @@ impl std::fmt::Display for Schema {
 }
 
 impl Schema {
-    /// Checks the first line of a file, as far as it is the same in every version.
+    /// Checks the part of the first line that is common to all versions.
     pub(crate) fn check(self, line: &str) -> Result<(), FileError> {
         #[derive(Deserialize)]
         struct AnyVersion {
@@ -49,65 +49,67 @@ impl Schema {
     }
 }
 
-/// Why runs cannot be written to a file, or a file not be read. Lines are counted from one.
+/// Why runs cannot be written to a file, or a file cannot be read. Lines are counted from one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
     /// The file could not be read or written.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// A run cannot be written: a payload of it is not JSON, or its history is not whole.
+    /// A run cannot be written: a payload is not JSON, or its history has gaps.
     #[error("{0}")]
     Unwritable(String),
-    /// The first line is that of another kind of file.
+    /// The first line belongs to another kind of file.
     #[error("line 1: not a `{}` file: {found}; such a file begins with {{\"schema\":\"{expected}\"}}", .expected.family)]
     OtherFile {
-        /// The file that was expected.
+        /// The expected schema.
         expected: Schema,
-        /// What is there instead.
+        /// The schema in the file.
         found: String,
     },
-    /// What a repair took out of a damaged log.
+    /// A quarantine file of a repair.
     #[error(
         "line 1: these records were moved out of a damaged log by a repair; they are \
-         no whole history, so they cannot be imported or replayed; take the run from a backup"
+         not a whole history, so they cannot be imported or replayed; take the run from a backup"
     )]
     Quarantined,
-    /// The file is of a version that this program does not know.
-    #[error("line 1: the file is a `{}/{found}`, and this program reads up to `{known}`: read it with a newer longhaul", .known.family)]
+    /// The version of the file is unknown.
+    #[error("line 1: the file is a `{}/{found}`, and this program reads up to `{known}`: \
+         read it with a newer longhaul", .known.family)]
     Newer {
-        /// The newest version that is known.
+        /// The newest known version.
         known: Schema,
         /// The version of the file.
         found: u32,
     },
     /// The file ends before its last line.
     #[error(
-        "line {line}: the file ends without its footer: it was cut off; get it again from its source"
+        "line {line}: the file ends without its footer: it is truncated; get it again from its source"
     )]
     CutOff {
-        /// Where it ends.
+        /// The line after which it ends.
         line: usize,
     },
-    /// The content is not what was written.
+    /// The content does not match its hash.
     #[error(
-        "line {line}: the lines before hash to {computed}, and {recorded} was written: the file is damaged or was edited; \
+        "line {line}: the lines before hash to {computed}, but the footer says {recorded}: \
+         the file is damaged or was edited; \
          get it again from its source"
     )]
     Checksum {
-        /// The last line.
+        /// The line of the footer.
         line: usize,
         /// The hash in the footer.
         recorded: String,
-        /// The hash of what is there.
+        /// The hash of the content.
         computed: String,
     },
-    /// A line is not what it should be.
+    /// A line is malformed.
     #[error("line {line}: {problem}")]
     Line {
-        /// Which line.
+        /// The line number.
         line: usize,
-        /// What is wrong with it.
+        /// The defect.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Files whose names and contents are known to be on stable storage.
+//! Durable file operations: contents and names are synced.
 
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::io;
 use longhaul_engine::StoreError;
 
-/// Removes a file, if it is there.
+/// Removes a file, if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -17,12 +17,12 @@ pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Makes a data directory that only its owner can open: creates it, or takes the rights of others
-/// away from one that is ours.
+/// Creates a data directory that only its owner can open, or removes the permissions of others from
+/// an existing one.
 ///
 /// # Errors
-/// If it cannot be made, or others use it: a directory such as `/tmp`, or one with files that are
-/// not of a log.
+/// If it cannot be created, or others use it: a directory such as `/tmp`, or one with files that do
+/// not belong to a log.
 pub fn private_directory(path: &Path) -> Result<(), StoreError> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -48,13 +48,14 @@ pub fn private_directory(path: &Path) -> Result<(), StoreError> {
     let there = entries(path)?;
     if mode & STICKY != 0 || !(there.is_empty() || there.iter().any(|entry| is_of_a_log(entry))) {
         return Err(StoreError::Unusable(format!(
-            "{} can be opened by others and holds files that are not of a log: name a new directory with --data-dir, or \
+            "{} can be opened by others and holds files that do not belong to a log: \
+             name a new directory with --data-dir, or \
              run `chmod 700 {0}`",
             path.display()
         )));
     }
     std::fs::set_permissions(path, Permissions::from_mode(0o700))
-        .map_err(|error| io("closing to others", path, &error))?;
+        .map_err(|error| io("restricting the permissions of", path, &error))?;
     tracing::warn!(
         "{} could be opened by others (mode {:o}); its mode is 700 now",
         path.display(),
@@ -63,7 +64,7 @@ pub fn private_directory(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether a file of a data directory is one that only a log has.
+/// Whether a file name occurs only in data directories.
 fn is_of_a_log(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name == "lock"
@@ -72,10 +73,10 @@ fn is_of_a_log(path: &Path) -> bool {
         || name.starts_with("shutdown_marker")
 }
 
-/// The bit of a directory in which everybody may make files.
+/// The sticky bit: everyone may create files in the directory.
 const STICKY: u32 = 0o1000;
 
-/// Makes the names in a directory durable.
+/// Syncs a directory: makes its names durable.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
     sync(path)
 }
@@ -84,7 +85,7 @@ fn sync(path: &Path) -> Result<(), StoreError> {
     File::open(path).and_then(|file| file.sync_all()).map_err(|error| io("syncing", path, &error))
 }
 
-/// Makes all files below a directory, and their names, durable.
+/// Syncs all files and directories below a directory.
 pub(crate) fn sync_tree(directory: &Path) -> Result<(), StoreError> {
     for path in entries(directory)? {
         if path.is_dir() {
@@ -105,7 +106,7 @@ pub(crate) fn entries(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
         .collect()
 }
 
-/// Creates a directory with those above it, and makes their names durable.
+/// Creates a directory and its parents, durably.
 pub(crate) fn create_directory(path: &Path) -> Result<(), StoreError> {
     let parent = match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -120,7 +121,7 @@ pub(crate) fn create_directory(path: &Path) -> Result<(), StoreError> {
             }
             _ => {}
         }
-        // Also when another process was faster: it may not have synced the name yet.
+        // Also if another process created it: that one may not have synced the name yet.
         sync_directory(parent)?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A part of the log that cannot be read, because a page of its file is damaged.
+//! Unreadable parts of the log: a page of its file is damaged.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::error::{ReadError, catch_damage, page_of};
 use crate::key;
 use crate::record::Entry;
 
-/// Keys between two that can be read.
+/// The keys between two readable ones.
 #[derive(Debug, Clone)]
 pub(crate) struct Gap {
     kind: u8,
@@ -18,7 +18,7 @@ pub(crate) struct Gap {
 }
 
 impl Gap {
-    /// Whether records of a run may lie in it.
+    /// Whether it may hold records of a run.
     pub(crate) fn touches(&self, run: &RunId) -> bool {
         let first = key::of_run(self.kind, run);
         let last = [first.as_slice(), &[u8::MAX; key::LONGEST_NAME]].concat();
@@ -26,8 +26,8 @@ impl Gap {
             && self.after.as_ref().is_none_or(|after| last > *after)
     }
 
-    /// Whether events of a run may lie in it. The first event behind it may be the first of its
-    /// run.
+    /// Whether it may hold events of a run. The first readable event after it may be the first of
+    /// its run.
     pub(crate) fn cuts(&self, run: &RunId) -> bool {
         let begins = |key: &Vec<u8>| {
             key::run_of(key).as_ref() == Some(run) && key::number_of(key) == Some(0)
@@ -35,7 +35,7 @@ impl Gap {
         self.kind == key::EVENT && self.touches(run) && !self.before.as_ref().is_some_and(begins)
     }
 
-    /// Whether the last event before it is this one.
+    /// Whether this is the last event before it.
     pub(crate) fn comes_after(&self, key: &[u8]) -> bool {
         self.after.as_deref() == Some(key)
     }
@@ -44,7 +44,7 @@ impl Gap {
         self.kind == key::PUBLISHED && self.touches(run)
     }
 
-    /// For people.
+    /// Description for people.
     pub(crate) fn text(&self, directory: &Path) -> String {
         let what = match self.kind {
             key::EVENT => "events",
@@ -54,8 +54,8 @@ impl Gap {
         };
         let shown = |key: &Option<Vec<u8>>| key.as_ref().map(|key| key::describe(key));
         let place = match (shown(&self.after), shown(&self.before)) {
-            (Some(after), Some(before)) => format!("{what} behind {after} and before {before}"),
-            (Some(after), None) => format!("{what} behind {after}"),
+            (Some(after), Some(before)) => format!("{what} after {after} and before {before}"),
+            (Some(after), None) => format!("{what} after {after}"),
             (None, Some(before)) => format!("{what} before {before}"),
             (None, None) => format!("all {what}"),
         };
@@ -63,20 +63,20 @@ impl Gap {
     }
 }
 
-/// All entries below a prefix that can be read; the damaged part is gone around, from the end.
+/// All readable entries with a prefix; an iteration from the end skips the damaged part.
 pub(crate) fn entries(tree: &sled::Tree, kind: u8, prefix: &[u8]) -> (Vec<Entry>, Option<Gap>) {
     let mut entries = Vec::new();
     let Err(error) = walk(tree.scan_prefix(prefix), &mut entries) else { return (entries, None) };
-    let mut behind = Vec::new();
-    let is_whole = walk(tree.scan_prefix(prefix).rev(), &mut behind).is_ok();
-    behind.reverse();
+    let mut from_end = Vec::new();
+    let is_whole = walk(tree.scan_prefix(prefix).rev(), &mut from_end).is_ok();
+    from_end.reverse();
     if is_whole {
-        return (behind, None);
+        return (from_end, None);
     }
     let after = entries.last().map(|(key, _)| key.to_vec());
-    behind.retain(|(key, _)| after.as_ref().is_none_or(|after| key[..] > after[..]));
-    let before = behind.first().map(|(key, _)| key.to_vec());
-    entries.extend(behind);
+    from_end.retain(|(key, _)| after.as_ref().is_none_or(|after| key[..] > after[..]));
+    let before = from_end.first().map(|(key, _)| key.to_vec());
+    entries.extend(from_end);
     let why = match error {
         ReadError::Damaged(why) => why,
         error => StoreError::from(error).to_string(),
@@ -98,7 +98,7 @@ fn walk(
 
 fn damage(error: &sled::Error) -> String {
     match error {
-        sled::Error::Corruption { .. } => format!("{} is not what was written", page_of(error)),
+        sled::Error::Corruption { .. } => format!("{} is damaged", page_of(error)),
         error => error.to_string(),
     }
 }

@@ -1,4 +1,4 @@
-//! Cache of run heads: where the history of each run ends, and whether the run is over.
+//! Cache of run heads: the end of each run's history, and whether the run is over.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::error::unreadable;
 use crate::key;
 use crate::record::Entry;
 
-/// How many runs are remembered that the tree knows as well.
+/// How many runs are cached whose heads are also in the tree.
 const REMEMBERED: usize = 65_536;
 
 /// The head of a run.
@@ -29,16 +29,16 @@ impl RunHead {
     }
 }
 
-/// A bounded cache over the tree, and ahead of it: later commits see earlier ones that are not
-/// written yet.
+/// A bounded cache over the tree, and ahead of it: later commits see the heads of earlier ones that
+/// are not yet written.
 #[derive(Debug)]
 pub(crate) struct HeadCache {
     tree: sled::Tree,
     blobs: Arc<BlobStore>,
     known: HashMap<RunId, Known>,
-    /// The group that is being gathered; the one before it may be on its way into the tree.
+    /// The group being collected; the one before it may be half-written to the tree.
     group: u64,
-    /// Runs that were over when they were last used: they are rarely used again.
+    /// Runs that were over at their last use: they are rarely used again.
     over: Vec<RunId>,
 }
 
@@ -64,13 +64,13 @@ impl HeadCache {
         Ok(head)
     }
 
-    /// The end of a history, also of one that cannot be read.
+    /// The end of a history, even of an unreadable one.
     pub(crate) fn end_of(&self, run: &RunId) -> Result<Position, StoreError> {
         if let Some(known) = self.known.get(run) {
             return Ok(known.head.end);
         }
         let last = last(&self.tree, run)?;
-        Ok(last.map_or(0, |(key, _)| end_behind(&key)))
+        Ok(last.map_or(0, |(key, _)| end_after(&key)))
     }
 
     /// Sets the head of a run after an accepted commit.
@@ -85,14 +85,15 @@ impl HeadCache {
         }
     }
 
-    /// The group is complete: what comes now belongs to the next one.
+    /// The group is complete: later commits belong to the next one.
     pub(crate) fn next_group(&mut self) {
         self.group += 1;
     }
 
-    /// All groups but the one being gathered are in the tree: their heads need not be cached.
+    /// All earlier groups are in the tree: their heads may leave the cache.
     pub(crate) fn caught_up(&mut self) {
-        let (known, group) = (&mut self.known, self.group);
+        let known = &mut self.known;
+        let group = self.group;
         self.over.retain(|run| {
             let ahead = known.get(run).is_some_and(|known| known.group == group);
             if !ahead {
@@ -113,12 +114,12 @@ fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<RunHead,
     let Some((last_key, last_event)) = last(tree, run)? else {
         return Ok(RunHead { end: 0, terminal: false });
     };
-    let end = end_behind(&last_key);
+    let end = end_after(&last_key);
     let terminal = is_over(tree, run, blobs, (&last_key, &last_event))?;
     Ok(RunHead { end, terminal })
 }
 
-/// Two quick questions, for a search is slow: most runs that are looked up are about to be created.
+/// Two point reads, because a range scan is slow: most runs looked up are about to be created.
 fn is_unknown(tree: &sled::Tree, run: &RunId) -> sled::Result<bool> {
     Ok(!tree.contains_key(key::summary(run))? && !tree.contains_key(key::event(run, 0))?)
 }
@@ -128,12 +129,12 @@ fn last(tree: &sled::Tree, run: &RunId) -> Result<Option<Entry>, StoreError> {
     last.transpose().map_err(|error| unreadable(&error))
 }
 
-/// The position behind the event of a key.
-pub(crate) fn end_behind(key: &[u8]) -> Position {
+/// The position after the event of a key.
+pub(crate) fn end_after(key: &[u8]) -> Position {
     key::number_of(key).map_or(0, |position| position + 1)
 }
 
-/// By the summary; where that is missing or damaged, by the last event.
+/// From the summary, or if that is missing or damaged, from the last event.
 fn is_over(
     tree: &sled::Tree,
     run: &RunId,

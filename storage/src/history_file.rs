@@ -1,5 +1,5 @@
-//! The history of one run as a file that people can read and another machine can verify: JSON, one
-//! document a line.
+//! The history of one run as a file that people can read and another machine can verify: JSON
+//! lines.
 //!
 //! ```text
 //! {"schema":"longhaul.history/1","run":"shop/login/1","events":2}
@@ -8,23 +8,22 @@
 //! {"end":true,"blake3":"…"}
 //! ```
 //!
-//! - The first line says what the file is, of which run, and how many events follow.
-//! - Each further line is an event: its `position` (from 0, without gaps), when it was recorded
-//!   (`at`: UTC, RFC 3339 with exactly six digits of a second), its `kind`, and the fields of that
-//!   kind under the names that [`EventKind`](longhaul_engine::EventKind) gives them. A field
-//!   without a value is `null`. `command`, or `slot` for a call, says which command an event
+//! - The first line gives the schema, the run, and the number of events that follow.
+//! - Each further line is an event: its `position` (from 0, without gaps), the time of its
+//!   recording (`at`: UTC, RFC 3339 with exactly six digits of a second), its `kind`, and the
+//!   fields of that kind under their names in [`EventKind`](longhaul_engine::EventKind). A field
+//!   without a value is `null`. `command`, or `slot` for a call, is the command that an event
 //!   answers.
-//! - Payloads are embedded as the JSON that they are, byte for byte. One that would not survive
-//!   that, because it has line breaks or blanks around it, is embedded as its text:
-//!   `{"$text":"…"}`.
+//! - Payloads are embedded as JSON, byte for byte. A payload with line breaks or surrounding
+//!   whitespace would not survive that; it is embedded as a string: `{"$text":"…"}`.
 //! - Failures are `{"kind":"retryable","message":"…"}`; a rate limit has the kind
 //!   `{"rate_limited":{"until":"…"}}`. Messages are `{"seq":7,"at":"…","body":{"Signal":{…}}}`.
-//! - The last line holds the blake3 hash, in hex, of all bytes before it, line ends included. It
-//!   tells damage; it is no signature.
+//! - The last line holds the blake3 hash, in hex, of all bytes before it, including line ends. It
+//!   detects damage; it is not a signature.
 //!
-//! The form is frozen, to the byte: a line that says the same in other bytes (a field twice,
-//! blanks, another order) is refused. A change of the form is a new version, which this one refuses
-//! to read, saying so.
+//! The format is frozen to the byte: an equivalent line in other bytes (a repeated field,
+//! whitespace, another order) is refused. A change of the format is a new version, which this
+//! version refuses to read.
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::file_error::{FileError, Schema};
 use crate::wire::json;
 
-/// The longest line that is written or read, in bytes without its end.
+/// The longest line written or read, in bytes without its line end.
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
 
 pub(crate) const SCHEMA: Schema = Schema { family: "longhaul.history", version: 1 };
@@ -57,11 +56,11 @@ struct Footer {
     blake3: String,
 }
 
-/// The whole history of a run, as the text of a file.
+/// Encodes the whole history of a run as the text of a file.
 ///
 /// # Errors
 /// [`FileError::Unwritable`] if a payload is not JSON, if the events are not the whole history in
-/// order, or if one needs more than [`MAX_LINE`] bytes.
+/// order, or if an event needs more than [`MAX_LINE`] bytes.
 pub fn write(run: &RunId, events: &[Event]) -> Result<String, FileError> {
     let header =
         Header { schema: SCHEMA.to_string(), run: run.clone(), events: events.len() as u64 };
@@ -77,7 +76,7 @@ pub fn write(run: &RunId, events: &[Event]) -> Result<String, FileError> {
     Ok(text + &json::line_of(&footer) + "\n")
 }
 
-/// One event as a line of such a file, without the line end.
+/// Encodes one event as a line of such a file, without the line end.
 ///
 /// # Errors
 /// [`FileError::Unwritable`] if a payload is not JSON, or the line is longer than [`MAX_LINE`]
@@ -85,7 +84,8 @@ pub fn write(run: &RunId, events: &[Event]) -> Result<String, FileError> {
 pub fn event_line(event: &Event) -> Result<String, FileError> {
     let line = json::event_line(event).map_err(FileError::Unwritable)?;
     if line.len() > MAX_LINE {
-        let (position, bytes) = (event.position, line.len());
+        let position = event.position;
+        let bytes = line.len();
         let problem = format!(
             "event {position} needs a line of {bytes} bytes, and at most {MAX_LINE} are read"
         );
@@ -94,11 +94,11 @@ pub fn event_line(event: &Event) -> Result<String, FileError> {
     Ok(line)
 }
 
-/// The run and its whole history, from the text of a file. Written again they give the same text;
-/// only the last line end may be missing.
+/// Decodes the run and its whole history from the text of a file. Encoding them again gives the
+/// same text; only the last line end may be missing.
 ///
 /// # Errors
-/// Whatever is wrong with the file, with the number of the line.
+/// Any defect of the file, with the number of the line.
 pub fn read(text: &str) -> Result<(RunId, Vec<Event>), FileError> {
     read_at(1, text)
 }
@@ -127,9 +127,10 @@ pub(crate) fn read_at(begin: usize, text: &str) -> Result<(RunId, Vec<Event>), F
         return Err(FileError::Checksum { line: end, recorded: footer.blake3, computed });
     }
     let history = read_events(begin + 1, events)?;
-    let (said, found) = (header.events, history.len() as u64);
+    let said = header.events;
+    let found = history.len() as u64;
     if said != found {
-        return Err(wrong(begin, format!("{said} events are announced, and {found} are there")));
+        return Err(wrong(begin, format!("{said} events are announced, but {found} are present")));
     }
     Ok((header.run, history))
 }

@@ -12,23 +12,23 @@ pub(crate) const PUBLISHED: u8 = b'p';
 pub(crate) const SUMMARY: u8 = b's';
 /// The format of the keyspace.
 pub(crate) const FORMAT: &[u8] = b"@format";
-/// Owners: epoch.
+/// Owners of the log: epoch.
 pub(crate) const OWNER: &[u8] = b"@owner\0";
 
-/// That an owner closed the log: epoch. There is at most one.
+/// The close of the log by an owner: epoch. At most one.
 pub(crate) const CLOSED: &[u8] = b"@closed\0";
 
-/// That histories were removed since the log was written anew.
+/// Marks that histories were removed since the log was last rewritten.
 pub(crate) const PRUNED: &[u8] = b"@pruned";
 
-/// The longest name of a published value, in bytes; keys have to stay small (see
+/// The longest name of a published value, in bytes; keys must stay small (see
 /// [`crate::record::INLINE_BODY`]).
 pub(crate) const LONGEST_NAME: usize = 512;
 
-/// Ends the id of a run; smaller than every byte of an id, so that keys sort as ids do.
+/// Terminates a run id; smaller than every byte of an id, so that keys sort as ids do.
 const END: u8 = 0;
 
-/// The beginning of all keys of one kind that belong to a run.
+/// The prefix of all keys of one kind of a run.
 pub(crate) fn of_run(kind: u8, run: &RunId) -> Vec<u8> {
     let mut key = Vec::with_capacity(run.as_str().len() + 10);
     key.push(kind);
@@ -66,7 +66,7 @@ pub(crate) fn owner(epoch: u64) -> Vec<u8> {
     [OWNER, &epoch.to_be_bytes()].concat()
 }
 
-/// The key of the word that the owner of an epoch closed the log.
+/// The key of the record that the owner of an epoch closed the log.
 pub(crate) fn closed(epoch: u64) -> Vec<u8> {
     [CLOSED, &epoch.to_be_bytes()].concat()
 }
@@ -82,7 +82,7 @@ pub(crate) fn run_of(key: &[u8]) -> Option<RunId> {
     RunId::new(std::str::from_utf8(id).ok()?).ok()
 }
 
-/// A key for people.
+/// A key as text for people.
 pub(crate) fn describe(key: &[u8]) -> String {
     let run = run_of(key).map_or_else(|| "?".to_owned(), |run| run.to_string());
     let number = number_of(key).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! An event log in memory, with the same rules, for tests.
+//! An event log in memory with the same semantics, for tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::run_record::{self, RunRecord};
 use crate::wire::v1::{self, Time};
 use crate::write_batch;
 
-/// An event log that is gone when the last clone of it is. Clones share their content;
+/// An event log that lives as long as its last clone. Clones share their content;
 /// [`MemoryStore::fork`] copies it.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore(Arc<Mutex<Content>>);
@@ -29,7 +29,7 @@ struct Content {
 
 #[derive(Debug, Clone, Default)]
 struct Run {
-    /// How many events were pruned before those that are there.
+    /// The number of pruned events at the beginning.
     pruned: Position,
     events: Vec<Event>,
     summary: Option<Summary>,
@@ -67,7 +67,7 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// A log of its own with the same content: what a process would find that starts now.
+    /// An independent copy of the log: the state that a restarted process finds.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self(Arc::new(Mutex::new(self.content().clone())))
@@ -158,7 +158,7 @@ impl Archive for MemoryStore {
         let mut content = self.content();
         let own = content.runs.get_mut(run).ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         let summary = own.summary.clone().filter(|summary| summary.status.is_terminal());
-        let summary = summary.ok_or_else(|| archive::goes_on(run))?;
+        let summary = summary.ok_or_else(|| archive::not_over(run))?;
         let removed = own.events.len() as u64 - 1;
         if removed > 0 {
             own.pruned += removed;
@@ -174,7 +174,7 @@ impl Archive for MemoryStore {
     }
 }
 
-/// A summary as the log on disk would give it back.
+/// A summary as the log on disk returns it.
 fn summary_as_read(summary: &Summary) -> Summary {
     v1::Summary::from(summary.clone()).into()
 }

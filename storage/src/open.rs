@@ -1,4 +1,4 @@
-//! Opening a data directory: one owner, a known format, an epoch, and every file and name durable
+//! Opens a data directory: one owner, a known format, an epoch, and every file and name durable
 //! before any use.
 
 use std::fs::File;
@@ -18,10 +18,10 @@ use crate::{files, key, record, replace};
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) db: sled::Db,
-    /// Our own descriptor of sled's file.
+    /// A separate descriptor of sled's file.
     pub(crate) file: File,
     pub(crate) epoch: u64,
-    /// Held for as long as the log is open; let go last.
+    /// Held while the log is open; released last.
     pub(crate) lock: DirectoryLock,
 }
 
@@ -68,8 +68,8 @@ fn open_locked(directory: &Path, lock: DirectoryLock) -> Result<Opened, StoreErr
     let file =
         File::options().write(true).open(&path).map_err(|error| io("opening", &path, &error))?;
     let epoch = take_epoch(&db, last)?;
-    // What the last owner wrote and did not sync is read as true from now on, so it is made durable
-    // now.
+    // Data that the last owner wrote but did not sync is now read as committed, so it is made
+    // durable first.
     files::sync_tree(&log)?;
     files::sync_directory(directory)?;
     sync_parent(directory)?;
@@ -77,7 +77,7 @@ fn open_locked(directory: &Path, lock: DirectoryLock) -> Result<Opened, StoreErr
     Ok(Opened { db, file, epoch, lock })
 }
 
-/// sled refuses for good to open a log in which its last owner died while it wrote a snapshot.
+/// sled permanently refuses to open a log whose last owner died while writing a snapshot.
 fn remove_half_written_snapshots(log: &Path) -> Result<(), StoreError> {
     for path in files::entries(log)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -132,8 +132,8 @@ fn take_epoch(db: &sled::Db, last: u64) -> Result<u64, StoreError> {
     Ok(epoch)
 }
 
-/// Syncs the name of the data directory itself. A user who may not open its parent has not just
-/// created it.
+/// Syncs the name of the data directory itself. A user without read permission on its parent has
+/// not just created it.
 fn sync_parent(directory: &Path) -> Result<(), StoreError> {
     let full: PathBuf =
         directory.canonicalize().map_err(|error| io("resolving", directory, &error))?;

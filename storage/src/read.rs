@@ -1,4 +1,4 @@
-//! Reading records back, each checked, with errors that name the record.
+//! Reads and checks records, with errors that name the record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use crate::codec::Decoder;
 use crate::error::ReadError;
 use crate::{key, run_record};
 
-/// How much a reader may do before it has to answer.
+/// The budget of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// A few records and no blob; more is [`ReadError::TooMuch`].
+    /// A few records and no blob; a larger read is [`ReadError::TooMuch`].
     Little,
-    /// Whatever it takes.
+    /// Unlimited.
     Any,
 }
 
-/// What counts as a few.
+/// The most records of a small read.
 const FEW: usize = 64;
 
-/// The reading end of a log.
+/// The read side of a log.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) db: sled::Db,
@@ -30,7 +30,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// The events from a position on; one that is missing among them is damage.
+    /// The events from a position on; a missing one among them is damage.
     pub(crate) fn events(
         &self,
         run: &RunId,
@@ -50,7 +50,7 @@ impl Reader {
             }
             let wanted = key::event(run, expected);
             if *key != *wanted {
-                let missing = ReadError::Damaged("it is missing, and later ones are there".into());
+                let missing = ReadError::Damaged("it is missing, but later ones exist".into());
                 return Err(missing.named(|| key::describe(&wanted)));
             }
             events.push(self.decoder(effort).event(&key, &value)?);
@@ -59,7 +59,7 @@ impl Reader {
         Ok(events)
     }
 
-    /// The summary as it is stored; none if it is damaged.
+    /// The stored summary; `None` if it is damaged.
     fn summary_at(&self, run: &RunId, effort: Effort) -> Result<Option<Summary>, ReadError> {
         let key = key::summary(run);
         let Some(value) = self.db.get(&key).map_err(ReadError::from)? else { return Ok(None) };
@@ -69,14 +69,14 @@ impl Reader {
         }
     }
 
-    /// The messages that wait, oldest first.
+    /// The messages of the mailbox, oldest first.
     pub(crate) fn mailbox(&self, run: &RunId, effort: Effort) -> Result<Vec<Message>, ReadError> {
         self.scan(&key::of_run(key::MESSAGE, run), effort, |key, value| {
             self.decoder(effort).message(key, value)
         })
     }
 
-    /// The values that are published.
+    /// The published values.
     pub(crate) fn published(
         &self,
         run: &RunId,
@@ -90,7 +90,7 @@ impl Reader {
         Ok(values.into_iter().collect())
     }
 
-    /// The summary, folded anew from the events if it is damaged.
+    /// The summary, recomputed from the events if it is damaged.
     pub(crate) fn summary(
         &self,
         run: &RunId,
@@ -103,8 +103,7 @@ impl Reader {
         self.summary_of(run, &key, &value, effort).map(Some)
     }
 
-    /// The runs below a prefix. One whose summary and events are both damaged is left out, with a
-    /// warning.
+    /// The runs with a prefix. A run with damaged summary and events is left out, with a warning.
     pub(crate) fn runs(
         &self,
         prefix: &str,
@@ -113,7 +112,7 @@ impl Reader {
         let prefix = [&[key::SUMMARY], prefix.as_bytes()].concat();
         let runs = self.scan(&prefix, effort, |key, value| {
             let Some(run) = key::run_of(key) else {
-                tracing::warn!(key = %key.escape_ascii(), "a key that names no run is passed over");
+                tracing::warn!(key = %key.escape_ascii(), "a key without a run id is skipped");
                 return Ok(None);
             };
             match self.summary_of(&run, key, value, effort) {
@@ -129,7 +128,7 @@ impl Reader {
         Ok(runs.into_iter().flatten().collect())
     }
 
-    /// The runs with mail, found by jumping from mailbox to mailbox.
+    /// The runs with unread messages; seeks from mailbox to mailbox.
     pub(crate) fn runs_with_mail(&self, effort: Effort) -> Result<Vec<RunId>, ReadError> {
         let mut runs = Vec::new();
         let mut after = vec![key::MESSAGE];
@@ -180,7 +179,7 @@ impl Reader {
         let events = self.events(run, 0, effort)?;
         let folded = run_record::fold(&events);
         if folded.is_some() {
-            tracing::warn!(%run, error = %error, "the summary was folded anew from the events");
+            tracing::warn!(%run, error = %error, "the summary was recomputed from the events");
         }
         folded.ok_or(ReadError::Store(error))
     }

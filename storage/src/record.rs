@@ -1,5 +1,4 @@
-//! The frame of every record: format, kind, length, body, checksum; checked before anything is
-//! decoded.
+//! The frame of every record: format, kind, length, body, checksum; checked before decoding.
 
 use longhaul_engine::{Payload, StoreError};
 use serde::{Serialize, de::DeserializeOwned};
@@ -9,35 +8,35 @@ use crate::blob::{NewBlob, Source};
 use crate::error::ReadError;
 use crate::wire::v1::{self, Stored};
 
-/// A record as it is stored: key and value.
+/// A stored record: key and value.
 pub(crate) type Entry = (IVec, IVec);
 
-/// A key with its new value, or with none to remove it.
+/// A key with its new value; `None` removes it.
 pub(crate) type Write = (IVec, Option<IVec>);
 
-/// The format that this version writes.
+/// The format written by this version.
 pub(crate) const FORMAT: u8 = 1;
 
-/// A body longer than this lies in a blob of ours.
+/// A body longer than this becomes a blob.
 ///
-/// sled moves a page over a quarter of its segment (128 KiB) out of the log into a file that it
-/// never syncs. A leaf holds up to 17 records, and up to 21 while two are merged, so record, key
-/// and overhead have to stay below 6,200 bytes.
+/// sled moves a page larger than a quarter of its segment (128 KiB) into a file that it never
+/// syncs. A leaf holds up to 17 records, and up to 21 while two are merged, so record, key and
+/// overhead must stay below 6,200 bytes.
 pub(crate) const INLINE_BODY: usize = 5 * 1024;
 
-/// The longest body that is written or decoded.
+/// The longest body written or decoded.
 const LONGEST_BODY: usize = 64 * 1024 * 1024;
 
-/// In the kind byte: the body is the name of the blob that holds it.
+/// Flag in the kind byte: the body is the name of the blob with the content.
 const SPILLED: u8 = 0x80;
 
 const HEADER: usize = 6;
 const CHECKSUM: usize = 4;
 
-/// Room for a usual record, so that it seldom has to grow.
+/// The capacity for a typical record.
 const USUAL_RECORD: usize = 512;
 
-/// A type that is the body of one kind of record.
+/// A type that forms the body of one kind of record.
 pub(crate) trait Body: Serialize + DeserializeOwned {
     /// The kind byte.
     const KIND: u8;
@@ -62,12 +61,12 @@ impl Body for v1::Format {
     const KIND: u8 = 6;
 }
 
-/// A record without its checksum, which covers the key too.
+/// A record under construction. The checksum at its end covers the key too.
 #[derive(Debug)]
 pub(crate) struct Unsealed(Vec<u8>);
 
 impl Unsealed {
-    /// Bytes so far.
+    /// The bytes so far.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -80,7 +79,7 @@ impl Unsealed {
     }
 }
 
-/// Frames a body; one that is too long becomes a blob.
+/// Frames a body; a too long body becomes a blob.
 pub(crate) fn encode<B: Body>(body: &B, blobs: &mut Vec<NewBlob>) -> Result<Unsealed, StoreError> {
     let mut framed = frame(B::KIND, body)?;
     let length = framed.len() - HEADER;
@@ -119,7 +118,7 @@ pub(crate) fn decode<B: Body>(
     }
 }
 
-/// The kind and the body of a record that is whole.
+/// The kind and the body of a valid record.
 fn check<'a>(key: &[u8], value: &'a [u8]) -> Result<(u8, &'a [u8]), ReadError> {
     let Some((framed, sum)) =
         value.split_last_chunk::<CHECKSUM>().filter(|(framed, _)| framed.len() >= HEADER)
@@ -144,11 +143,11 @@ fn check<'a>(key: &[u8], value: &'a [u8]) -> Result<(u8, &'a [u8]), ReadError> {
     Ok((*kind, body))
 }
 
-/// Puts the header before a body.
+/// Writes the header before a body.
 fn frame<T: Serialize>(kind: u8, body: &T) -> Result<Unsealed, StoreError> {
     let mut framed = Vec::with_capacity(USUAL_RECORD);
     framed.extend_from_slice(&[FORMAT, kind, 0, 0, 0, 0]);
-    // The limit on decoding matters: without it a damaged length asks for any amount of memory.
+    // The limit is needed: a damaged length could otherwise allocate any amount of memory.
     bincode::serde::encode_into_std_write(body, &mut framed, bincode::config::standard())
         .map_err(|error| StoreError::Unusable(format!("a record cannot be encoded: {error}")))?;
     let length = u32::try_from(framed.len() - HEADER).map_err(|_| {
@@ -158,7 +157,7 @@ fn frame<T: Serialize>(kind: u8, body: &T) -> Result<Unsealed, StoreError> {
     Ok(Unsealed(framed))
 }
 
-/// Whether the checksum of a record is right.
+/// Whether the checksum of a record is valid.
 pub(crate) fn is_whole(key: &[u8], value: &[u8]) -> bool {
     check(key, value).is_ok()
 }
@@ -194,7 +193,7 @@ mod tests {
         (key, value)
     }
 
-    /// A frame around bytes that nothing was encoded to.
+    /// A frame around raw bytes.
     fn framed(kind: u8, body: &[u8]) -> Unsealed {
         let length = u32::try_from(body.len()).unwrap().to_le_bytes();
         Unsealed([&[FORMAT, kind][..], &length, body].concat())

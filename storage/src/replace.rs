@@ -1,5 +1,5 @@
-//! Replacing the log by another one. At every moment the directory has the log, or a whole
-//! `log.next` that the next open puts in its place.
+//! Replaces the log by another one. At every moment the directory has the log, or a complete
+//! `log.next` that the next open moves into its place.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -14,29 +14,30 @@ use crate::{files, key, shutdown_marker};
 
 /// A log that is being written.
 const DRAFT: &str = "log.new";
-/// A whole log that is about to become the log.
+/// A complete log that is about to replace the current one.
 const NEXT: &str = "log.next";
-/// A log that was replaced and is not needed any more.
+/// A replaced log, to be removed.
 const OLD: &str = "log.old";
 
-/// How many records are written at once.
+/// The number of records per batch.
 const BATCH: usize = 1000;
 
-/// Bytes on the disk for each byte of a record while a log is written, at most.
+/// Upper bound of disk bytes for each byte of a record while a log is written.
 const OVERHEAD: u64 = 3;
 
-/// Writes an empty log and names it.
+/// Creates an empty log and moves it into place.
 pub(crate) fn create(directory: &Path) -> Result<(), StoreError> {
     prepare(directory, |_| Ok(()))?;
     put_in_place(directory)
 }
 
-/// Writes a log beside the current one, durably. It replaces the log by [`swap`].
+/// Writes a log beside the current one, durably. [`swap`] replaces the current log by it.
 pub(crate) fn prepare(
     directory: &Path,
     fill: impl FnOnce(&sled::Db) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let (draft, next) = (directory.join(DRAFT), directory.join(NEXT));
+    let draft = directory.join(DRAFT);
+    let next = directory.join(NEXT);
     for stale in [&draft, &next] {
         remove(stale)?;
     }
@@ -56,8 +57,8 @@ pub(crate) fn swap(directory: &Path, old: &Path) -> Result<(), StoreError> {
     put_in_place(directory)
 }
 
-/// Completes a replacement that was cut, and removes what is left of one. The caller holds the lock
-/// of the directory.
+/// Completes an interrupted replacement, and removes its leftovers. The caller holds the lock of
+/// the directory.
 pub(crate) fn finish(directory: &Path) -> Result<(), StoreError> {
     if !directory.join("log").exists() && directory.join(NEXT).exists() {
         put_in_place(directory)?;
@@ -68,11 +69,11 @@ pub(crate) fn finish(directory: &Path) -> Result<(), StoreError> {
     shutdown_marker::remove_temporary(directory)
 }
 
-/// The last step. What was recorded of the end of the log before is not true of this one.
+/// The last step. The shutdown marker of the old log does not apply to the new one.
 fn put_in_place(directory: &Path) -> Result<(), StoreError> {
     shutdown_marker::remove(directory)?;
-    // A power cut that kept the rename and not the removal would leave the end of the old log with
-    // the new one.
+    // Removed first: a power cut that kept only the rename would leave the old marker with the new
+    // log.
     files::sync_directory(directory)?;
     let log = directory.join("log");
     std::fs::rename(directory.join(NEXT), &log).map_err(|error| io("naming", &log, &error))?;
@@ -89,7 +90,7 @@ fn remove(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Waits until no thread of sled has the file of a log that this process has closed: such a thread
-/// still writes files into the directory by their path.
+/// still writes files into the directory by path.
 fn until_released(log: &Path) -> Result<(), StoreError> {
     let path = log.join("db");
     let begun = Instant::now();
@@ -120,14 +121,14 @@ pub(crate) fn is_pruned(db: &sled::Db) -> sled::Result<bool> {
     db.contains_key(key::PRUNED)
 }
 
-/// Rewrites a log without the space of what was removed from it, and opens it again: sled does not
-/// give that space back. A log that cannot be read whole, or for which there is no room twice,
-/// stays as it is.
+/// Rewrites a log without the space of removed records, and reopens it, because sled does not
+/// return that space. The log stays unchanged if a part is unreadable or the disk has no room for a
+/// second copy.
 pub(crate) fn rewrite(directory: &Path, db: sled::Db) -> Result<sled::Db, StoreError> {
     let copied =
         catch_sled_panic(|| prepare_copy(directory, &db).map_err(|error| error.to_string()));
     if let Err(error) = copied.unwrap_or_else(Err) {
-        tracing::warn!(error, "the space of pruned histories is not given back yet");
+        tracing::warn!(error, "the space of pruned histories is not reclaimed yet");
         remove(&directory.join(DRAFT))?;
         return Ok(db);
     }
@@ -148,7 +149,8 @@ fn prepare_copy(directory: &Path, db: &sled::Db) -> Result<(), StoreError> {
     let free = probe_of(directory)().map_err(StoreError::Full)?;
     let needed = bytes * OVERHEAD + RESERVE;
     if free < needed {
-        let (free, needed) = (free >> 20, needed >> 20);
+        let free = free >> 20;
+        let needed = needed >> 20;
         return Err(StoreError::Full(format!(
             "a rewrite of the log needs {needed} MiB, {free} MiB are free"
         )));

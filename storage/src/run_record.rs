@@ -1,51 +1,51 @@
-//! All that a log holds of one run: what is exported, imported and backed up.
+//! All data of one run in a log, for export, import and backup.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Event, Message, Payload, Position, Pruned, RunId, Summary};
 
-/// A run with all that belongs to it.
+/// A run with all its data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
     /// The run.
     pub run: RunId,
-    /// Its events: the whole history, or, of a pruned run, what is left of it.
+    /// Its events: the whole history, or the remaining events of a pruned run.
     pub events: Vec<Event>,
-    /// What the history amounts to.
+    /// The summary of the history.
     pub summary: Summary,
-    /// The messages that it has not taken yet, oldest first.
+    /// Its unread messages, oldest first.
     pub mailbox: Vec<Message>,
-    /// The values that it has published and not removed.
+    /// Its published values.
     pub published: BTreeMap<String, Payload>,
 }
 
 impl RunRecord {
-    /// A run of which nothing but its whole history is known; `None` if that does not begin with a
-    /// start.
+    /// A run with only its whole history; `None` if that does not begin with a start.
     pub fn of_history(run: RunId, events: Vec<Event>) -> Option<Self> {
         let summary = fold(&events)?;
         Some(Self { run, published: published_by(&events), events, summary, mailbox: Vec::new() })
     }
 
-    /// How the same run in another place differs, if it does.
+    /// The first difference to the same run in another log, if any.
     pub fn difference(&self, other: &Self) -> Option<String> {
-        let (here, there) = (self.events.len(), other.events.len());
+        let here = self.events.len();
+        let there = other.events.len();
         let same =
             self.events.iter().zip(&other.events).take_while(|(here, there)| here == there).count();
         if same < here.min(there) {
-            return Some(format!("event {} is another one", self.events[same].position));
+            return Some(format!("event {} differs", self.events[same].position));
         }
         if here != there {
             return Some(format!("the log has {here} events of it, and the file {there}"));
         }
         if self.mailbox != other.mailbox {
-            return Some("the messages that it has not taken are others".into());
+            return Some("its unread messages differ".into());
         }
         if self.published != other.published {
-            return Some("what it has published is something else".into());
+            return Some("its published values differ".into());
         }
-        (self.summary != other.summary).then(|| "its summary is another one".into())
+        (self.summary != other.summary).then(|| "its summary differs".into())
     }
 
     /// Whether the beginning of its history was pruned.
@@ -64,7 +64,7 @@ pub(crate) fn fold(events: &[Event]) -> Option<Summary> {
     Some(summary)
 }
 
-/// What a whole history has published and not removed.
+/// The published values at the end of a whole history.
 pub(crate) fn published_by(events: &[Event]) -> BTreeMap<String, Payload> {
     let mut published = BTreeMap::new();
     for event in events {
@@ -79,12 +79,12 @@ pub(crate) fn published_by(events: &[Event]) -> BTreeMap<String, Payload> {
     published
 }
 
-/// The position of the first event that a pruned run still has.
+/// The position of the first remaining event of a pruned run.
 pub(crate) fn kept_from(summary: &Summary) -> Option<Position> {
     summary.pruned.map(|pruned| pruned.events)
 }
 
-/// The summary of a run that is over, after its events before `kept` are gone.
+/// The summary of a finished run after its events before `kept` are removed.
 pub(crate) fn pruned(summary: Summary, kept: Position, at: DateTime<Utc>) -> Summary {
     Summary { pruned: Some(Pruned { events: kept, at }), origin: kept, ..summary }
 }

@@ -1,9 +1,7 @@
-//! Reading a log that sled cannot open any more: one damaged byte in the last segment of its file
-//! is enough for that.
+//! Reads a log that sled cannot open: one damaged byte in the last segment of its file suffices.
 //!
-//! Each message of the file is taken by itself, oldest first, and each of our records has a
-//! checksum over its key and value. So what is taken for a record was one, and a damaged place
-//! costs what it holds, less what older messages still say.
+//! Each message of the file is read by itself, oldest first. Records are checksummed over key and
+//! value, so nothing false is recovered; older copies fill some gaps.
 
 mod content;
 mod file;
@@ -25,29 +23,29 @@ pub(crate) use guard::{end, guard};
 pub(crate) use content::Content;
 use file::SledFile;
 
-/// What can be read of a log that cannot be opened.
+/// The readable part of a log that cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Salvage {
-    /// How many records can be read.
+    /// The number of readable records.
     pub records: u64,
-    /// How many places of the file cannot.
+    /// The number of unreadable places in the file.
     pub places: u64,
-    /// Where the first of them is, in bytes.
+    /// The offset of the first of them, in bytes.
     pub first: Option<u64>,
-    /// Where the damaged log was moved to, if it was replaced by one of what can be read.
+    /// The path of the damaged log, if it was replaced by a new one with the readable records.
     pub kept: Option<PathBuf>,
 }
 
-/// Looks for what can be read of a log that cannot be opened. With `replace`, a log of that takes
-/// its place, and the damaged one is kept beside it.
+/// Collects the readable records of a log that cannot be opened. With `replace`, a new log with
+/// them takes its place, and the damaged one is kept beside it.
 ///
 /// # Errors
-/// If a process owns the log, or the file cannot be read, or the new one cannot be written.
+/// If a process owns the log, the file cannot be read, or the new log cannot be written.
 pub fn salvage(directory: &Path, replace: bool) -> Result<Salvage, StoreError> {
     salvage_with(directory, replace, |_| Ok(()))
 }
 
-/// The same, with a look at what can be read while the directory is locked.
+/// The same; also calls `look` on the readable content while the directory is locked.
 pub(crate) fn salvage_with(
     directory: &Path,
     replace: bool,
@@ -62,7 +60,7 @@ pub(crate) fn salvage_with(
     Ok(Salvage { records, places: places.len() as u64, first: places.first().copied(), kept })
 }
 
-/// What a file of sled's holds, and the places that cannot be read.
+/// The content of sled's file, and its unreadable places.
 fn read(path: PathBuf) -> Result<(Content, Vec<u64>), StoreError> {
     if !path.exists() {
         return Ok((Content::default(), Vec::new()));
@@ -88,9 +86,9 @@ fn read(path: PathBuf) -> Result<(Content, Vec<u64>), StoreError> {
     Ok((content, places))
 }
 
-/// Makes a log of this content and puts it in the place of the damaged one.
+/// Creates a log with this content and replaces the damaged one.
 fn put(directory: &Path, content: &Content) -> Result<PathBuf, StoreError> {
-    // Numbers of messages are made of epochs, so none may come again.
+    // Message numbers contain epochs, so no epoch may repeat.
     let owner =
         ShutdownMarker::read(directory).map(|marker| owner_record(marker.epoch)).transpose()?;
     let owner = owner.and_then(|(key, value)| Some((key.to_vec(), value?.to_vec())));
@@ -109,10 +107,11 @@ fn put(directory: &Path, content: &Content) -> Result<PathBuf, StoreError> {
     Ok(kept)
 }
 
-/// Links the payloads into the directory of the damaged log: it names some that the new one does
+/// Links the payloads into the directory of the damaged log: it names some that the new log does
 /// not, and those are removed.
 fn keep_payloads(directory: &Path, kept: &Path) -> Result<(), StoreError> {
-    let (from, to) = (directory.join("blobs"), kept.join("payloads"));
+    let from = directory.join("blobs");
+    let to = kept.join("payloads");
     if !from.is_dir() {
         return Ok(());
     }

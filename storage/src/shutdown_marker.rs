@@ -1,9 +1,8 @@
-//! Clean-shutdown marker. Detects a log that has lost its end, which sled opens silently.
+//! Clean-shutdown marker. Detects a truncated log, which sled opens silently.
 //!
-//! The file `shutdown_marker` holds the epoch of the last owner, whether that one closed the log,
-//! and where the log ended then. It is written after its statement is durable in the log: the
-//! record of the owner, or the record of the close. So a log without these records has lost its
-//! end.
+//! The file `shutdown_marker` holds the epoch of the last owner, whether that owner closed the log,
+//! and the end of the log at that time. It is written after the matching record in the log (of the
+//! owner or of the close) is durable. So a log without that record is truncated.
 
 use std::fs::File;
 use std::io::Write;
@@ -23,7 +22,7 @@ const TEMPORARY: &str = "shutdown_marker.new";
 pub(crate) struct ShutdownMarker {
     pub(crate) epoch: u64,
     pub(crate) state: State,
-    /// The end of the log then, counted over all bytes ever written.
+    /// The end of the log at that time, as a log sequence number.
     pub(crate) end: Option<u64>,
 }
 
@@ -34,12 +33,12 @@ pub(crate) enum State {
     Open,
     /// The owner of the epoch closed it in order; nothing was written since.
     Closed,
-    /// The owner of the epoch closed it in order, and the next one has begun to open it.
+    /// The owner of the epoch closed it in order, and the next owner has begun to open it.
     Opening,
 }
 
 impl State {
-    fn word(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
             Self::Closed => "closed",
@@ -47,9 +46,9 @@ impl State {
         }
     }
 
-    /// An unknown word counts as open: then nothing is promised of the log.
-    fn of(word: &str) -> Self {
-        match word {
+    /// An unknown state counts as open, which promises nothing about the log.
+    fn of(name: &str) -> Self {
+        match name {
             "closed" => Self::Closed,
             "opening" => Self::Opening,
             _ => Self::Open,
@@ -60,11 +59,12 @@ impl State {
 impl ShutdownMarker {
     /// Writes the file, durably.
     pub(crate) fn write(self, directory: &Path) -> Result<(), StoreError> {
-        let (new, path) = (directory.join(TEMPORARY), directory.join(NAME));
+        let new = directory.join(TEMPORARY);
+        let path = directory.join(NAME);
         let write = || {
             let mut file = File::create(&new)?;
             let end = self.end.map(|end| format!(" {end}")).unwrap_or_default();
-            writeln!(file, "{} {}{end}", self.epoch, self.state.word())?;
+            writeln!(file, "{} {}{end}", self.epoch, self.state.name())?;
             file.sync_all()?;
             std::fs::rename(&new, &path)
         };
@@ -72,16 +72,17 @@ impl ShutdownMarker {
         files::sync_directory(directory)
     }
 
-    /// The content; none if the file cannot be read: that is no reason to refuse a log that can.
+    /// The content; `None` if the file cannot be read: that is no reason to refuse a readable log.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(directory.join(NAME)).ok()?;
         let mut words = text.split_ascii_whitespace();
-        let (epoch, word) = (words.next()?, words.next()?);
+        let epoch = words.next()?;
+        let state = words.next()?;
         let end = words.next().and_then(|end| end.parse().ok());
-        Some(Self { epoch: epoch.parse().ok()?, state: State::of(word), end })
+        Some(Self { epoch: epoch.parse().ok()?, state: State::of(state), end })
     }
 
-    /// Marks a closed log as written to from now on.
+    /// Marks a closed log as open for writing.
     pub(crate) fn opening(self, directory: &Path) -> Result<(), StoreError> {
         match self.state {
             State::Closed => Self { state: State::Opening, ..self }.write(directory),
@@ -100,7 +101,7 @@ pub(crate) fn remove_temporary(directory: &Path) -> Result<(), StoreError> {
     files::remove(&directory.join(TEMPORARY))
 }
 
-/// Refuses a log that has lost its end.
+/// Refuses a truncated log.
 pub(crate) fn check(db: &sled::Db, directory: &Path, last_epoch: u64) -> Result<(), StoreError> {
     let Some(marker) = ShutdownMarker::read(directory) else { return Ok(()) };
     let was_closed = marker.state != State::Open;
@@ -111,6 +112,6 @@ pub(crate) fn check(db: &sled::Db, directory: &Path, last_epoch: u64) -> Result<
     }
     Err(StoreError::Unopenable {
         log: directory.join("log").display().to_string(),
-        reason: format!("it has lost its end, what owner {} wrote, and maybe more", marker.epoch),
+        reason: format!("its end is missing: what owner {} wrote, and maybe more", marker.epoch),
     })
 }

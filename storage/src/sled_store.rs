@@ -32,17 +32,17 @@ pub struct SledStore {
     writer: Option<JoinHandle<()>>,
 }
 
-/// What reads need. The lock is released last, after the last write.
+/// The state that reads need. The lock is released last, after the last write.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) directory: PathBuf,
     pub(crate) reader: Reader,
     /// Held while a group is written; see [`Writer::write_lock`].
     pub(crate) write_lock: Arc<Mutex<()>>,
-    /// Shared by those whose blobs are written and not yet named by a record; alone with it, one
-    /// sees which are in use.
+    /// Shared by commits whose blobs are written but not yet named by a record; exclusive access
+    /// sees which blobs are in use.
     pub(crate) blobs_in_use: tokio::sync::RwLock<()>,
-    /// Shared by snapshot_guards of the log, whose blobs stay until they are gone.
+    /// Shared by snapshots of the log: blobs stay until they are dropped.
     pub(crate) snapshot_guards: Arc<tokio::sync::RwLock<()>>,
     space: Arc<Watch>,
     poison: Arc<Poison>,
@@ -60,13 +60,13 @@ impl Shared {
     }
 }
 
-/// Ways to open a log that only tests need.
+/// Options for tests.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct OpenOptions {
-    /// Off: what is acknowledged may be lost in a power cut.
+    /// Off: acknowledged commits may be lost in a power cut.
     pub sync: bool,
-    /// Where the number of free bytes comes from.
+    /// The source of the number of free bytes.
     pub free_space: Option<Probe>,
 }
 
@@ -77,8 +77,8 @@ impl Default for OpenOptions {
 }
 
 impl SledStore {
-    /// Opens or creates the log in a data directory. Blocks while it is read, a second or so for a
-    /// million events.
+    /// Opens or creates the log in a data directory. Blocks while the log is read: about a second
+    /// for a million events.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         Self::open_with(directory, OpenOptions::default())
     }
@@ -105,8 +105,7 @@ impl SledStore {
         };
         let committer = Committer::new(
             HeadCache::new(tree, Arc::clone(&blobs)),
-            // No owner gives out four thousand million messages, so the numbers of two owners
-            // never meet.
+            // No owner assigns 2^32 message numbers, so the numbers of two owners never collide.
             epoch << 32,
             Arc::clone(&space),
             Arc::clone(&poison),
@@ -119,8 +118,10 @@ impl SledStore {
             .map_err(|error| {
                 StoreError::Unusable(format!("no thread for the committer: {error}"))
             })?;
-        let (directory, reader) = (directory.to_owned(), Reader { db, blobs });
-        let (blobs_in_use, snapshot_guards) = (tokio::sync::RwLock::default(), Arc::default());
+        let directory = directory.to_owned();
+        let reader = Reader { db, blobs };
+        let blobs_in_use = tokio::sync::RwLock::default();
+        let snapshot_guards = Arc::default();
         let shared = Shared {
             directory,
             reader,
@@ -136,7 +137,7 @@ impl SledStore {
         Ok(Self { shared: Arc::new(shared), committer, writer: Some(writer) })
     }
 
-    /// The number of this ownership: one more than that of the owner before.
+    /// The epoch of this owner: one more than that of the previous owner.
     pub fn epoch(&self) -> u64 {
         self.shared.epoch
     }
@@ -146,17 +147,17 @@ impl SledStore {
         &self.shared.directory
     }
 
-    /// What was written since the log was opened.
+    /// Statistics since the log was opened.
     pub fn statistics(&self) -> Statistics {
         self.shared.counters.read()
     }
 
-    /// Waits until all that was asked for is written, and lets go of the directory.
+    /// Waits for all pending writes, and releases the directory.
     pub fn close(self) {
         drop(self);
     }
 
-    /// Sends an batch, after its blobs are durable, and waits for the answer.
+    /// Submits a batch after its blobs are durable, and waits for the result.
     pub(crate) async fn write(
         &self,
         batch: Box<WriteBatch>,
@@ -174,7 +175,7 @@ impl SledStore {
         answer.await.unwrap_or_else(|_| Err(StoreError::Poisoned("the committer is gone".into())))
     }
 
-    /// Reads at once what needs little, and in a thread of its own what needs a blob or is long.
+    /// Small reads run inline; reads of blobs and long ones run on a blocking thread.
     async fn read_with<T: Send + 'static>(
         &self,
         read: impl Fn(&Reader, Effort) -> Result<T, ReadError> + Send + 'static,

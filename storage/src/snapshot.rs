@@ -1,8 +1,7 @@
-//! A picture of runs as they were at one moment, between two commits: what is copied from a log
-//! that is in use.
+//! Snapshots of runs between two commits, for copying from a log in use.
 //!
-//! The records are taken while nothing is written, which takes about a second for a million of
-//! them; they are checked and decoded afterwards, while the log goes on.
+//! Writes wait while the records are copied, about a second for a million of them. The records are
+//! checked and decoded afterwards, while writes continue.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +19,7 @@ use crate::record::Entry;
 use crate::run_record::{self, RunRecord};
 use crate::sled_store::{Shared, SledStore};
 
-/// Which runs are meant.
+/// Selects runs.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -28,12 +27,12 @@ pub enum Scope {
     All,
     /// One run.
     Run(RunId),
-    /// A run and all that are below it (`id/…`).
+    /// A run and all below it (`id/…`).
     Below(RunId),
 }
 
 impl Scope {
-    /// Whether a run is meant.
+    /// Whether a run is selected.
     pub fn has(&self, run: &RunId) -> bool {
         match self {
             Self::All => true,
@@ -42,7 +41,7 @@ impl Scope {
         }
     }
 
-    /// What the keys of such runs begin with.
+    /// The common key prefix of the selected runs.
     fn prefixes(&self, kind: u8) -> Vec<Vec<u8>> {
         match self {
             Self::All => vec![vec![kind]],
@@ -63,22 +62,22 @@ pub(crate) struct Records {
     pub(crate) summary: Option<Entry>,
 }
 
-/// Runs as they were at one moment. While it is kept, no blob is removed.
+/// Runs at one moment. No blob is removed while it exists.
 #[derive(Debug)]
 pub struct Snapshot {
     directory: PathBuf,
     blobs: Arc<BlobStore>,
     epoch: u64,
     pub(crate) runs: BTreeMap<RunId, Records>,
-    /// Records whose keys name no run.
+    /// Records whose keys do not contain a run id.
     pub(crate) strays: Vec<Entry>,
-    /// What could not be read.
+    /// The unreadable parts.
     pub(crate) gaps: Vec<Gap>,
     kept: Option<OwnedRwLockReadGuard<()>>,
 }
 
 impl SledStore {
-    /// Takes a picture of runs. Nothing is written meanwhile.
+    /// Takes a snapshot of runs. Writes wait meanwhile.
     pub async fn snapshot(&self, scope: Scope) -> Result<Snapshot, StoreError> {
         let kept = Arc::clone(&self.shared.snapshot_guards).read_owned().await;
         let shared = Arc::clone(&self.shared);
@@ -88,12 +87,15 @@ impl SledStore {
     }
 }
 
-/// What lies on a damaged page is left out, and the gap is noted.
+/// Records on a damaged page are left out, and the gap is noted.
 pub(crate) fn take(shared: &Shared, scope: &Scope) -> Snapshot {
     let _writing = shared.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
     let blobs = Arc::clone(&shared.reader.blobs);
-    let (directory, epoch) = (shared.directory.clone(), shared.epoch);
-    let (runs, strays, gaps) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let directory = shared.directory.clone();
+    let epoch = shared.epoch;
+    let runs = BTreeMap::new();
+    let strays = Vec::new();
+    let gaps = Vec::new();
     let mut snapshot = Snapshot { directory, blobs, epoch, runs, strays, gaps, kept: None };
     for kind in [key::EVENT, key::MESSAGE, key::PUBLISHED, key::SUMMARY] {
         for prefix in scope.prefixes(kind) {
@@ -109,7 +111,7 @@ pub(crate) fn take(shared: &Shared, scope: &Scope) -> Snapshot {
     snapshot
 }
 
-/// Adds a record to those of its run; gives back one that names no run.
+/// Adds a record to its run; returns a record without a run.
 pub(crate) fn add(runs: &mut BTreeMap<RunId, Records>, kind: u8, entry: Entry) -> Option<Entry> {
     let Some(run) = key::run_of(&entry.0) else { return Some(entry) };
     let records = runs.entry(run).or_default();
@@ -123,30 +125,30 @@ pub(crate) fn add(runs: &mut BTreeMap<RunId, Records>, kind: u8, entry: Entry) -
 }
 
 impl Snapshot {
-    /// The number of the ownership in which it was taken.
+    /// The epoch in which it was taken.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// How many runs there are.
+    /// The number of runs.
     pub fn len(&self) -> usize {
         self.runs.len()
     }
 
-    /// Whether there is none.
+    /// Whether it has no runs.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// The runs in the order of their ids, each decoded when it is asked for. One that is damaged
-    /// is an error that names the record, and does not end the list.
+    /// The runs in the order of their ids, each decoded on demand. A damaged run is an error that
+    /// names the record, and does not end the iteration.
     pub fn iter(&self) -> impl Iterator<Item = (&RunId, Result<RunRecord, StoreError>)> {
         self.runs.iter().map(|(run, records)| {
             (run, catch_damage(|| self.run_record(run, records)).map_err(StoreError::from))
         })
     }
 
-    /// What could not be read because a page of the log is damaged, for people.
+    /// The parts that are unreadable because a page of the log is damaged, for people.
     pub fn unreadable(&self) -> Vec<String> {
         self.gaps.iter().map(|gap| gap.text(&self.directory)).collect()
     }
@@ -158,7 +160,7 @@ impl Snapshot {
         };
         for gap in self.gaps.iter().filter(|gap| gap.cuts(run)) {
             let last = records.events.last().is_some_and(|(key, _)| gap.comes_after(key));
-            // Behind the end of a run there is nothing that could be missing.
+            // No records can be missing after the end of a run.
             if !(last && record.as_ref().is_ok_and(is_end)) {
                 let reason = "a part of its events lies on a damaged page".to_owned();
                 return Err(ReadError::Store(StoreError::Damaged {
@@ -222,7 +224,7 @@ impl Records {
         Ok(RunRecord { run: run.clone(), events, summary, mailbox, published })
     }
 
-    /// The summary that is stored, if there is one.
+    /// The stored summary, if any.
     pub(crate) fn summary(
         &self,
         source: Source<'_>,

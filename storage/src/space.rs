@@ -1,5 +1,4 @@
-//! Refuses work before the disk is full, because a write that fails half-way ends the life of the
-//! log.
+//! Refuses writes before the disk is full, because a write that fails halfway poisons the log.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use longhaul_engine::StoreError;
 
-/// Below this many free bytes nothing is accepted: room for what sled writes behind our back, and
-/// for the operator.
+/// With fewer free bytes than this no write is accepted: room for sled's background writes, and for
+/// the operator.
 pub const RESERVE: u64 = 32 * 1024 * 1024;
 
-/// The disk is asked at most this often, unless much is to be written.
+/// The minimum interval between queries of the disk, except for large writes.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// What counts as much.
+/// The size of a large write.
 const LARGE: usize = 1024 * 1024;
 
-/// Where the number of free bytes comes from.
+/// The source of the number of free bytes.
 pub type Probe = Arc<dyn Fn() -> Result<u64, String> + Send + Sync>;
 
-/// What the file system of a path has left for us.
+/// The free bytes of the file system of a path.
 pub(crate) fn probe_of(path: &Path) -> Probe {
     let path = path.to_owned();
     Arc::new(move || {
@@ -29,7 +28,7 @@ pub(crate) fn probe_of(path: &Path) -> Probe {
     })
 }
 
-/// Watches the free space, for all who write.
+/// Tracks the free space for all writers.
 pub(crate) struct Watch {
     probe: Probe,
     last: Mutex<Option<(Instant, u64)>>,
@@ -61,7 +60,8 @@ impl Watch {
             return Ok(());
         }
         Err(StoreError::Full(format!(
-            "{} MiB are free where the log is and {} MiB are kept in reserve; make room, then it goes on",
+            "{} MiB are free on the disk of the log, but {} MiB are kept in reserve; \
+             free some space to continue",
             free >> 20,
             RESERVE >> 20
         )))

@@ -1,8 +1,8 @@
-//! Counts of what the committer did.
+//! Counters of the committer.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What a store wrote since it was opened.
+/// Write counters of a store since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Groups, each with one flush and one sync.
@@ -16,7 +16,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Commits to a group.
+    /// The average number of commits per group.
     #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
     pub fn mean_group(&self) -> f64 {
         if self.groups == 0 { 0.0 } else { self.commits as f64 / self.groups as f64 }

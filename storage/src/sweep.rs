@@ -1,4 +1,4 @@
-//! Removing blobs that no record names any more.
+//! Removes blobs that no record names.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -12,12 +12,12 @@ use crate::error::{ReadError, blocking, catch_damage};
 use crate::sled_store::SledStore;
 use crate::snapshot::{Records, Scope, Snapshot, take};
 
-/// What was removed.
+/// The removed files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Files.
+    /// The number of files.
     pub files: u64,
-    /// Their bytes on the disk.
+    /// Their bytes on disk.
     pub bytes: u64,
 }
 
@@ -25,14 +25,14 @@ pub struct Swept {
 pub(crate) type Names = HashSet<[u8; 32]>;
 
 impl SledStore {
-    /// Removes the blobs that no record names, when there is no [`Snapshot`] any more. Commits with
-    /// large payloads wait meanwhile. In a damaged log nothing is removed: what a record names
-    /// that cannot be read is not known.
+    /// Removes the blobs that no record names, once no [`Snapshot`] exists. Commits with large
+    /// payloads wait meanwhile. In a damaged log nothing is removed: an unreadable record may name
+    /// any blob.
     pub async fn sweep(&self) -> Result<Swept, StoreError> {
         self.unnamed_blobs(true).await
     }
 
-    /// What [`SledStore::sweep`] would remove.
+    /// Counts the blobs that [`SledStore::sweep`] would remove.
     ///
     /// # Errors
     /// If the log is damaged.
@@ -63,7 +63,7 @@ impl SledStore {
     }
 }
 
-/// The blobs that records name. Payloads are not read for that.
+/// The blobs named by records. Payloads are not read.
 fn named(snapshot: &Snapshot, store: &crate::blob::BlobStore) -> Result<Names, ReadError> {
     if let Some(unreadable) = snapshot.unreadable().into_iter().next() {
         return Err(ReadError::Damaged(unreadable));

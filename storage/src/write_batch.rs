@@ -1,4 +1,4 @@
-//! A commit that its caller has encoded and sealed, so that the committer only decides and writes.
+//! A commit that its caller has encoded, so that the committer only decides and writes.
 
 use longhaul_engine::store::{Commit, Committed, Creation, Delivery};
 use longhaul_engine::{Message, MessageSeq, Position, RunId, StoreError};
@@ -9,27 +9,27 @@ use crate::key;
 use crate::record::{Unsealed, Write};
 use crate::wire::v1::Time;
 
-/// A commit, encoded.
+/// An encoded commit.
 #[derive(Debug)]
 pub(crate) struct WriteBatch {
     pub(crate) run: RunId,
-    /// What the state of the run must be.
+    /// The precondition on the state of the run.
     pub(crate) precondition: Precondition,
-    /// The positions of its events: the first, and how many.
+    /// The first position of its events, and their number.
     pub(crate) first: Option<Position>,
     pub(crate) count: u64,
-    /// Whether the run is over after this, if its summary changed.
+    /// Whether the run is over afterwards, if its summary changed.
     pub(crate) terminal: Option<bool>,
     pub(crate) writes: Vec<Write>,
     pub(crate) creations: Vec<CreatedRun>,
     pub(crate) deliveries: Vec<Outgoing>,
-    /// The highest number of a message that comes from another log.
+    /// The highest message number imported from another log.
     pub(crate) highest_seq: Option<MessageSeq>,
     pub(crate) bytes: usize,
     pub(crate) reply: oneshot::Sender<Result<Committed, StoreError>>,
 }
 
-/// What the state of a run must be before a batch is written, beside the position of its events.
+/// A precondition on the state of a run, beside the position of its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Precondition {
     None,
@@ -37,15 +37,15 @@ pub(crate) enum Precondition {
     Exists,
     /// The run does not exist.
     IsNew,
-    /// The run is over, and its history ends here.
+    /// The run is over, and its history ends at this position.
     IsOverAt(Position),
-    /// The history ends here.
+    /// The history ends at this position.
     EndsAt(Position),
-    /// The history ends here, and the batch removes the run.
+    /// The history ends at this position, and the batch removes the run.
     RemovedAt(Position),
 }
 
-/// A run that is created if it does not exist.
+/// A run to create if it does not exist.
 #[derive(Debug)]
 pub(crate) struct CreatedRun {
     pub(crate) run: RunId,
@@ -119,7 +119,7 @@ impl WriteBatch {
         Ok((batch, answer))
     }
 
-    /// Encodes a delivery from outside.
+    /// Encodes a delivery from outside of a commit.
     pub(crate) fn delivering(
         delivery: &Delivery,
         encoder: &mut Encoder,
@@ -143,7 +143,7 @@ fn size_of_write((key, value): &Write) -> usize {
     key.len() + value.as_ref().map_or(0, |value| value.len())
 }
 
-/// The events of a commit follow on each other, a creation is at position 0, and names are short.
+/// Checks that positions have no gaps, creations are at position 0, and names are short.
 pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
     let first = commit.events.first().map_or(0, |event| event.position);
     for (event, end) in commit.events.iter().zip(first..) {

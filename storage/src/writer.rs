@@ -1,4 +1,4 @@
-//! The writing end of a log: the one place where anything is written.
+//! The write side of a log: the only writer.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -14,18 +14,18 @@ use crate::salvage::end;
 use crate::shutdown_marker::{ShutdownMarker, State};
 use crate::statistics::{Counters, Statistics};
 
-/// The writing end of a log: one thread, which writes one group at a time.
+/// The write side of a log: one thread, which writes one group at a time.
 pub(crate) struct Writer {
     pub(crate) tree: sled::Tree,
-    /// Our own descriptor of sled's file, for the sync that sled leaves out.
+    /// A separate descriptor of sled's file, for the sync that sled omits.
     pub(crate) file: File,
-    /// Off only in the test that shows that the power-cut test can fail.
+    /// Off only in the test that proves the power-cut test can fail.
     pub(crate) sync: bool,
     pub(crate) poison: Arc<Poison>,
     pub(crate) counters: Arc<Counters>,
-    /// Held while a group is written, so that a snapshot has whole groups that are durable.
+    /// Held while a group is written, so that a snapshot contains only whole, durable groups.
     pub(crate) write_lock: Arc<Mutex<()>>,
-    /// The data directory, and the number of this ownership.
+    /// The data directory, and the epoch of this owner.
     pub(crate) directory: PathBuf,
     pub(crate) epoch: u64,
 }
@@ -39,7 +39,7 @@ impl Writer {
         self.close();
     }
 
-    /// Makes a group durable, then answers its commits.
+    /// Makes a group durable, then completes its commits.
     fn write(&self, group: Group) {
         let Group { batch, writes, size, answers } = group;
         let written = self
@@ -63,8 +63,7 @@ impl Writer {
         }
     }
 
-    /// Nothing is durable before the last line: sled's flush hands the bytes to the kernel and no
-    /// further.
+    /// Nothing is durable before the last line: sled's flush passes the bytes to the kernel only.
     fn apply(&self, batch: sled::Batch) -> Result<(), String> {
         let _writing = self.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.tree.apply_batch(batch).map_err(|error| format!("writing the log: {error}"))?;
@@ -75,11 +74,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Marks the log as closed, by which the next owner knows that its end is there.
+    /// Records that the log is closed, so that the next owner can verify its end.
     fn close(&self) {
         let closed = catch_sled_panic(|| self.mark_closed());
         if let Err(reason) = closed.unwrap_or_else(Err) {
-            tracing::warn!(reason, "the log is whole, and could not be marked as closed");
+            tracing::warn!(reason, "the log is complete, but could not be marked as closed");
         }
     }
 

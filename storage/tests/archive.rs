@@ -1,4 +1,4 @@
-//! Carrying runs in and out, pruning, and mending: for both stores where both can do it.
+//! Import, export, pruning and repair, for both stores where both support it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn publishing(id: &str, position: u64, value: &Payload) -> Commit {
     Commit { published: vec![("value".into(), Some(value.clone()))], ..append(id, position, value) }
 }
 
-/// A run with a history, a message that it has not taken, a small and a large value.
+/// A run with a history, an unread message, a small and a large value.
 async fn filled(log: &dyn EventLog, id: &str) {
     log.commit(start(id)).await.unwrap();
     log.commit(publishing(id, 1, &large(3, 9_000))).await.unwrap();
@@ -73,7 +73,7 @@ async fn a_run_that_exists_is_not_imported_over(log: Log) {
     assert_eq!(log.export(&run("a")).await.unwrap(), Some(record));
 }
 
-/// Makes a run one that cannot be.
+/// Makes a record invalid.
 type Change = fn(&mut RunRecord);
 
 async fn what_does_not_fit_together_is_refused(log: Log) {
@@ -81,10 +81,10 @@ async fn what_does_not_fit_together_is_refused(log: Log) {
     let good = RunRecord { run: run("b"), ..log.export(&run("a")).await.unwrap().unwrap() };
     let changes: [(&str, Change); 6] = [
         ("no events", |record| record.events.clear()),
-        ("follow on each other", |record| record.events[1].position = 5),
+        ("have gaps", |record| record.events[1].position = 5),
         ("summary", |record| record.summary.status = Status::Completed),
         ("summary", |record| drop(record.events.remove(0))),
-        ("beyond all reason", |record| record.mailbox[0].seq = u64::MAX),
+        ("too large", |record| record.mailbox[0].seq = u64::MAX),
         ("too long", |record| drop(record.published.insert("x".repeat(600), Payload::null()))),
     ];
     for (reason, change) in changes {
@@ -154,7 +154,7 @@ async fn a_pruned_run_is_carried_and_can_be_started_again(log: Log) {
     assert_eq!(log.read(&run("a"), summary.origin).await.unwrap(), [again]);
 }
 
-/// What is written, read again and written from there.
+/// The run after a write to a file, a read, and another write.
 async fn bundled(store: &SledStore) -> Vec<u8> {
     let snapshot = store.snapshot(Scope::All).await.unwrap();
     let mut writer = Writer::new(Vec::new(), Header::default()).unwrap();
@@ -166,7 +166,8 @@ async fn bundled(store: &SledStore) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_was_carried_over_is_the_same_to_the_byte() {
-    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let here = tempfile::tempdir().unwrap();
+    let there = tempfile::tempdir().unwrap();
     let store = SledStore::open(here.path()).unwrap();
     filled(&store, "a").await;
     over(&store, "b").await;
@@ -209,14 +210,14 @@ async fn pruning_takes_blobs_away_that_nobody_else_names() {
     let store = SledStore::open(directory.path()).unwrap();
     over(&store, "a").await;
     store.commit(start("b")).await.unwrap();
-    // The blob of event 2 of the other run; that of its event 3 is still published.
+    // Only the blob of event 2 of the other run is removed; that of its event 3 is still published.
     store.commit(append("b", 1, &large(2, 6_000))).await.unwrap();
     assert_eq!(store.sweep().await.unwrap().files, 0);
     store.prune(&run("a"), now()).await.unwrap();
     let swept = store.sweep().await.unwrap();
     assert!(swept.files == 1 && swept.bytes > 0, "{swept:?}");
     assert_eq!(store.read(&run("b"), 0).await.unwrap()[1], published(1, &large(2, 6_000)));
-    // What was removed can be written again.
+    // A removed blob can be written again.
     store.commit(append("b", 2, &large(1, 6_000))).await.unwrap();
     assert_eq!(store.read(&run("b"), 2).await.unwrap(), [published(2, &large(1, 6_000))]);
 }
@@ -233,7 +234,7 @@ async fn blobs_stay_while_somebody_reads_a_picture() {
     let sweeping = tokio::spawn(async move { sweeper.sweep().await.unwrap() });
     tokio::task::yield_now().await;
     assert_eq!(snapshot.iter().next().unwrap().1.unwrap(), before);
-    // What is written meanwhile waits for no reader.
+    // Writes during the snapshot do not wait for it.
     store.commit(start("b")).await.unwrap();
     store.commit(append("b", 1, &large(9, 9_000))).await.unwrap();
     drop(snapshot);

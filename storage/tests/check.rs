@@ -1,5 +1,5 @@
-//! Looking through a log: each damage is named, what can be mended is, and nothing is lost that
-//! could be read.
+//! Checks of a log: each damage is named, every possible repair is done, and no readable data is
+//! lost.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use longhaul_storage::{CheckReport, SledStore};
 use crate::common::{append, completed, large, now, run, signal, start, started, summary_of};
 use crate::damage::{change_value, event_key, forge, summary_key, tamper, the_blob};
 
-/// A log with runs of every kind, each with what its history says.
+/// A log with runs of every kind, each consistent with its history.
 async fn sample(directory: &Path) {
     let store = SledStore::open(directory).unwrap();
     for id in ["good", "hurt", "big"] {
@@ -37,7 +37,7 @@ async fn sample(directory: &Path) {
         .unwrap();
 }
 
-/// What a check says, a line for each damage.
+/// The findings of a check, one line for each damage.
 pub(crate) async fn said(directory: &Path, repair: bool) -> (Vec<String>, CheckReport) {
     let store = SledStore::open(directory).unwrap();
     let report = store.check(repair).await.unwrap();
@@ -45,7 +45,7 @@ pub(crate) async fn said(directory: &Path, repair: bool) -> (Vec<String>, CheckR
     (lines.collect(), report)
 }
 
-/// Damages a log, and checks what is said, that repair mends it, and that the log is whole
+/// Damages a log, and checks the findings, that repair fixes them, and that the log is whole
 /// afterwards.
 async fn check(
     change: impl FnOnce(&sled::Db),
@@ -71,8 +71,7 @@ async fn check(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_summary_is_written_anew() {
     let says_paused = |db: &sled::Db| {
-        // The summary of a run that goes on, under the key of one that is over, with a checksum
-        // that fits.
+        // The summary of an active run under the key of a finished one, with a valid checksum.
         let value = db.get(summary_key("good")).unwrap().unwrap().to_vec();
         forge(db, &summary_key("over"), &value[..value.len() - 4]);
         change_value(db, &summary_key("good"), |value| value[7] ^= 1);
@@ -81,7 +80,7 @@ async fn a_summary_is_written_anew() {
     let expected = [
         "summary of run good: its checksum does not match",
         "summary of run hurt: it is missing",
-        "summary of run over: it says that the run is running, and the history that it is completed",
+        "summary of run over: it says that the run is running, but the history says completed",
     ];
     let directory = check(says_paused, &expected, true).await;
     let store = SledStore::open(directory.path()).unwrap();
@@ -114,7 +113,7 @@ async fn an_unreadable_run_is_moved_aside_with_all_that_it_has() {
         db.remove(event_key("good", 0)).unwrap();
     };
     let expected = [
-        "event 0 of run good: it is missing, and later ones are there",
+        "event 0 of run good: it is missing, but later ones exist",
         "event 2 of run hurt: its checksum does not match",
     ];
     let directory = check(change, &expected, true).await;
@@ -122,7 +121,7 @@ async fn an_unreadable_run_is_moved_aside_with_all_that_it_has() {
     let left: Vec<_> =
         store.runs("").await.unwrap().into_iter().map(|(run, _)| run.to_string()).collect();
     assert_eq!(left, ["big", "over"]);
-    // The same process can begin them again.
+    // The same process can start the runs again.
     store.commit(start("hurt")).await.unwrap();
     let kept = kept(directory.path());
     assert_eq!(kept.len(), 2);
@@ -136,7 +135,7 @@ async fn an_unreadable_run_is_moved_aside_with_all_that_it_has() {
     assert_eq!(kept[1].lines().count(), 1 + 4 + 8);
 }
 
-/// The files of what was moved aside, in the order of their names.
+/// The quarantine files, sorted by name.
 fn kept(directory: &Path) -> Vec<String> {
     let files = std::fs::read_dir(directory.join("quarantine")).unwrap();
     let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
@@ -144,11 +143,12 @@ fn kept(directory: &Path) -> Vec<String> {
     files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
 }
 
-/// A run that has started two children and taken the outcome of one.
+/// A run that has started two children and received the outcome of one.
 fn waiting() -> Vec<Event> {
     let at = |position: Position, kind| Event { position, at: now(), kind };
     let child = |command, id| {
-        let (workflow, input) = ("test".into(), Payload::of(id));
+        let workflow = "test".into();
+        let input = Payload::of(id);
         EventKind::ChildStarted { command, run: run(id), workflow, input }
     };
     let body = MessageBody::ChildEnded { run: run("one"), outcome: Outcome::Cancelled };
@@ -202,8 +202,8 @@ async fn a_damaged_message_is_moved_aside_and_its_run_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_of_no_run_is_moved_aside() {
-    let change = |db: &sled::Db| drop(db.insert(b"e what is this?", b"who knows").unwrap());
-    check(change, &["`e what is this?`: its key names no run"], true).await;
+    let change = |db: &sled::Db| drop(db.insert(b"e stray key", b"any value").unwrap());
+    check(change, &["`e stray key`: its key names no run"], true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -230,7 +230,7 @@ async fn blobs_are_looked_at_too() {
     assert!(said(directory.path(), false).await.0.is_empty());
 }
 
-/// Puts the files of a directory where those of another are.
+/// Replaces the files of a directory with those of another.
 fn put_back(from: &Path, to: &Path) {
     std::fs::remove_dir_all(to).unwrap();
     std::fs::create_dir(to).unwrap();
@@ -245,12 +245,13 @@ fn put_back(from: &Path, to: &Path) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_has_lost_its_end_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let (log, earlier) = (directory.path().join("log"), directory.path().join("earlier"));
+    let log = directory.path().join("log");
+    let earlier = directory.path().join("earlier");
     sample(directory.path()).await;
     std::fs::create_dir(&earlier).unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     let last = store.epoch();
-    // As it is while an owner is at work: this one has not closed it.
+    // The state while an owner is active: this one has not closed the log.
     put_back(&log, &earlier);
     store.commit(start("later")).await.unwrap();
     store.close();
@@ -263,13 +264,13 @@ async fn a_log_that_has_lost_its_end_is_refused() {
         .unwrap();
     let error = SledStore::open(directory.path()).unwrap_err().to_string();
     assert!(
-        error.contains(&format!("it has lost its end, what owner {} wrote", last + 1)),
+        error.contains(&format!("its end is missing: what owner {} wrote", last + 1)),
         "{error}"
     );
     std::fs::write(directory.path().join("shutdown_marker"), format!("{last} closed\n")).unwrap();
     let error = SledStore::open(directory.path()).unwrap_err().to_string();
-    assert!(error.contains("it has lost its end"), "{error}");
-    // A person may go on with what is left.
+    assert!(error.contains("its end is missing"), "{error}");
+    // A person may continue with the rest.
     std::fs::remove_file(directory.path().join("shutdown_marker")).unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     assert_eq!(store.runs("").await.unwrap().len(), 4);
@@ -300,7 +301,7 @@ async fn in_a_log_in_use_the_records_of_what_is_worked_on_stay() {
     assert_eq!(report.quarantined.len(), 2);
     let published = vec![("value".into(), None)];
     store.commit(Commit { published, ..append("big", 2, &Payload::null()) }).await.unwrap();
-    // What is gone can come again, and what is left goes on.
+    // Lost data can be created again, and the rest continues.
     store.commit(start("hurt")).await.unwrap();
     assert_eq!(store.read(&run("hurt"), 0).await.unwrap().len(), 1);
     assert_eq!(store.read(&run("good"), 2).await.unwrap().len(), 3);

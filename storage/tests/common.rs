@@ -25,12 +25,12 @@ macro_rules! conformance {
     };
 }
 
-/// A run id.
+/// Parses a run id.
 pub(crate) fn run(id: &str) -> RunId {
     RunId::new(id).unwrap()
 }
 
-/// A fixed time, with a part below the microsecond that no store keeps.
+/// A fixed time, with digits below the microsecond, which stores drop.
 pub(crate) fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000, 123_456_000).unwrap()
 }
@@ -85,7 +85,7 @@ pub(crate) fn append(id: &str, position: Position, value: &Payload) -> Commit {
     Commit::of(run(id), vec![published(position, value)])
 }
 
-/// The same, with the value published as the event says.
+/// The same, with a published value that matches the event.
 pub(crate) fn publish(id: &str, position: Position, value: &Payload) -> Commit {
     Commit { published: vec![("value".into(), Some(value.clone()))], ..append(id, position, value) }
 }
@@ -95,13 +95,13 @@ pub(crate) fn creation(id: &str) -> Creation {
     Creation { run: run(id), event: started(), summary: summary_of(&[started()]) }
 }
 
-/// A signal on its way.
+/// A signal to deliver.
 pub(crate) fn signal(to: &str, name: &str) -> Delivery {
     let body = MessageBody::signal(name, Payload::of(name));
     Delivery { to: run(to), at: now(), body }
 }
 
-/// A payload that has to become a blob, different for each seed.
+/// A payload large enough for a blob, different for each seed.
 pub(crate) fn large(seed: u64, length: usize) -> Payload {
     let words: String = (0..)
         .map(|at: u64| format!("{:x}", (at ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15)))

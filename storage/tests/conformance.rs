@@ -1,4 +1,4 @@
-//! What every event log must do, shown for the one on disk and the one in memory.
+//! The semantics of every event log, tested on disk and in memory.
 
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ async fn messages_reach_living_runs_only(log: Log) {
     log.commit(start("a")).await.unwrap();
     log.commit(start("b")).await.unwrap();
     let sending = Commit {
-        deliveries: vec![signal("b", "one"), signal("nobody", "two"), signal("a", "self")],
+        deliveries: vec![signal("b", "one"), signal("missing", "two"), signal("a", "self")],
         ..append("a", 1, &Payload::null())
     };
     let delivered = log.commit(sending).await.unwrap().delivered;

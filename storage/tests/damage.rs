@@ -1,4 +1,4 @@
-//! Damage, other owners, full disks and failing writes: each a clear error, none a panic, and never
+//! Damage, other owners, full disks and failing writes: each gives a clear error, never a panic or
 //! a silent loss.
 
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -25,12 +25,12 @@ async fn sample(directory: &Path) {
     store.commit(append("big", 1, &large(1, 20_000))).await.unwrap();
 }
 
-/// Changes what is stored, behind the back of the store.
+/// Changes stored bytes without the store.
 pub(crate) fn tamper(directory: &Path, change: impl FnOnce(&sled::Db)) {
     let db = loop {
         match sled::open(directory.join("log")) {
             Ok(db) => break db,
-            // The threads of the store that was just closed still hold the file.
+            // The threads of the store just closed may still hold the file.
             Err(_) => std::thread::sleep(std::time::Duration::from_millis(5)),
         }
     };
@@ -52,7 +52,7 @@ pub(crate) fn change_value(db: &sled::Db, key: &[u8], change: impl FnOnce(&mut V
     db.insert(key, value).unwrap();
 }
 
-/// Writes a frame with a right checksum.
+/// Writes a frame with a valid checksum.
 pub(crate) fn forge(db: &sled::Db, key: &[u8], frame: &[u8]) {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(key);
@@ -82,7 +82,7 @@ async fn a_damaged_event_is_named_and_harms_no_other_run() {
         assert_eq!(
             store.read(&run("hurt"), 3).await.unwrap().len(),
             2,
-            "what is after it can still be read"
+            "later events can still be read"
         );
         assert_eq!(store.read(&run("good"), 0).await.unwrap().len(), 5);
         assert_eq!(store.runs("").await.unwrap().len(), 3);
@@ -233,8 +233,8 @@ async fn a_half_written_snapshot_does_not_keep_a_log_shut() {
     assert_eq!(store.read(&run("good"), 0).await.unwrap().len(), 5);
 }
 
-/// Damage below our own frames: sled may refuse, or lose the end of its log, but nothing may be
-/// wrong or panic.
+/// Damage below the record frames: sled may refuse the log or lose its end, but no read may return
+/// wrong data or panic.
 #[tokio::test]
 async fn damage_in_the_files_of_sled_gives_no_wrong_events() {
     let mut opened = 0;
@@ -297,8 +297,8 @@ async fn a_full_disk_refuses_and_recovers() {
     store.commit(append("a", 1, &Payload::null())).await.unwrap();
 }
 
-/// Fills its log under a limit on the size of files, until a write fails; then everything must be
-/// refused.
+/// Fills the log under a limit on the size of files until a write fails; after that every write
+/// must be refused.
 #[test]
 #[ignore = "runs as the child of the other test"]
 fn failing_write_child() {
@@ -316,7 +316,7 @@ fn failing_write_child() {
                 assert!(matches!(again, Err(StoreError::Poisoned(_))), "{again:?}");
             }
             println!("acknowledged {position}");
-            // Not closed in an orderly way: sled would wait for what it cannot write.
+            // Exits without closing the store: sled would wait for a write that cannot succeed.
             std::process::exit(0);
         }
     }
@@ -327,8 +327,8 @@ fn failing_write_child() {
 #[tokio::test]
 async fn a_failed_write_poisons_the_log_and_loses_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    // The signal for files that are too large is ignored, so that the writes fail instead; 4096
-    // blocks are 2 or 4 MiB.
+    // The signal for too large files is ignored, so that the writes fail instead; 4096 blocks are 2
+    // or 4 MiB.
     let script = "trap '' XFSZ; ulimit -f 4096; exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", script, "sh"])

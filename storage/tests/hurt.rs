@@ -1,8 +1,8 @@
-//! Logs that were damaged at any place, in any way: nothing damaged passes for sound, a check names
-//! it, and one repair makes a log that opens, is whole, and has all that could be read.
+//! Logs damaged at any place, in any way: no damage goes undetected, a check names it, and one
+//! repair makes a log that opens, is whole, and keeps all readable data.
 //!
-//! The places are fixed and then chosen by seed; `LONGHAUL_FUZZ_SECONDS` says for how long seeds
-//! are tried, 2 if it is not set.
+//! The first places are fixed, the others chosen by seed; `LONGHAUL_FUZZ_SECONDS` sets the
+//! duration, default 2.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use longhaul_storage::{Archive, CheckReport, RunRecord, Scope, SledStore, check_
 use crate::common::{completed, large, now, publish, run, start, started, summary_of};
 use crate::salvage::{copy, fill};
 
-/// What a log holds of each run that can be read.
+/// The readable data of each run of a log.
 type Content = BTreeMap<RunId, RunRecord>;
 
 /// A log to damage.
@@ -24,11 +24,11 @@ struct Sample {
     name: &'static str,
     directory: tempfile::TempDir,
     content: Content,
-    /// Whether its owner has closed it: then every byte counts.
+    /// Whether its owner has closed it: then damage to any byte counts.
     is_closed: bool,
 }
 
-/// A directory in memory, where the system has that: what is tested here is no matter of the disk.
+/// A directory in memory, where available: these tests do not depend on the disk.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
@@ -61,7 +61,7 @@ async fn end(store: &SledStore, id: &str, position: u64) {
         .unwrap();
 }
 
-/// Runs with large payloads, of which one is over.
+/// Runs with large payloads; one of them is finished.
 async fn payloads(directory: &Path) {
     let store = SledStore::open(directory).unwrap();
     for id in ["big/1", "big/2"] {
@@ -115,7 +115,7 @@ fn samples() -> Vec<Sample> {
         assert_eq!(futures_executor(store.check(false)).unwrap().damages, [], "{name}");
         let content = content(&store);
         if name == "in use" {
-            // As a killed owner leaves it.
+            // The state that a killed owner leaves.
             let killed = folder();
             copy(place, killed.path());
             return Sample { name, directory: killed, content, is_closed: false };
@@ -126,18 +126,18 @@ fn samples() -> Vec<Sample> {
     made.into()
 }
 
-/// What is done to a log.
+/// A kind of damage to a log.
 #[derive(Debug, Clone)]
 enum Harm {
     Flip(usize, usize),
     Zero(usize, usize),
     Fill(usize, usize),
     Cut(usize),
-    /// Puts a part of the file where another one is.
+    /// Overwrites a part of the file with another part.
     Move(usize, usize, usize),
     Remove(&'static str),
     Overwrite(&'static str),
-    /// The n-th payload: removed, cut, or changed.
+    /// The n-th payload: removed, truncated, or changed.
     Payload(usize, usize),
 }
 
@@ -196,7 +196,7 @@ impl Harm {
     }
 }
 
-/// `snap` stands for all files whose names begin so.
+/// `snap` stands for all files with that prefix.
 fn all_of(path: &Path) -> Vec<PathBuf> {
     let (folder, name) =
         (path.parent().unwrap(), path.file_name().unwrap().to_string_lossy().into_owned());
@@ -218,13 +218,14 @@ fn remove(path: &Path) {
 
 fn overwrite(path: &Path) {
     for path in all_of(path).into_iter().filter(|path| path.is_file()) {
-        fs::write(path, "not what was written").unwrap();
+        fs::write(path, "changed content").unwrap();
     }
 }
 
-/// Whether a file is as it was; zeros may have been added.
+/// Whether a file is unchanged; zeros may have been appended.
 fn is_kept(path: &Path, before: Option<&[u8]>) -> bool {
-    let (now, before) = (fs::read(path).unwrap_or_default(), before.unwrap_or_default());
+    let now = fs::read(path).unwrap_or_default();
+    let before = before.unwrap_or_default();
     now.strip_prefix(before).is_some_and(|added| added.iter().all(|byte| *byte == 0))
 }
 
@@ -255,7 +256,7 @@ fn try_out(sample: &Sample, harm: &Harm) {
     let sound = before.damages.is_empty();
     assert!(opens || !sound, "{case}: a log that cannot be opened passes for sound");
     if sound && sample.is_closed {
-        assert!(readable == sample.content, "{case}: what was lost is not noticed");
+        assert!(readable == sample.content, "{case}: the loss is not detected");
     }
 
     let report = checked(hurt.path(), true);
@@ -274,7 +275,7 @@ fn try_out(sample: &Sample, harm: &Harm) {
     let store = SledStore::open(hurt.path()).unwrap();
     let left = content(&store);
     for (id, record) in &readable {
-        // What it has published, and its summary, may have been wrong; its events are all there is.
+        // Its published values and its summary may have been damaged; only its events count.
         let events = left.get(id).map(|left| &left.events);
         assert!(
             events.is_some_and(|events| events.starts_with(&record.events)),
@@ -323,7 +324,7 @@ fn every_kind_of_damage_is_repaired_by_one_repair() {
     }
 }
 
-/// Random numbers that are the same in every run.
+/// Reproducible random numbers.
 struct Dice(u64);
 
 impl Dice {

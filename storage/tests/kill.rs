@@ -1,4 +1,4 @@
-//! The death of the process at any moment, opening included, loses nothing that was acknowledged.
+//! A process killed at any moment, even while opening, loses no acknowledged commit.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -59,7 +59,7 @@ fn child(directory: &Path) -> Child {
 async fn nothing_acknowledged_is_lost_by_kill_9() {
     let directory = tempfile::tempdir().unwrap();
     let mut acknowledged = BTreeMap::<u64, u64>::new();
-    // A busy machine comes to work later than an idle one.
+    // A busy machine starts the work later than an idle one.
     let mut patience = 0;
     let enough = |acknowledged: &BTreeMap<u64, u64>| acknowledged.values().sum::<u64>() > 100;
     for round in 0.. {
@@ -72,13 +72,13 @@ async fn nothing_acknowledged_is_lost_by_kill_9() {
         let reader = std::thread::spawn(move || {
             BufReader::new(output).lines().map_while(Result::ok).collect::<Vec<_>>()
         });
-        // From the very start of opening to the middle of the work.
+        // From the start of opening to the middle of the work.
         std::thread::sleep(Duration::from_millis(2 + (round * 7) % 60 + patience));
         child.kill().unwrap();
         child.wait().unwrap();
         let before = acknowledged.clone();
         for line in reader.join().unwrap() {
-            // The harness prints on the same lines.
+            // The test harness prints on the same lines.
             let Some((_, rest)) = line.split_once("acknowledged ") else {
                 continue;
             };

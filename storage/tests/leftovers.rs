@@ -1,5 +1,4 @@
-//! What processes that were killed leave in a data directory is removed when the log is opened; who
-//! may open the directory.
+//! Opening the log removes the leftovers of killed processes; the permissions of the directory.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -62,7 +61,7 @@ fn a_directory_with_other_files_is_not_closed_to_others() {
         let error = SledStore::open(&shared).unwrap_err().to_string();
         assert!(error.contains("name a new directory with --data-dir"), "{error}");
         assert_eq!((mode(&shared), fs::read_dir(&shared).unwrap().count()), (mode_before, 1));
-        // Done as it says.
+        // Applies the advice of the message.
         fs::set_permissions(&shared, Permissions::from_mode(0o700)).unwrap();
         SledStore::open(&shared).unwrap();
     }

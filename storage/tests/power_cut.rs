@@ -1,10 +1,10 @@
 //! No append is acknowledged before its data, and the names of the files that hold it, are on
 //! stable storage.
 //!
-//! A child process commits under a shim that writes down its system calls; the calls are then
-//! replayed on a model of a disk that loses what was not synced, the power is cut at many points,
-//! and each image is opened and searched for what had been acknowledged by then. Needs a C compiler
-//! (`cc`), which a Rust toolchain needs as its linker anyway.
+//! A child process commits under a shim that logs its system calls. The calls are replayed on a
+//! model of a disk that loses unsynced writes, the power is cut at many points, and each image is
+//! opened and must hold all commits acknowledged by then. Needs a C compiler (`cc`), which a Rust
+//! toolchain needs as its linker anyway.
 
 pub(crate) mod disk;
 pub(crate) mod trace;
@@ -21,17 +21,16 @@ use trace::Step;
 
 use crate::common::{append, large, run, start, values};
 
-/// How many runs the child writes at once, and how many events it appends to each in each of its
-/// lives.
+/// How many runs the child writes at once, and how many events it appends to each per session.
 const RUNS: u64 = 4;
 const EVENTS: u64 = 25;
 const LIVES: u64 = 3;
 
-/// For each run, how many of its events were acknowledged.
+/// The number of acknowledged events, by run.
 type Acknowledged = BTreeMap<u64, u64>;
 
-/// What the child does: open, commit, close, three times over, with a line in `acks` for each
-/// answer.
+/// The work of the child: open, commit, close, three times, with a line in `acks` for each
+/// acknowledgement.
 #[test]
 #[ignore = "runs as the child of the other tests"]
 fn power_cut_child() {
@@ -64,7 +63,7 @@ async fn write_run(store: Arc<SledStore>, acks: Arc<std::fs::File>, number: u64,
     }
 }
 
-/// Small ones, ones that become blobs, and ones that just stay inline.
+/// Small payloads, payloads that become blobs, and payloads just short enough to stay inline.
 fn value(number: u64, position: u64) -> Payload {
     let seed = number * 1000 + position;
     match position % 5 {
@@ -97,7 +96,7 @@ pub(crate) fn traced(root: &Path, test: &str, sync: bool) -> Vec<Step> {
     trace::parse(&std::fs::read(trace).unwrap())
 }
 
-/// Cuts the power at many points; each loss found is a line.
+/// Cuts the power at many points; returns a line for each loss.
 fn losses(sync: bool, cuts: usize) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
@@ -120,7 +119,7 @@ fn losses(sync: bool, cuts: usize) -> Vec<String> {
             let (run, position) = text.trim().split_once(' ').unwrap();
             acknowledged.insert(run.parse().unwrap(), position.parse::<u64>().unwrap() + 1);
         }
-        // About half of the cuts just after an answer, half anywhere else.
+        // About half of the cuts follow an acknowledgement, the others are at random points.
         let one_in = if answer.is_some() { answers } else { steps.len() as u64 } * 2 / cuts as u64;
         if !random.next().is_multiple_of(one_in.max(1)) {
             continue;
@@ -140,7 +139,7 @@ fn losses(sync: bool, cuts: usize) -> Vec<String> {
     losses
 }
 
-/// Opens an image, and looks for what was acknowledged.
+/// Opens an image, and searches for the acknowledged events.
 fn check(directory: &Path, acknowledged: &Acknowledged) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let store = SledStore::open(directory).map_err(|error| error.to_string())?;

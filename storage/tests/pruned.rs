@@ -1,5 +1,4 @@
-//! A pruned log gets smaller on the disk when it is opened next, and a crash in the middle of that
-//! loses nothing.
+//! The next open of a pruned log shrinks it on disk; a crash during that loses nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +12,10 @@ use longhaul_storage::{Archive, SledStore};
 use crate::common::{completed, large, now, publish, run, start, started, summary_of, values};
 use crate::salvage::copy;
 
-/// Events of each run, the start and the end not counted.
+/// The number of events of each run, without the start and the end.
 const EVENTS: Position = 12;
 
-/// A log with runs that are over, of which those with an even number are pruned, and one that goes
-/// on.
+/// A log with finished runs, of which the even ones are pruned, and one active run.
 async fn fill(directory: &Path, runs: u64, bytes: usize) {
     let store = SledStore::open(directory).unwrap();
     write(&store, runs, bytes).await;
@@ -52,7 +50,7 @@ async fn prune(store: &SledStore, runs: u64) {
     store.sweep().await.unwrap();
 }
 
-/// What is wrong with a log; whether runs are pruned may depend on when it was cut.
+/// The findings in a log; whether runs are pruned may depend on the point of the crash.
 async fn wrong(
     store: &SledStore,
     runs: u64,
@@ -96,7 +94,8 @@ fn size(path: &Path) -> u64 {
 #[tokio::test]
 async fn a_pruned_log_takes_less_space_once_it_is_opened_again() {
     let directory = tempfile::tempdir().unwrap();
-    let (log, runs) = (directory.path().join("log"), 80);
+    let log = directory.path().join("log");
+    let runs = 80;
     let store = SledStore::open(directory.path()).unwrap();
     write(&store, runs, 3_000).await;
     store.close();
@@ -115,7 +114,7 @@ async fn a_pruned_log_takes_less_space_once_it_is_opened_again() {
         fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort_unstable();
     assert_eq!(names, ["blobs", "lock", "log", "shutdown_marker"]);
-    // It is not rewritten each time.
+    // It is not rewritten at every open.
     let file = || std::os::unix::fs::MetadataExt::ino(&fs::metadata(log.join("db")).unwrap());
     let known = file();
     SledStore::open(directory.path()).unwrap().close();
@@ -157,7 +156,7 @@ async fn a_process_that_is_killed_while_it_rewrites_loses_nothing() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        // Until it has begun, and then for a little longer each time.
+        // Kills after the rewrite has begun, each time a little later.
         let draft = directory.path().join("log.new");
         while !draft.exists()
             && !directory.path().join("log.next").exists()

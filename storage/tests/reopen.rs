@@ -1,4 +1,4 @@
-//! What a log on disk keeps from one owner to the next.
+//! Data that a log on disk keeps across owners.
 
 use crate::common::{append, creation, end, large, now, run, signal, start, values};
 use longhaul_engine::store::Commit;
@@ -77,7 +77,7 @@ async fn a_commit_that_was_sent_is_finished_before_the_log_closes() {
     assert_eq!(store.epoch(), 11);
 }
 
-/// What sled moves out of its log it never syncs, so it must have no reason to: not with the
+/// sled never syncs the data that it moves out of its log, so this must not happen: not with the
 /// longest records under the longest keys, in order and out of order, added and removed.
 #[tokio::test]
 async fn sled_moves_nothing_out_of_its_log() {

@@ -1,5 +1,5 @@
-//! A damaged byte anywhere in sled's file: refused before sled cuts off what comes after it, and
-//! what can be read is saved.
+//! A damaged byte anywhere in sled's file: the log is refused before sled truncates it, and the
+//! readable part is saved.
 
 use std::fs;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::common::{large, now, run, signal, start};
 const RUNS: [&str; 3] = ["first", "second/feature/1", "third"];
 const EVENTS_A_STEP: u64 = 4;
 
-/// A log with three runs of so many steps; each step takes a message, publishes two values and
-/// takes one back.
+/// A log with three runs of `steps` steps; each step takes a message, publishes two values and
+/// removes one.
 pub(crate) async fn fill(directory: &Path, steps: u64, bytes: usize) {
     let store = SledStore::open(directory).unwrap();
     for id in RUNS {
@@ -67,7 +67,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A copy of a log with one bit of its file turned round; and what is in the file.
+/// A copy of a log with one bit of its file flipped, and the readable content of the file.
 fn damaged(whole: &Path, db: &[u8], at: usize) -> (tempfile::TempDir, Vec<u8>) {
     let hurt = tempfile::tempdir().unwrap();
     copy(whole, hurt.path());
@@ -77,7 +77,7 @@ fn damaged(whole: &Path, db: &[u8], at: usize) -> (tempfile::TempDir, Vec<u8>) {
     (hurt, bytes)
 }
 
-/// How many of the runs are whole, each with an empty mailbox and the values of its end.
+/// The number of complete runs, each with an empty mailbox and its final values.
 async fn whole_runs(store: &SledStore, steps: u64) -> usize {
     let mut whole = 0;
     for id in RUNS {
@@ -86,14 +86,14 @@ async fn whole_runs(store: &SledStore, steps: u64) -> usize {
             whole += 1;
             assert!(
                 store.mailbox(&run(id)).await.unwrap().is_empty(),
-                "what was taken does not come back"
+                "taken messages do not reappear"
             );
             let published = store.published(&run(id)).await.unwrap();
             let names: Vec<_> = published.keys().cloned().collect();
             assert_eq!(
                 names,
                 [format!("at-{steps}"), "value".into()],
-                "what was taken back does not come back"
+                "removed values do not reappear"
             );
         }
     }

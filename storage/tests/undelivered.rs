@@ -1,5 +1,5 @@
-//! Logs in which a run has lost the end of its history: what others have sent to it meanwhile is
-//! delivered once more.
+//! Logs in which a run has lost the end of its history: messages sent to it meanwhile are
+//! redelivered.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,10 +14,10 @@ use longhaul_storage::SledStore;
 use crate::check::said;
 use crate::common::{completed, now, run, started, summary_of};
 
-/// The name under which a run asks another one to end.
+/// The name of a request to cancel from a run.
 const CANCEL: &str = "longhaul.cancel";
 
-/// An event at a second of its own, for what was sent and taken is told apart by its time.
+/// An event at a second of its own: messages are identified by their time.
 fn at(second: i64, position: Position, kind: EventKind) -> Event {
     Event { position, at: now() + chrono::Duration::seconds(second), kind }
 }
@@ -35,7 +35,7 @@ fn sent(to: &str, name: &str) -> EventKind {
     EventKind::SignalSent { command: 0, to: run(to), name: name.into(), payload: payload(name) }
 }
 
-/// One that also a request to cancel can have.
+/// A requester that a request to cancel can also have.
 fn payload(name: &str) -> Payload {
     Payload::of(&RequestedBy { by: name.into(), why: String::new() })
 }
@@ -61,12 +61,13 @@ fn begun(run: &str) -> EventKind {
 }
 
 fn again(cause: Cause) -> EventKind {
-    let (workflow, labels) = ("test".into(), BTreeMap::new());
+    let workflow = "test".into();
+    let labels = BTreeMap::new();
     EventKind::RunStarted { workflow, input: Payload::null(), parent: None, labels, cause }
 }
 
-/// A project whose history ends early, and the runs of its features, which have told it more than
-/// it knows.
+/// A project whose history lost its end, and its feature runs, whose messages the project no longer
+/// has.
 async fn forgetful(directory: &Path) {
     let store = SledStore::open(directory).unwrap();
     let put = async |id: &str, events: Vec<Event>| {
@@ -94,7 +95,7 @@ async fn forgetful(directory: &Path) {
     put("at_work", at_work).await;
     put("over", vec![child_of("project"), at(9, 1, completed(1).kind)]).await;
     put("known", vec![child_of("project"), at(5, 1, completed(1).kind)]).await;
-    // What another life of a run has sent, and what a fork has copied, was sent by others.
+    // Messages of an earlier life of a run, or copied by a fork, were sent by others.
     let restarted =
         vec![started(), at(6, 1, sent("project", "early")), at(7, 2, again(Cause::Restarted))];
     put("restarted", restarted).await;
@@ -107,7 +108,7 @@ async fn forgetful(directory: &Path) {
         ],
     )
     .await;
-    // What was sent before a run was started again was for the life that is over.
+    // Messages sent before the restart were for the previous life of the run.
     put("late", vec![started(), at(9, 1, again(Cause::Restarted))]).await;
     let to_late = vec![
         started(),

@@ -112,7 +112,7 @@ fn a_batch_runs_in_its_order_and_starts_nothing_twice() {
     world.batch(&file, &[]).exits(0).says("1 of 4 projects are new");
     assert_eq!(world.sessions(), 4);
     let file = world.write("", |number| format!("priority = {number}"));
-    world.batch(&file, &[]).exits(2).says("project `p1` is written otherwise");
+    world.batch(&file, &[]).exits(2).says("project `p1` has changed");
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn what_is_wrong_is_said_with_its_place_and_changes_nothing() {
         r#"[{"id": "a", "name": "A", "status": "todo", "depends_on": ["b"]},
             {"id": "b", "name": "B", "status": "todo", "depends_on": ["a"]}]"#,
         &["-o", "json"],
-        "the dependencies go in a circle: a -> b -> a",
+        "the dependencies form a cycle: a -> b -> a",
     );
     world.import("[]", &["--as", "nonsense"]).exits(2).says("possible values: quickstart");
     world

@@ -1,10 +1,8 @@
-//! What happens to a batch: many projects, some after others, under one id that can be submitted
-//! again.
+//! The batch workflow: many projects in dependency order, under one id that can be submitted again.
 //!
-//! A batch is a durable run of its own and not only a list of labels: which project may begin is a
-//! decision, and belongs into a history that can be replayed. What only the owner of the log can do
-//! - beginning a project, seeing that it has come to rest - it does when the published state says
-//! so, and tells the batch by a signal.
+//! A batch is a durable run: which project may begin is a decision, so it belongs into a history
+//! that can be replayed. Beginning a project and observing its end are up to the owner of the log,
+//! which follows the published state and reports to the batch by a signal.
 
 mod overrides;
 mod plan;
@@ -24,11 +22,11 @@ pub use plan::{Entry, Plan, PlanError};
 use state::Memory;
 pub use state::{BatchInput, BatchView, ProjectState};
 
-/// The workflow `batch`: one run for each batch, for ever.
+/// The workflow `batch`: one everlasting run for each batch.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchWorkflow;
 
-/// After how many commands a batch goes on as new, besides some for each project.
+/// The number of commands after which a batch continues as new, plus some for each project.
 const SEGMENT: usize = 2000;
 
 impl BatchWorkflow {
@@ -41,20 +39,20 @@ impl BatchWorkflow {
     }
 }
 
-/// The signal `submit`: somebody wants this plan done. What is in it already goes on, what is new
-/// is added.
+/// The signal `submit`: requests the projects of this plan. Projects already in the batch continue,
+/// new ones are added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submit {
-    /// Published as `submitted` when it was taken in.
+    /// The id published as `submitted` once the plan is applied.
     pub id: String,
     /// The plan.
     pub plan: Plan,
 }
 
-/// The signal `now`: a project is seen to be in another state than the published one.
+/// The signal `now`: reports that a project has another state than the published one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Now {
-    /// The submission for which it is true; a word on an earlier one comes too late.
+    /// The submission that the report refers to; a report on an earlier one is stale.
     pub submission: String,
     /// The name of the project in the plan.
     pub name: FeatureId,
@@ -111,7 +109,7 @@ impl Workflow for BatchWorkflow {
 }
 
 impl Memory {
-    /// Publishes the projects that changed, then the batch.
+    /// Publishes the changed projects, then the batch.
     async fn publish(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for name in self.take_changed() {
             if let Some(state) = self.state(&name) {

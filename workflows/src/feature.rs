@@ -1,8 +1,8 @@
-//! What happens to a feature, from its first work tree to the target branch.
+//! The feature workflow, from the first work tree to the target branch.
 //!
-//! Nothing here touches the world: every `call` is an activity whose result is in the log before
-//! the next line runs. After a crash this function runs again from the top, is answered from the
-//! log, and goes on where the log ends.
+//! Every `call` is an activity whose result is in the log before the next line runs. After a crash
+//! this function runs again from the top, receives the recorded results, and continues at the end
+//! of the log.
 
 mod admission;
 mod approval;
@@ -79,7 +79,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         notice::base(context, work).await?;
     }
 
-    // Work of an earlier run that has not landed is judged before an agent is paid to do it again.
+    // Unlanded work of an earlier run is checked before an agent is paid to do it again.
     let mut passed = None;
     if (work.brief.claimed || work.brief.called_done) && worktree.has_work {
         passed = claim::gates_on_found(context, work).await?;
@@ -96,7 +96,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
                 }
             },
         };
-        if !approval::given(context, work, &commit).await? {
+        if !approval::is_granted(context, work, &commit).await? {
             continue;
         }
         work.step(context, "waiting to merge").await?;
@@ -113,7 +113,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     }
 }
 
-/// Merges, checks the merged result and lands it; `None` if it goes back to the agent.
+/// Merges, checks the merged result and lands it; `None` if it returns to the agent.
 async fn integrate(
     context: &mut dyn Context,
     work: &mut Work,
@@ -141,8 +141,8 @@ async fn integrate(
             work.take_failed_gate(&failed, Some(&tip));
             return Ok(None);
         }
-        // The target moved while the gates ran (a person committed to it): what was checked is not
-        // what would land.
+        // The target moved while the gates ran (a person committed to it): the checked commit is
+        // not the one that would land.
         if let Some(landed) = turn::land(context, work, &tip, &candidate).await? {
             work.note_outside(&landed.outside);
             return Ok(Some((candidate, landed.waits_on_next)));
@@ -150,8 +150,8 @@ async fn integrate(
     }
 }
 
-/// What failed on the merged result: its set-up, without which gates would say little of it, or one
-/// of its gates.
+/// The failed check on the merged result: its set-up, without which gates mean little, or one of
+/// its gates.
 async fn failed_when_merged(
     context: &mut dyn Context,
     work: &mut Work,
@@ -168,12 +168,12 @@ async fn failed_when_merged(
     Ok(checks.failed().cloned())
 }
 
-/// Told beside a session after those before it changed no file: mostly the agent has no leave to
-/// write.
+/// A hint beside a session after earlier ones changed no file: usually the agent lacks write
+/// permission.
 const NOTHING_CHANGED: &str = "no file changed so far: may the agent write?";
 
 impl Work {
-    /// Publishes what is happening now.
+    /// Publishes the current step.
     async fn step(&mut self, context: &mut dyn Context, step: &str) -> Result<(), Stop> {
         self.progress.step = step.to_owned();
         context.set(FeatureProgress::KEY, &self.progress).await

@@ -1,6 +1,6 @@
-//! What an operator should know of a feature or a project although it stops nothing: tampering that
-//! was put back, weak evidence, changes that Longhaul did not make. Each is recorded where it is
-//! noticed, and shown by `status` and `why`.
+//! Findings: facts about a feature or a project that an operator should know, although they stop
+//! nothing. Examples are reverted tampering, weak evidence, and changes by other programs. Each is
+//! recorded where it is detected, and shown by `status` and `why`.
 
 use std::fmt;
 use std::mem::discriminant;
@@ -10,31 +10,31 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::FeatureId;
 use crate::contracts::OutsideChange;
 
-/// How many findings of one kind are kept: the last ones. None of another kind is lost for them.
+/// How many findings of each kind are kept: the latest ones.
 const KEPT: usize = 20;
 
-/// Something noticed.
+/// A finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 pub enum Finding {
-    /// An agent changed what it may not; it was put back.
+    /// An agent changed a protected file; the change was reverted.
     Tampered {
-        /// The session; `None`: work that an earlier run left.
+        /// The session; `None`: work of an earlier run.
         session: Option<u32>,
         /// The file.
         file: String,
-        /// What was done to it.
+        /// The change: `feature "x": passes was set to true`.
         what: String,
     },
-    /// Protected files where gates run differed from the commit just before a check: a program that
-    /// ran there changed them.
+    /// Protected files in the tree of the gates differed from the commit just before a check: a
+    /// program that ran there changed them.
     PutBack {
         /// The check.
         check: String,
         /// The files.
         files: Vec<String>,
     },
-    /// Protected files of the merged result differed from the tip; it has those of the tip.
+    /// Protected files of the merged result differed from the tip; they were restored from it.
     MergedOver {
         /// The files.
         files: Vec<String>,
@@ -43,49 +43,49 @@ pub enum Finding {
     PassedOnBase {
         /// The names of the checks.
         checks: Vec<String>,
-        /// Whether these are all that the feature has.
+        /// Whether the feature has no other checks.
         all: bool,
     },
-    /// A program of a session tried to steer.
+    /// A program of a session tried to control Longhaul.
     Steering {
-        /// What it asked for: `pause`.
+        /// The request: `pause`.
         verb: String,
-        /// The call in which it was started: `<run>@<slot>`.
+        /// The call of that session: `<run>@<slot>`.
         call: String,
     },
-    /// Something else than Longhaul moved a branch.
+    /// Another program moved a branch.
     Outside {
-        /// What was moved.
+        /// The move.
         change: OutsideChange,
     },
-    /// What is asked of a feature was edited while features were worked on.
+    /// The requirements of a feature were edited while features were in progress.
     ListEdited {
         /// The feature.
         feature: FeatureId,
         /// The fields.
         fields: Vec<String>,
-        /// Those that were worked on.
+        /// The features in progress.
         during: Vec<FeatureId>,
     },
-    /// A protection of the settings was edited while features were worked on.
+    /// A protection setting was edited while features were in progress.
     SettingsEdited {
         /// The setting: `gates`.
         setting: String,
-        /// Those that were worked on.
+        /// The features in progress.
         during: Vec<FeatureId>,
     },
 }
 
-/// Findings, each once.
+/// A set of findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// The key that a project publishes its own under.
+    /// The key under which a project publishes its own.
     pub const KEY: &'static str = "findings";
 
-    /// Adds one; whether it is new.
+    /// Adds one; returns whether it is new.
     pub fn add(&mut self, finding: Finding) -> bool {
         if self.0.contains(&finding) {
             return false;
@@ -100,28 +100,28 @@ impl Findings {
         true
     }
 
-    /// Removes those that do not hold any more.
+    /// Removes findings that no longer hold.
     pub fn retain(&mut self, holds: impl Fn(&Finding) -> bool) {
         self.0.retain(holds);
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The findings, the oldest first.
+    /// The findings, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.0.iter()
     }
 }
 
-/// The signal `steering_refused`: a program of the run asked for what only people may.
+/// The signal `steering_refused`: a program of the run made a request reserved for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SteeringRefused {
-    /// What it asked for.
+    /// The request.
     pub verb: String,
-    /// The call in which it was started.
+    /// The call of its session.
     pub call: String,
 }
 
@@ -177,7 +177,8 @@ impl fmt::Display for Finding {
             }
             Self::Outside { change } => change.fmt(formatter),
             Self::ListEdited { feature, fields, during } => {
-                let (fields, during) = (fields.join(", "), named(during));
+                let fields = fields.join(", ");
+                let during = named(during);
                 write!(
                     formatter,
                     "the list was edited while {during} worked on: {fields} of {feature}"

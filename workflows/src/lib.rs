@@ -1,8 +1,8 @@
-//! What Longhaul does, as pure decisions: no clock, no disk, no process, no network.
+//! The workflows of Longhaul, as pure decisions: no clock, no disk, no process, no network.
 //!
-//! Read in this order: [`feature`] (what happens to a feature), [`project`] (which feature is next,
-//! whose turn it is to merge), [`batch`] (many projects), [`backlog`] (the DAG), [`contracts`]
-//! (what may be asked of the world), [`settings`] (what a project chooses).
+//! Read in this order: [`feature`] (the work on a feature), [`project`] (scheduling and merge
+//! order), [`batch`] (many projects), [`backlog`] (the DAG), [`contracts`] (the activities),
+//! [`settings`] (the configuration of a project).
 
 pub mod backlog;
 pub mod batch;

@@ -1,5 +1,5 @@
-//! Histories in words for people: each event as one or more entries. A new activity is described
-//! here, and nowhere else.
+//! Text for people about histories: each event as one or more entries. New activities are described
+//! only here.
 
 mod activity;
 mod text;
@@ -19,11 +19,11 @@ use crate::projection::RunView;
 
 pub use text::{clock, counted, short};
 
-/// The most characters that a payload of unknown shape is shown with.
+/// The most characters shown of a payload with an unknown shape.
 const PREVIEW: usize = 80;
 
-/// The kind of an entry, as `history.json` and `claude-progress.txt` name it. The names do not
-/// change: scripts read them. A [`Kind::Detail`] is shown in the history of its run alone.
+/// The kind of an entry, as named in `history.json` and `claude-progress.txt`. The names are
+/// stable: scripts read them. A [`Kind::Detail`] is shown in the history of its run only.
 #[expect(missing_docs, reason = "the names say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,7 +59,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it is told in `claude-progress.txt`, or only in `history.json`.
+    /// Whether it is shown in `claude-progress.txt`, not only in `history.json`.
     pub fn is_for_progress_file(self) -> bool {
         !matches!(
             self,
@@ -77,18 +77,18 @@ impl Kind {
     }
 }
 
-/// What happened, in words.
+/// An entry: the text about an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What kind of thing happened.
+    /// The kind of the entry.
     pub kind: Kind,
-    /// In one line.
+    /// The headline, in one line.
     pub text: String,
     /// Further paragraphs; may be empty.
     pub details: String,
-    /// The commit that it is about.
+    /// Its commit.
     pub commit: Option<String>,
-    /// The step that was completed by it.
+    /// The step that it completes.
     pub step: Option<String>,
 }
 
@@ -116,7 +116,7 @@ impl Entry {
     }
 }
 
-/// The entries of an event. `before` is the view of the run without it.
+/// The entries of an event. `before` is the view of the run before it.
 pub fn entries(event: &Event, before: &RunView) -> Vec<Entry> {
     if let EventKind::ActivityCompleted { name, input, output, attempt, .. } = &event.kind {
         let mut entries = activity::completed(name, input, output, before);
@@ -134,7 +134,7 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
         EventKind::RunStarted { .. } => started(kind),
         EventKind::ActivityStarted { name, attempt, input, .. } => {
             let kind = if activity::is_session(name) { Kind::SessionStarted } else { Kind::Detail };
-            entry(kind, format!("{} begins{}", activity::asked(name, input), nth(*attempt)))
+            entry(kind, format!("{} begins{}", activity::task(name, input), nth(*attempt)))
         }
         EventKind::ActivityFailed { name, input, attempt, failure, retry_at, .. } => {
             let kind =
@@ -143,7 +143,7 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
                 || "not tried again".into(),
                 |at| format!("tried again at {}", clock(at)),
             );
-            let what = activity::asked(name, input);
+            let what = activity::task(name, input);
             entry(kind, format!("{what} failed{}: {}; {again}", nth(*attempt), failed(failure)))
         }
         EventKind::RunPaused(request) => entry(Kind::Paused, format!("paused{}", by(request))),
@@ -171,7 +171,7 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
     }
 }
 
-/// Events that only the history of a run shows.
+/// Events shown only in the history of a run.
 fn detail(kind: &EventKind) -> String {
     match kind {
         EventKind::ActivityProgressed { slot, details } => {
@@ -241,7 +241,7 @@ fn completed(output: &Payload) -> Entry {
     }
 }
 
-/// What a run came to.
+/// The outcome of a run.
 fn outcome(output: &Payload) -> String {
     match output.read::<FeatureOutcome>() {
         Ok(FeatureOutcome::Passed { commit, waits_on_next: None, .. }) => {
@@ -276,7 +276,7 @@ fn received(message: &Message) -> String {
     }
 }
 
-/// The content of a signal; of an unknown one, as it is.
+/// The content of a signal; of an unknown one, its payload.
 fn signal(name: &str, payload: &Payload) -> String {
     known_signal(name, payload).unwrap_or_else(|| format!("{name} {}", payload.preview(PREVIEW)))
 }
@@ -341,7 +341,7 @@ fn failed(failure: &Failure) -> String {
     }
 }
 
-/// Who asked, and why: ` by ann: enough`; empty if neither is known.
+/// Requester and reason: ` by ann: enough`; empty if neither is known.
 pub fn by(request: &RequestedBy) -> String {
     let why = if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };
     format!("{}{why}", by_name(request))

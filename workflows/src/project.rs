@@ -1,5 +1,5 @@
-//! What happens to a project: one everlasting run owns its backlog, starts the features that can be
-//! worked on, takes their outcomes in, and lets them merge one at a time.
+//! The project workflow: one everlasting run owns the backlog, starts workable features, receives
+//! their outcomes, and lets them merge one at a time.
 
 mod admission;
 mod back;
@@ -35,41 +35,41 @@ pub use order::{Held, Skipped};
 pub use rollback::{Rollback, RollbackView};
 pub use view::{BacklogView, FeatureView, Phase, ProjectSummary};
 
-/// The workflow `project`: one run for each project, for ever.
+/// The workflow `project`: one everlasting run for each project.
 #[derive(Debug, Clone, Copy)]
 pub struct ProjectWorkflow;
 
-/// The signals that a project understands.
+/// The signals of a project.
 pub mod signal {
-    /// Read the list and the settings again, and go on if halted. Content: an id, published as
+    /// Read the list and the settings again, and resume if halted. Content: an id, published as
     /// `synced` when done.
     pub const SYNC: &str = "sync";
-    /// Read the list and the settings again, and stay halted if halted: nobody asked to go on.
-    /// Content as of `sync`.
+    /// Read the list and the settings again, and stay halted if halted, because no person asked to
+    /// resume. Content as of `sync`.
     pub const RELOAD: &str = "reload";
     /// Start no further feature; content: [`Request`](longhaul_engine::RequestedBy).
     pub const HALT: &str = "halt";
-    /// The project is at another place from now on; content: its new root.
+    /// The project has moved; content: its new root.
     pub const MOVED: &str = "moved";
-    /// Settings that count instead of those of `longhaul.toml` from the next sync on; content:
+    /// Settings that override `longhaul.toml` from the next sync on; content:
     /// [`Overrides`](crate::batch::Overrides).
     pub const OVERRIDE: &str = "override";
-    /// Labels that runs get from now on; content: a map, in the place of the one before.
+    /// Labels of runs from now on; content: a map, replacing the previous one.
     pub const LABEL: &str = "label";
     /// Block a feature; content: `[feature, reason]`.
     pub const BLOCK: &str = "block";
-    /// Try a blocked feature again; content: its id, or [`Unblock`](super::Unblock).
+    /// Retry a blocked feature; content: its id, or [`Unblock`](super::Unblock).
     pub const UNBLOCK: &str = "unblock";
-    /// Runs of features do not go on by themselves: paused, parked, stuck. Content:
-    /// [`Held`](super::Held), all of them. Nothing but the order of merges depends on it.
+    /// Feature runs are held: paused, parked, stuck. Content: [`Held`](super::Held), all of them.
+    /// Only the merge order depends on it.
     pub const HELD: &str = "held";
 }
 
-/// After how many commands a project goes on as new, besides one for each feature: replay stays
-/// short, and the cost of carrying the memory over stays small beside what was done since.
+/// The number of commands after which a project continues as new, plus one for each feature: replay
+/// stays short, and the cost of copying the state stays small beside the work.
 const SEGMENT: usize = 2000;
 
-/// Why a feature is blocked whose run a person ended.
+/// The reason of a blocked feature whose run a person ended.
 pub const CANCELLED: &str = "its run was cancelled";
 
 impl ProjectWorkflow {
@@ -96,7 +96,7 @@ impl Workflow for ProjectWorkflow {
 }
 
 impl Memory {
-    /// Tells runs what they are to know, starts what can be started, and gives turns to merge.
+    /// Sends pending messages, starts features, and grants merge turns.
     async fn dispatch(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for outgoing in std::mem::take(&mut self.outbox) {
             match outgoing {
@@ -142,7 +142,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Only the run that works on a feature speaks for it.
+    /// Messages count only from the current run of a feature.
     fn take_from_run(&mut self, run: RunId, name: String, payload: &Payload) {
         let Some(feature) = self.feature_of(&run) else {
             return self.skip(
@@ -165,7 +165,7 @@ impl Memory {
         }
     }
 
-    /// A signal that is not followed is shown, and changes nothing.
+    /// An ignored signal is published, and changes nothing.
     fn skip(&mut self, signal: String, from: Option<RunId>, reason: String) {
         self.skipped = Some(Skipped { signal, from, reason });
     }
@@ -200,7 +200,7 @@ impl Memory {
             settings: self.settings.clone(),
             list_file: self.list_file.clone(),
             claimed: self.is_claimed(feature),
-            anew: self.is_anew(feature),
+            anew: self.replaces_earlier(feature),
             called_done: self.records.get(feature).is_some_and(|record| record.called_done),
         })
     }

@@ -1,4 +1,4 @@
-//! What histories and published values amount to: folded once, for every view, file and page.
+//! Projections of histories and published values, shared by all views, files and pages.
 
 mod audit;
 mod project;

@@ -1,5 +1,4 @@
-//! What an agent is told: where it is, what to do, how it will be judged, and what went wrong
-//! before.
+//! The prompt of an agent: its place, its task, its acceptance checks, and earlier failures.
 
 use std::fmt::Write as _;
 
@@ -61,28 +60,28 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
     let heading = match reason {
         SessionReason::Start => "",
         SessionReason::Continue => {
-            "The session before you filled its context. Its work is committed; go on from there."
+            "The session before you filled its context. Its work is committed; continue from there."
         }
-        SessionReason::Retry => "The session before you failed. What it committed is here.",
+        SessionReason::Retry => "The session before you failed. Its commits are here.",
         SessionReason::Repair => {
             "The project does not pass its own basic check at this commit. Repair that first, then do the feature."
         }
-        SessionReason::GatesFailed => "The work was checked and did not pass. Mend it.",
+        SessionReason::GatesFailed => "The work was checked and did not pass. Fix it.",
         SessionReason::Conflict => {
-            "The work does not merge with what others have finished since. Merge that and mend it."
+            "The work does not merge with what others have finished since. Merge that and fix it."
         }
     };
     if !heading.is_empty() {
         let _ = writeln!(text, "# What happened before\n\n{heading}\n");
     }
     if let Some(problem) = &feedback.problem {
-        let _ = writeln!(text, "{}\n", told(problem));
+        let _ = writeln!(text, "{}\n", problem_text(problem));
     }
     if let Some(behind) = &feedback.behind {
         let _ = writeln!(
             text,
             "The target has moved, and this work conflicts with it in {}. Run `git merge {}` first, resolve the \
-             conflicts and commit: what failed may be mended by what landed.\n",
+             conflicts and commit: the landed work may fix the failure.\n",
             behind.files.join(", "),
             behind.tip
         );
@@ -108,7 +107,7 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
     }
 }
 
-/// That notes of a session were not read.
+/// A line that notes of a session were not read.
 pub fn unread_notes(reason: &str) -> String {
     format!("Notes of that session were not read: {reason}.")
 }
@@ -118,17 +117,17 @@ fn rules(text: &mut String) {
         "\n# Rules\n\n\
          - Work on this feature only. Leave the project in a state that could be merged.\n\
          - Commit your work with messages that say what and why.\n\
-         - What your work needs and git does not keep (packages, generated files), `init.sh` must see to: run it when you \
-         change what it needs. It is run again where your work is merged and checked, and must succeed there.\n\
+         - `init.sh` must install everything that git does not track (packages, generated files): run it when you \
+         change its inputs. It runs again where your work is merged and checked, and must succeed there.\n\
          - Do not change the feature list, `longhaul.toml` or acceptance scripts: such changes are seen and put back.\n\
          - Write what the next session should know into the file named by LONGHAUL_NOTES_FILE.\n\
          - When your context is nearly full, commit, write your notes, make the file named by LONGHAUL_CONTEXT_FULL_FILE \
-         (`touch \"$LONGHAUL_CONTEXT_FULL_FILE\"`) and end: a fresh session goes on. A program can exit with 75 instead. \
+         (`touch \"$LONGHAUL_CONTEXT_FULL_FILE\"`) and end: a fresh session continues. A program can exit with 75 instead. \
          Otherwise, ending says that the feature is done.\n",
     );
 }
 
-/// What went wrong, in a line, for a person.
+/// The problem in one line, for a person.
 pub fn summary(problem: &Problem) -> String {
     match problem {
         Problem::CheckFailed { evidence, .. } if evidence.held_out.is_some() => {
@@ -149,8 +148,8 @@ pub fn summary(problem: &Problem) -> String {
     }
 }
 
-/// What went wrong, told to an agent.
-pub fn told(problem: &Problem) -> String {
+/// The problem, for an agent.
+pub fn problem_text(problem: &Problem) -> String {
     match problem {
         Problem::CheckFailed { evidence, merged_with: None } => failed_check(evidence),
         Problem::CheckFailed { evidence, merged_with: Some(tip) } => format!(
@@ -175,7 +174,7 @@ pub fn told(problem: &Problem) -> String {
     }
 }
 
-/// A failed check: what was run, on which commit, how it ended, and the end of its output.
+/// A failed check: command, commit, result, and the end of its output.
 fn failed_check(evidence: &Evidence) -> String {
     if let Some(HeldOut { message, .. }) = &evidence.held_out {
         let message = message.as_deref().map(|message| format!(" {message}")).unwrap_or_default();
@@ -193,7 +192,7 @@ fn check_summary(evidence: &Evidence) -> String {
     }
 }
 
-/// The last line of an output; of a line of JSON, as agents print it, the message in it.
+/// The last line of an output; if that is JSON, as agents print it, the message in it.
 pub(crate) fn last_words(output: &str) -> String {
     let line =
         output.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -202,14 +201,14 @@ pub(crate) fn last_words(output: &str) -> String {
     message.unwrap_or(line).lines().next().unwrap_or_default().chars().take(LAST_WORDS).collect()
 }
 
-/// Where agents put the message of an error: claude; codex; opencode.
+/// The JSON pointers of error messages: claude; codex; opencode.
 const MESSAGES: [&str; 5] =
     ["/result", "/error/message", "/message", "/error/data/message", "/error"];
 
-/// The most characters of the last line that are kept.
+/// The most characters kept of the last line.
 const LAST_WORDS: usize = 200;
 
-/// The end of an output, behind what leads to it; nothing if there is none.
+/// The end of an output, after an introduction; empty if there is none.
 fn output(lead: &str, tail: &str) -> String {
     match tail.trim_end() {
         "" => String::new(),

@@ -1,4 +1,4 @@
-//! `longhaul.toml`: what a project can choose, with the defaults.
+//! `longhaul.toml`: the settings of a project, with defaults.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ pub struct Settings {
     pub project: ProjectSettings,
     /// The agent.
     pub agent: AgentSettings,
-    /// Checks that every feature has to pass besides its own, in this order.
+    /// Gates: checks that every feature must pass besides its own, in this order.
     #[serde(rename = "gate")]
     pub gates: Vec<Check>,
-    /// What is run before an agent is sent to work; if it fails, repair comes first.
+    /// The check that runs before each agent; if it fails, repair comes first.
     pub baseline: Vec<Check>,
     /// When to give up on a feature.
     pub limits: Limits,
@@ -35,27 +35,26 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProjectSettings {
-    /// The branch that finished work goes to; by default the one that is checked out when the
-    /// project first runs.
+    /// The target branch; by default the one that is checked out when the project first runs.
     pub target: Option<String>,
     /// The feature list, relative to the root of the repository.
     pub list: String,
     /// The set-up script, relative to the root of the repository.
     pub setup: String,
-    /// How long the set-up script may take.
+    /// The timeout of the set-up script.
     pub setup_timeout: Seconds,
-    /// How many features may be worked on at once.
+    /// The most features in progress at once.
     pub parallel: u32,
     /// Globs of further files that an agent may not change.
     pub protected: Vec<String>,
-    /// Names of environment variables that the set-up script and the checks are given besides the
-    /// usual ones.
+    /// Names of environment variables passed to the set-up script and the checks besides the usual
+    /// ones.
     pub pass_env: Vec<String>,
-    /// The directory with the files of held-out checks, outside of the repository: relative to its
-    /// root, or absolute.
+    /// The directory of held-out checks, outside of the repository: relative to its root, or
+    /// absolute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden_checks: Option<String>,
-    /// What of the network the set-up script and the checks reach.
+    /// The network access of the set-up script and the checks.
     #[serde(skip_serializing_if = "is_default")]
     pub network: NetworkAccess,
 }
@@ -77,14 +76,14 @@ impl Default for ProjectSettings {
 }
 
 impl Settings {
-    /// What the set-up script and the checks may reach.
+    /// The access of the set-up script and the checks to network and files.
     pub fn gate_confinement(&self) -> Confinement {
         let held_out = self.project.hidden_checks.clone();
         Confinement { network: self.project.network, held_out, ..self.agent.confinement() }
     }
 
-    /// Globs of the files that an agent may never change: the list, the settings, the acceptance
-    /// scripts, and what the settings add.
+    /// Globs of the protected files: the list, the settings, the acceptance scripts, and additions
+    /// of the settings.
     pub fn protected(&self) -> Vec<String> {
         let fixed = [self.project.list.as_str(), "longhaul.toml", "acceptance/**"];
         fixed.into_iter().map(str::to_owned).chain(self.project.protected.iter().cloned()).collect()
@@ -98,20 +97,19 @@ pub struct AgentSettings {
     /// The program and its arguments. A program with a slash in it is relative to the root of the
     /// user's checkout.
     pub command: Vec<String>,
-    /// How long a session may take.
+    /// The timeout of a session.
     pub timeout: Seconds,
-    /// How long a session may be without a sign of life: output, a changed file in its tree, or
-    /// computing.
+    /// The longest time without a sign of life: output, a changed file in its tree, or CPU time.
     pub silence_timeout: Seconds,
-    /// Variables that it is given, without their values: the log holds names and sources only.
+    /// Variables passed to it, without their values: the log holds names and sources only.
     #[serde(deserialize_with = "env::map")]
     pub env: BTreeMap<String, EnvSource>,
-    /// Names of variables that are passed on to it besides the usual ones.
+    /// Names of variables inherited besides the usual ones.
     pub pass_env: Vec<String>,
     /// Whether it, the set-up script and the checks run in a sandbox.
     #[serde(skip_serializing_if = "is_default")]
     pub sandbox: SandboxMode,
-    /// What of the network it reaches.
+    /// Its network access.
     #[serde(skip_serializing_if = "is_default")]
     pub network: NetworkAccess,
     /// Paths that the programs of the project may write besides their own, `~/` for the home
@@ -121,7 +119,7 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
-    /// What a session may reach.
+    /// The access of a session to network and files.
     pub fn confinement(&self) -> Confinement {
         Confinement {
             sandbox: self.sandbox,
@@ -155,13 +153,13 @@ impl Default for AgentSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Sessions in all.
+    /// The most sessions.
     pub sessions: u32,
-    /// Sessions that failed.
+    /// The most failed sessions.
     pub failed_sessions: u32,
-    /// Times that the gates failed.
+    /// The most failures of the gates.
     pub failed_gates: u32,
-    /// Times that the work did not merge.
+    /// The most merge conflicts.
     pub conflicts: u32,
 }
 
@@ -188,27 +186,27 @@ pub enum MergeStyle {
 pub struct MergeSettings {
     /// How finished work enters the target branch.
     pub style: MergeStyle,
-    /// Whose checks are run again on the merged result, besides the feature's own.
+    /// The features whose checks run again on the merged result, besides its own.
     pub regression: Regression,
-    /// Whether a person must agree before a feature is merged; a feature can ask for it by itself.
+    /// Whether a person must approve each merge; a feature can require it for itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub approval: bool,
 }
 
-/// Which features could have been broken by a merge.
+/// The features that a merge could break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Regression {
-    /// All that pass.
+    /// All passed features.
     #[default]
     All,
-    /// Those whose work touched a file that this one touches.
+    /// Features that changed a common file.
     Touched,
     /// None: only the gates of the project and the feature's own checks.
     None,
 }
 
-/// A length of time: `90` (seconds), `"90s"`, `"15m"`, `"2h"`, `"1d"`.
+/// A duration: `90` (seconds), `"90s"`, `"15m"`, `"2h"`, `"1d"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Seconds(pub u64);
 

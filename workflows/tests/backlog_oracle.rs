@@ -1,4 +1,4 @@
-//! The scheduler against a naive oracle that looks at everything before each step, over random
+//! The scheduler against a naive oracle that scans everything before each step, over random
 //! backlogs and histories.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -15,7 +15,7 @@ struct Row {
     resumed: bool,
 }
 
-/// The rules as a person would check them by hand.
+/// The scheduling rules, in their most direct form.
 #[derive(Debug, Clone, Default)]
 struct Oracle {
     rows: Vec<Row>,
@@ -43,7 +43,7 @@ impl Oracle {
         rows.into_iter().map(|row| row.feature.id.clone()).collect()
     }
 
-    /// The blocked ones below a feature, by following every path.
+    /// The blocked features below one, by following every path.
     fn blocked_by(&self, id: &FeatureId) -> Vec<FeatureId> {
         let mut below: Vec<FeatureId> = vec![id.clone()];
         let mut next = 0;
@@ -88,7 +88,7 @@ impl Oracle {
     }
 }
 
-/// What is done to a backlog; an index chooses one of its features.
+/// An operation on a backlog; an index selects one of its features.
 #[derive(Debug, Clone)]
 enum Step {
     Next,
@@ -105,8 +105,8 @@ fn id(number: usize) -> FeatureId {
     FeatureId::new(format!("f{number}")).unwrap()
 }
 
-/// Random features: each depends on some of smaller rank; the file's order is shuffled, and some
-/// numbers are left out.
+/// Random features: each depends on some of lower rank; the order of the file is shuffled, and some
+/// numbers are skipped.
 fn features() -> impl Strategy<Value = Vec<Feature>> {
     let parts =
         (-2..3_i64, proptest::collection::vec(any::<Index>(), 0..4), proptest::bool::weighted(0.8));
@@ -245,11 +245,15 @@ proptest! {
     }
 
     #[test]
-    fn nothing_starves(features in features(), blocked in proptest::collection::vec(any::<bool>(), 24)) {
+    fn nothing_starves(
+        features in features(),
+        blocked in proptest::collection::vec(any::<bool>(), 24),
+    ) {
         let mut backlog = Backlog::new(features).unwrap();
         let mut number = 0;
         while let Some(next) = backlog.start_next() {
-            prop_assert!(backlog.waiting_for(&next).is_empty() && backlog.blocked_by(&next).is_empty());
+            prop_assert!(backlog.waiting_for(&next).is_empty());
+            prop_assert!(backlog.blocked_by(&next).is_empty());
             if blocked[number] && number % 3 == 0 {
                 backlog.mark_blocked(&next, "why").unwrap();
             } else {

@@ -1,5 +1,5 @@
 //! One activation of a run: the port over replay and the log. It ends when the run ends, leaves
-//! memory, or cannot go on; what counts is in the log.
+//! memory, or is stuck; all durable state is in the log.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use super::write::Unwritten;
 /// Why an activation ends before its run does.
 #[derive(Debug, Clone)]
 pub(crate) enum Retirement {
-    /// The run waits, and need not do so in memory.
+    /// The run waits and may leave memory.
     Suspended(Option<DateTime<Utc>>),
-    /// The engine stops.
+    /// The engine is stopping.
     Stopping,
-    /// The run is over, without its workflow having been asked.
+    /// The run was terminated without running its workflow again.
     Terminated,
 }
 
@@ -39,19 +39,19 @@ pub(crate) struct Activation {
     pub(super) replay: Replay,
     pub(super) summary: Summary,
     pub(super) next: Position,
-    /// What goes with the next commit.
+    /// Events for the next commit.
     pub(super) unwritten: Unwritten,
-    /// Whether this activation has found out that an outcome is unknown, and waits for a person.
+    /// Whether this activation has parked the run: an unknown outcome waits for a person.
     pub(super) parked: bool,
     pub(super) broken: Option<Stop>,
     retire: mpsc::UnboundedSender<Retirement>,
-    /// Where attempts put the progress that is to be recorded.
+    /// Receives the progress of attempts, for the history.
     pub(super) records: mpsc::UnboundedSender<(Slot, Payload)>,
     pub(super) progress: mpsc::UnboundedReceiver<(Slot, Payload)>,
 }
 
 impl Activation {
-    /// An activation at the start of the last segment of a run's history; with the input of that
+    /// An activation at the start of the last segment of a run's history; returns the input of that
     /// segment.
     pub(crate) async fn begin(
         shared: Arc<Shared>,
@@ -70,7 +70,7 @@ impl Activation {
     }
 
     /// The first activation of a run that was just created: its history is its creation, and its
-    /// mail is handed over.
+    /// mailbox is passed in.
     pub(crate) fn of_new_run(
         shared: Arc<Shared>,
         creation: Creation,
@@ -128,7 +128,7 @@ impl Activation {
         &self.summary.workflow
     }
 
-    /// Records how the workflow ended. `true`: the run goes on as a new segment.
+    /// Records the end of the workflow. `true`: the run continues as a new segment.
     pub(crate) async fn end(&mut self, ending: Result<Ending, Stop>) -> Result<bool, Stop> {
         if let Some(broken) = self.broken.take() {
             return Err(broken);
@@ -152,8 +152,8 @@ impl Activation {
             Err(_) => EventKind::RunCancelled,
         };
         let outcome = kind.outcome().expect("these events end a run");
-        let told = self.told_parent(outcome);
-        self.commit(vec![kind], |commit| commit.deliveries.extend(told)).await?;
+        let delivery = self.parent_delivery(outcome);
+        self.commit(vec![kind], |commit| commit.deliveries.extend(delivery)).await?;
         Ok(false)
     }
 
@@ -167,8 +167,8 @@ impl Activation {
         }
     }
 
-    /// What the run that started this one is told.
-    pub(super) fn told_parent(&self, outcome: Outcome) -> Option<Delivery> {
+    /// Delivers the outcome of this run to its parent.
+    pub(super) fn parent_delivery(&self, outcome: Outcome) -> Option<Delivery> {
         self.summary
             .parent
             .clone()
@@ -188,19 +188,20 @@ impl Activation {
         stop
     }
 
-    /// Ends this activation without ending the run. Never returns: its driver drops it.
+    /// Ends this activation without ending the run. Never returns: the driver drops it.
     pub(super) async fn retire(&self, retirement: Retirement) -> ! {
         let _ = self.retire.send(retirement);
         std::future::pending().await
     }
 
-    /// Whether no command may be performed until the run is resumed. The log says so, and nothing
-    /// else: a pause outlives this process.
+    /// Whether the run is paused, so that no command may be performed. Only the log decides: a
+    /// pause outlives this process.
     pub(super) fn is_paused(&self) -> bool {
         matches!(self.summary.status, Status::Paused(_))
     }
 
-    /// Pauses, resumes or cancels, as the mailbox says; returns when the run is not paused.
+    /// Applies pauses, resumptions and cancellations from the mailbox; returns when the run is not
+    /// paused.
     pub(super) async fn follow_orders(
         &mut self,
         number: u32,
@@ -218,7 +219,7 @@ impl Activation {
         }
     }
 
-    /// Takes all orders out of the mailbox, in their order.
+    /// Applies all control messages of the mailbox in order.
     pub(super) async fn take_orders(&mut self, number: u32, asked: &impl Verb) -> Result<(), Stop> {
         self.obey_terminate().await?;
         while let Some(Message { seq, body, .. }) = self.inbox.first_order() {
@@ -239,7 +240,7 @@ impl Activation {
         Ok(())
     }
 
-    /// Reads the mailbox in the store, if something may be there that was not handed over.
+    /// Reads the mailbox from the store, if it may hold messages that were not passed in memory.
     pub(super) async fn read_mail(&mut self) -> Result<(), Stop> {
         if !self.inbox.take_unread() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! One attempt of an activity: its handler, within its time limits.
+//! One attempt of an activity: its handler, with timeouts.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::id::{RunId, Slot};
 use crate::payload::Payload;
 use crate::policy::Policy;
 
-/// How long a handler may take to end after it was told to, before it is dropped.
+/// How long a handler may take to end after cancellation, before it is dropped.
 pub(super) const GRACE: Duration = Duration::from_secs(30);
 
-/// An event that an attempt shows to live views.
+/// An event that an attempt emits to live views.
 #[derive(Debug, Clone)]
 pub struct Emitted {
     /// The run that called.
@@ -37,7 +37,7 @@ pub(super) struct LocalWorker {
     pub(super) slot: Slot,
     pub(super) cancel: watch::Receiver<bool>,
     pub(super) clock: Arc<dyn Clock>,
-    /// The last sign of life, in milliseconds since 1970.
+    /// The last heartbeat, in milliseconds since 1970.
     pub(super) alive: AtomicI64,
     pub(super) progress: mpsc::UnboundedSender<(Slot, Payload)>,
     pub(super) emitted: broadcast::Sender<Arc<Emitted>>,
@@ -70,7 +70,7 @@ impl Worker for LocalWorker {
     }
 }
 
-/// Runs one attempt to its end, or to the end of its time.
+/// Runs one attempt to its end or its timeout.
 pub(super) async fn run(
     handler: Arc<dyn ErasedHandler>,
     input: Payload,
@@ -90,7 +90,7 @@ pub(super) async fn run(
     Err(Failure::retryable(overdue))
 }
 
-/// Asks the world what became of an attempt.
+/// Probes the outcome of an attempt.
 pub(super) async fn probe(
     handler: Arc<dyn ErasedHandler>,
     input: Payload,
@@ -132,7 +132,7 @@ fn last_beat(worker: &LocalWorker) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(worker.alive.load(Ordering::Relaxed)).unwrap_or_default()
 }
 
-/// A time after another one, or the end of time.
+/// The sum of a time and a duration, saturating.
 pub(crate) fn later(from: DateTime<Utc>, by: Duration) -> DateTime<Utc> {
     chrono::Duration::from_std(by)
         .ok()

@@ -24,33 +24,33 @@ use super::activation::{Activation, Retirement};
 use super::attempt::{self, LocalWorker};
 use super::pools::{PoolSlot, Pools};
 
-/// What a step of work on one call came to.
+/// The result of one step of work on a call.
 enum CallStep {
-    /// An attempt may begin: a slot of the pool is free.
+    /// A slot of the pool is free: an attempt may begin.
     Entered(Option<PoolSlot>),
-    /// It was called back while it waited for a slot.
+    /// It was preempted while it waited for a slot.
     Preempted,
     /// An attempt ended.
     Ended(Result<Payload, Failure>),
-    /// The world was asked.
+    /// A probe ended.
     Probed(Probe<Payload>),
 }
 
-/// The activities of one command, under way.
+/// The activities of one command, in progress.
 struct CallBatch<'a> {
     number: u32,
     calls: &'a Calls,
     states: Vec<CallState>,
-    /// Set while something runs for the call.
+    /// Set while an attempt or a probe of the call runs.
     cancels: Vec<Option<watch::Sender<bool>>>,
-    /// The calls that wait for a slot: nothing of theirs has begun.
+    /// The calls that wait for a slot: none of them has begun.
     entering: BTreeSet<usize>,
     pending: FuturesUnordered<BoxFuture<'static, (usize, CallStep)>>,
     cancelling: bool,
 }
 
 impl Activation {
-    /// Performs the calls of a command from where their record ends.
+    /// Performs the calls of a command from the end of their record.
     pub(super) async fn perform_calls(
         &mut self,
         number: u32,
@@ -60,8 +60,7 @@ impl Activation {
         self.write_all().await?;
         let count = calls.0.len();
         let mut states = states.unwrap_or_else(|| vec![CallState::default(); count]);
-        // An activation that begins tries at once what the machine could not do for the last one:
-        // it may be mended.
+        // A new activation retries at once after a machine failure: the cause may be gone.
         for state in states.iter_mut().filter(|state| state.failures.of_machine > 0) {
             state.retry_at = None;
         }
@@ -87,8 +86,8 @@ impl Activation {
                 return Ok(results);
             }
             if batch.pending.is_empty() {
-                // Before anything begins: a paused run starts no attempt, not even one that is due
-                // again. What became of an unknown effect can be said meanwhile.
+                // Checked before anything begins: a paused run starts no attempt, not even a due
+                // retry. Unknown outcomes can be settled during the pause.
                 self.take_orders(number, calls).await?;
                 if self.is_paused() {
                     self.wait(None).await;
@@ -109,8 +108,12 @@ impl Activation {
             let inbox = Arc::clone(&self.inbox);
             tokio::select! {
                 biased;
-                Some((index, step)) = batch.pending.next() => self.apply_step(&mut batch, index, step).await?,
-                Some((slot, details)) = self.progress.recv() => self.record_progress(number, slot, details).await?,
+                Some((index, step)) = batch.pending.next() => {
+                    self.apply_step(&mut batch, index, step).await?;
+                }
+                Some((slot, details)) = self.progress.recv() => {
+                    self.record_progress(number, slot, details).await?;
+                }
                 () = inbox.arrived() => {}
                 () = shared.stopped() => {}
                 () = sleep_until(&*shared.clock, due) => {}
@@ -125,14 +128,14 @@ impl Activation {
         details: Payload,
     ) -> Result<(), Stop> {
         if slot.command != number {
-            // From an attempt of a command that has ended.
+            // From an attempt of an earlier command.
             return Ok(());
         }
         self.commit(vec![EventKind::ActivityProgressed { slot, details }], |_| ()).await
     }
 
-    /// Starts what can start now. While a pause waits for what runs, nothing else begins; the world
-    /// can be asked.
+    /// Starts every call that can start. While a pause waits for running attempts, only probes
+    /// begin.
     fn begin_due(&mut self, batch: &mut CallBatch<'_>, is_to_pause: bool) -> Result<(), Stop> {
         for index in 0..batch.states.len() {
             let state = &batch.states[index];
@@ -186,7 +189,8 @@ impl Activation {
         number: u32,
         cancel: watch::Receiver<bool>,
     ) -> (Attempt, Arc<LocalWorker>) {
-        let (run, slot) = (self.run.clone(), batch.slot(index));
+        let run = self.run.clone();
+        let slot = batch.slot(index);
         let worker = Arc::new(LocalWorker {
             run: run.clone(),
             slot,
@@ -207,8 +211,8 @@ impl Activation {
         step: CallStep,
     ) -> Result<(), Stop> {
         if self.shared.is_stopping() {
-            // What ended because the engine stops did not fail; whatever it did, the next
-            // activation finds out.
+            // An attempt that ended because the engine stops did not fail; the next activation
+            // probes or repeats it.
             return Ok(());
         }
         match step {
@@ -242,7 +246,7 @@ impl Activation {
                         Ok(())
                     }
                     Probe::Unknown(reason) => self.park(batch, index, reason).await,
-                    // Recorded as the attempt that could not begin.
+                    // Recorded for the attempt that could not begin.
                     Probe::Machine(reason) => {
                         self.record_result(batch, index, attempt + 1, Err(Failure::machine(reason)))
                             .await
@@ -252,7 +256,7 @@ impl Activation {
         }
     }
 
-    /// Begins an attempt; the start of a guarded one is recorded first.
+    /// Begins an attempt; records the start of a guarded one first.
     async fn start(
         &mut self,
         batch: &mut CallBatch<'_>,
@@ -262,7 +266,9 @@ impl Activation {
         let call = batch.call(index);
         let number = batch.states[index].attempts + 1;
         if call.policy.effect == Effect::Guarded {
-            let (slot, name, input) = (batch.slot(index), call.name.into(), call.input.clone());
+            let slot = batch.slot(index);
+            let name = call.name.into();
+            let input = call.input.clone();
             let kind = EventKind::ActivityStarted { slot, name, input, attempt: number };
             self.commit(vec![kind], |_| ()).await?;
             batch.states[index].attempts = number;
@@ -282,8 +288,10 @@ impl Activation {
         attempt: u32,
         result: Result<Payload, Failure>,
     ) -> Result<(), Stop> {
-        let (call, slot) = (batch.call(index), batch.slot(index));
-        let (name, input) = (call.name.to_owned(), call.input.clone());
+        let call = batch.call(index);
+        let slot = batch.slot(index);
+        let name = call.name.to_owned();
+        let input = call.input.clone();
         let failure = match result {
             Ok(output) => {
                 let kind = EventKind::ActivityCompleted {
@@ -315,15 +323,15 @@ impl Activation {
             retry_at,
         };
         self.commit(vec![kind], |_| ()).await?;
-        // A machine that failed in the middle does not know either: the world is asked before the
-        // next attempt.
+        // A machine failure in the middle leaves the outcome unknown: a probe precedes the next
+        // attempt.
         let unknown = call.policy.effect == Effect::Guarded && failure.kind == FailureKind::Machine;
         batch.states[index].record_failure(attempt, failure, retry_at);
         batch.states[index].unknown |= unknown;
         Ok(())
     }
 
-    /// Waits until a person says whether the effect happened.
+    /// Waits until a person settles the outcome.
     async fn park(
         &mut self,
         batch: &mut CallBatch<'_>,
@@ -334,23 +342,26 @@ impl Activation {
         if matches!(self.summary.status, Status::Parked(_)) {
             return Ok(());
         }
-        let (activity, attempt) = (batch.call(index).name.to_owned(), batch.states[index].attempts);
+        let activity = batch.call(index).name.to_owned();
+        let attempt = batch.states[index].attempts;
         let effect = UnknownEffect { activity, attempt, reason };
         self.commit(vec![EventKind::RunParked { slot: batch.slot(index), effect }], |_| ()).await
     }
 
-    /// Cancels, or settles an unknown outcome, as the mailbox says. A pause waits for the end of
-    /// what runs.
+    /// Applies cancellations and settled outcomes from the mailbox. A pause waits for the end of
+    /// running attempts.
     async fn answer_orders(&mut self, batch: &mut CallBatch<'_>) -> Result<(), Stop> {
         if let Some(message) = self.inbox.first_reconcile()
             && let MessageBody::Reconcile { landed, output, request } = message.body
             && let Some(index) =
                 batch.states.iter().position(|state| state.unknown && state.result.is_none())
         {
-            let (call, slot) = (batch.call(index), batch.slot(index));
+            let call = batch.call(index);
+            let slot = batch.slot(index);
             let mut kinds = vec![EventKind::RunReconciled { slot, landed, request }];
             if landed {
-                let (name, input) = (call.name.to_owned(), call.input.clone());
+                let name = call.name.to_owned();
+                let input = call.input.clone();
                 let attempt = batch.states[index].attempts;
                 batch.states[index].result = Some(Ok(output.clone()));
                 kinds.push(EventKind::ActivityCompleted { slot, name, input, attempt, output });
@@ -361,7 +372,7 @@ impl Activation {
         }
         if self.inbox.first_terminate().is_some() {
             batch.cancel();
-            // What does not end in this time is dropped.
+            // Attempts that do not end in this time are dropped.
             let ended = async { while batch.pending.next().await.is_some() {} };
             let _ = tokio::time::timeout(attempt::GRACE, ended).await;
             self.obey_terminate().await?;
@@ -375,7 +386,7 @@ impl Activation {
         Ok(())
     }
 
-    /// Ends the command as cancelled, unless everything came to its end all the same.
+    /// Ends the command as cancelled, unless all its calls have ended anyway.
     async fn deliver_cancel(&mut self, batch: &mut CallBatch<'_>) -> Result<(), Stop> {
         if batch.states.iter().all(|state| matches!(state.result, Some(Ok(_)))) {
             return Ok(());
@@ -411,7 +422,7 @@ impl<'a> CallBatch<'a> {
         }
     }
 
-    /// Has what waits for a slot come back: nothing of it has begun.
+    /// Preempts the calls that wait for a slot: none of them has begun.
     fn preempt(&self) {
         for cancel in self.entering.iter().filter_map(|index| self.cancels[*index].as_ref()) {
             cancel.send_replace(true);
@@ -429,7 +440,7 @@ impl<'a> CallBatch<'a> {
         self.states.iter().map(|state| state.result.clone()).collect()
     }
 
-    /// When the next attempt is due that waits for its time.
+    /// The time of the next retry that waits for its delay.
     fn next_due(&self) -> Option<DateTime<Utc>> {
         let waiting = self
             .states
@@ -440,7 +451,7 @@ impl<'a> CallBatch<'a> {
     }
 }
 
-/// An attempt, which keeps its place until it has ended.
+/// An attempt, which keeps its slot until it has ended.
 fn to_its_end(
     index: usize,
     call: &Call,
@@ -449,7 +460,8 @@ fn to_its_end(
     cancel: watch::Sender<bool>,
     place: Option<PoolSlot>,
 ) -> BoxFuture<'static, (usize, CallStep)> {
-    let (input, policy) = (call.input.clone(), call.policy.clone());
+    let input = call.input.clone();
+    let policy = call.policy.clone();
     Box::pin(async move {
         let _place = place;
         (
@@ -459,7 +471,7 @@ fn to_its_end(
     })
 }
 
-/// Waits for a place, unless it is called back first.
+/// Waits for a slot, unless it is preempted first.
 async fn enter(
     pools: &Pools,
     pool: Option<&str>,

@@ -9,7 +9,7 @@ use crate::context::{Filter, Received};
 use crate::event::{Message, MessageBody, RequestedBy};
 use crate::id::MessageSeq;
 
-/// Messages that lie in the store and were not taken yet.
+/// Messages that are in the store and not yet taken.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     state: Mutex<State>,
@@ -19,12 +19,11 @@ pub(crate) struct Inbox {
 #[derive(Debug, Default)]
 struct State {
     waiting: BTreeMap<MessageSeq, Message>,
-    /// A message can arrive twice, read from the store and handed over by its sender: it counts
-    /// once.
+    /// A message can arrive twice, from the store and from its sender in memory: it counts once.
     taken: HashSet<MessageSeq>,
-    /// Whether something arrived since the run last looked.
+    /// Whether a message arrived since the run last looked.
     unseen: bool,
-    /// Whether the store may hold what is not here.
+    /// Whether the store may hold messages that are not in memory.
     unread: bool,
 }
 
@@ -38,24 +37,24 @@ impl Inbox {
         }
     }
 
-    /// Has the run read its mailbox in the store and look again before it leaves memory.
+    /// Makes the run read its mailbox from the store and look again before it leaves memory.
     pub(crate) fn nudge(&self) {
         let mut state = self.state();
         (state.unseen, state.unread) = (true, true);
         self.arrived.notify_one();
     }
 
-    /// Whether the mailbox in the store is to be read; not again, until the next nudge.
+    /// Whether the mailbox must be read from the store; resets the flag.
     pub(crate) fn take_unread(&self) -> bool {
         std::mem::take(&mut self.state().unread)
     }
 
-    /// Resolves when something arrived since the last call.
+    /// Resolves when a message arrived since the last call.
     pub(crate) async fn arrived(&self) {
         self.arrived.notified().await;
     }
 
-    /// The oldest message that a filter takes, whole and as the workflow receives it; it stays
+    /// The oldest message that the filter takes, whole and as the workflow receives it; it stays
     /// until [`Inbox::take`].
     pub(crate) fn first_message(&self, filter: &Filter) -> Option<(Message, Received)> {
         let state = self.state();
@@ -66,8 +65,7 @@ impl Inbox {
         state.waiting.values().find_map(taken)
     }
 
-    /// The oldest order to the engine that can be followed at any time; it stays until
-    /// [`Inbox::take`].
+    /// The oldest control message that can be applied at any time; it stays until [`Inbox::take`].
     pub(crate) fn first_order(&self) -> Option<Message> {
         let is_order = |body: &MessageBody| {
             matches!(body, MessageBody::Pause(_) | MessageBody::Resume(_) | MessageBody::Cancel(_))
@@ -80,7 +78,7 @@ impl Inbox {
         self.first(|body| matches!(body, MessageBody::Cancel(_)))
     }
 
-    /// Whether it ends with a pause that was not followed yet.
+    /// Whether it ends with a pause that is not yet applied.
     pub(crate) fn is_to_pause(&self) -> bool {
         let state = self.state();
         let mut bodies = state.waiting.values().rev().map(|message| &message.body);
@@ -89,7 +87,7 @@ impl Inbox {
         last.is_some_and(|body| matches!(body, MessageBody::Pause(_)))
     }
 
-    /// The oldest request to end now; it stays until [`Inbox::take`].
+    /// The oldest request to terminate; it stays until [`Inbox::take`].
     pub(crate) fn first_terminate(&self) -> Option<(MessageSeq, RequestedBy)> {
         let state = self.state();
         state.waiting.values().find_map(|message| match &message.body {
@@ -98,7 +96,7 @@ impl Inbox {
         })
     }
 
-    /// Whether a request to end now is here, or may lie unread in the store.
+    /// Whether a request to terminate is in memory, or may be unread in the store.
     pub(crate) fn may_hold_terminate(&self) -> bool {
         let state = self.state();
         state.unread
@@ -108,22 +106,22 @@ impl Inbox {
                 .any(|message| matches!(message.body, MessageBody::Terminate(_)))
     }
 
-    /// The oldest word on an unknown outcome; it stays until [`Inbox::take`].
+    /// The oldest message that settles an unknown outcome; it stays until [`Inbox::take`].
     pub(crate) fn first_reconcile(&self) -> Option<Message> {
         self.first(|body| matches!(body, MessageBody::Reconcile { .. }))
     }
 
-    /// Says that the run looks now: what is here already will not keep it in memory.
+    /// Marks all current messages as seen, so that they do not keep the run in memory.
     pub(crate) fn look(&self) {
         self.state().unseen = false;
     }
 
-    /// Whether something arrived since the run last looked.
+    /// Whether a message arrived since the run last looked.
     pub(crate) fn has_unseen(&self) -> bool {
         self.state().unseen
     }
 
-    /// Takes a message out, after the store has.
+    /// Removes a message, after its removal from the store.
     pub(crate) fn take(&self, seq: MessageSeq) {
         let mut state = self.state();
         state.waiting.remove(&seq);

@@ -52,7 +52,7 @@ impl Host for Activation {
 impl Verbs for Activation {}
 
 impl Activation {
-    /// The oldest message that the filter takes, taken with the next commit.
+    /// The oldest message that the filter takes; its removal is part of the next commit.
     async fn take_message(
         &mut self,
         number: u32,
@@ -96,10 +96,10 @@ impl Performer<StartChild> for Activation {
         };
         let event = Event { position: 0, at, kind };
         let summary = Summary::begin(&event).expect("the event is a RunStarted");
-        // A run that is over already sends no outcome: it is sent here.
+        // A child that is already over sends no outcome, so it is sent here.
         let ended =
             self.shared.outcome(&child.run).await.map_err(|error| self.broken_by(error.into()))?;
-        let told =
+        let delivery =
             ended.map(|outcome| self.child_ended(self.run.clone(), child.run.clone(), outcome));
         let kind = EventKind::ChildStarted {
             command: number,
@@ -109,7 +109,7 @@ impl Performer<StartChild> for Activation {
         };
         self.commit(vec![kind], |commit| {
             commit.creations.push(Creation { run: child.run, event, summary });
-            commit.deliveries.extend(told);
+            commit.deliveries.extend(delivery);
         })
         .await
     }
@@ -181,8 +181,7 @@ impl Performer<SendSignal> for Activation {
         let body = MessageBody::sent(&name, &payload, &self.run);
         let kind = EventKind::SignalSent { command: number, to: to.clone(), name, payload };
         let now = self.shared.clock.now();
-        // The message has the time of its event, by which a check of the log finds one that was
-        // lost.
+        // The message has the time of its event, so that a check of the log can detect a lost one.
         let send = |commit: &mut Commit| {
             let at = commit.events.last().map_or(now, |event| event.at);
             commit.deliveries.push(Delivery { to, at, body });
@@ -245,8 +244,8 @@ impl Performer<DrawUuid> for Activation {
 }
 
 impl Performer<MarkVersion> for Activation {
-    /// Marks the version at once: it concerns the code, so a pause or a cancellation is for the
-    /// next command.
+    /// Marks the version at once: a version concerns the code, so a pause or a cancellation applies
+    /// to the next command.
     async fn perform(
         &mut self,
         number: u32,

@@ -1,8 +1,8 @@
 //! Pools of slots that limit how many activities run at once: the highest priority first,
 //! round-robin among equals.
 //!
-//! Runs share by the first part of their ids: one project with a thousand runs waits in one queue,
-//! beside the queue of one with three, and each of the two is served every second time.
+//! Runs share by the first part of their ids: a project with a thousand runs waits in one queue, a
+//! project with three in another, and the two queues alternate.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,12 @@ use tokio::sync::oneshot;
 
 use crate::id::RunId;
 
-/// How the runs of a project share pools with those of others.
+/// How the runs of a project share pools with other projects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Share {
-    /// The higher, the sooner: as long as such a one waits, no lower one is served.
+    /// Higher is served first; lower priorities wait as long as a higher one waits.
     pub priority: i64,
-    /// Labels whose limits count for it.
+    /// Labels whose limits apply to it.
     pub labels: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Pools {
 #[derive(Debug, Default)]
 struct Terms {
     shares: HashMap<String, Share>,
-    /// How many of a pool may run at once under a label.
+    /// The limit of a pool for a label.
     limits: HashMap<(String, String), usize>,
 }
 
@@ -45,10 +45,10 @@ struct Pool {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// How often a queue was served.
+    /// How often each queue was served.
     turn: u64,
     queues: BTreeMap<String, Queue>,
-    /// How many run under each label.
+    /// The number in use, by label.
     used: HashMap<String, usize>,
 }
 
@@ -62,7 +62,7 @@ struct Queue {
 /// A slot of a pool; dropping it releases it.
 #[derive(Debug)]
 pub(crate) struct PoolSlot {
-    /// `None`: it was never taken up, and has been given back.
+    /// `None`: the waiting call was cancelled, and the slot has been released.
     pool: Option<Arc<Pool>>,
     labels: Vec<String>,
 }
@@ -90,13 +90,13 @@ impl Pools {
         Self { pools: sizes.iter().map(pool).collect(), terms }
     }
 
-    /// From now on, the runs of a project share on these terms.
+    /// Sets how the runs of a project share pools, from now on.
     pub(crate) fn share(&self, project: &str, share: Share) {
         lock(&self.terms).shares.insert(project.to_owned(), share);
         self.serve_all();
     }
 
-    /// From now on, so many activities of a pool run at once under a label.
+    /// Sets the limit of a pool for a label, from now on.
     pub(crate) fn limit(&self, pool: &str, label: &str, most: usize) {
         lock(&self.terms).limits.insert((pool.to_owned(), label.to_owned()), most);
         self.serve_all();
@@ -127,7 +127,7 @@ impl Pool {
         lock(&self.state)
     }
 
-    /// Gives free slots to the next in turn.
+    /// Gives free slots to the next projects in turn.
     fn serve(self: &Arc<Self>, state: &mut State) {
         while let Some((project, labels)) = self.next(state) {
             state.turn += 1;

@@ -1,4 +1,4 @@
-//! Ending a run now: what is under way is aborted, and the workflow is not asked.
+//! Termination: aborts the command under way, without running the workflow again.
 
 use crate::context::Stop;
 use crate::event::{EventKind, Outcome};
@@ -6,7 +6,7 @@ use crate::event::{EventKind, Outcome};
 use super::activation::{Activation, Retirement};
 
 impl Activation {
-    /// Ends the run if its mailbox asks for that; then it never returns.
+    /// Ends the run if its mailbox holds a termination; then it never returns.
     pub(super) async fn obey_terminate(&mut self) -> Result<(), Stop> {
         if self.terminate().await? {
             self.retire(Retirement::Terminated).await;
@@ -14,15 +14,15 @@ impl Activation {
         Ok(())
     }
 
-    /// Ends the run if its mailbox asks for that. This precedes all other orders and messages, so
-    /// the store is read here.
+    /// Ends the run if its mailbox holds a termination. It precedes all other messages, so the
+    /// store is read here.
     pub(crate) async fn terminate(&mut self) -> Result<bool, Stop> {
         self.read_mail().await?;
         let Some((seq, request)) = self.inbox.first_terminate() else { return Ok(false) };
-        let told = self.told_parent(Outcome::Cancelled);
+        let delivery = self.parent_delivery(Outcome::Cancelled);
         self.commit(vec![EventKind::RunTerminated(request)], |commit| {
             commit.consumed.push(seq);
-            commit.deliveries.extend(told);
+            commit.deliveries.extend(delivery);
         })
         .await?;
         Ok(true)

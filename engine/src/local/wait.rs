@@ -1,12 +1,11 @@
-//! Waiting: in memory for a little while, then without a place in it.
+//! Waiting: first in memory, then outside of it.
 
 use chrono::{DateTime, Utc};
 
 use super::activation::{Activation, Retirement};
 
 impl Activation {
-    /// Returns when something arrived in the mailbox or the time has come. A long wait ends this
-    /// activation.
+    /// Returns when a message arrives or the time has come. A long wait ends this activation.
     pub(super) async fn wait(&self, until: Option<DateTime<Utc>>) {
         debug_assert!(self.unwritten.is_empty(), "decisions are durable before the run waits");
         let Some(_place) = self.shared.wait_permit() else {
@@ -23,7 +22,9 @@ impl Activation {
             () = self.inbox.arrived() => {}
             () = time => {}
             () = self.shared.stopped() => self.retire(Retirement::Stopping).await,
-            () = tokio::time::sleep(self.shared.options.idle) => self.retire(Retirement::Suspended(until)).await,
+            () = tokio::time::sleep(self.shared.options.idle) => {
+                self.retire(Retirement::Suspended(until)).await;
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Writing what a run decides. What others only look at is not written by itself: it goes with the
-//! next commit, so that a message that was taken and all that was published because of it become
-//! visible at once.
+//! Writes the decisions of a run. Values for readers only are not committed alone but with the next
+//! commit, so that the removal of a message and the values published because of it become visible
+//! together.
 
 use chrono::{DateTime, Utc};
 
@@ -12,11 +12,10 @@ use crate::store::Commit;
 
 use super::activation::Activation;
 
-/// The most events that wait for the next commit, so that no commit grows without end.
+/// The most events held for the next commit, which bounds its size.
 const UNWRITTEN_MAX: usize = 256;
 
-/// Events that are part of the next commit. If the activation ends before, the next one decides
-/// them again.
+/// Events of the next commit. If the activation ends first, the next activation decides them again.
 #[derive(Debug, Default)]
 pub(super) struct Unwritten {
     events: Vec<(DateTime<Utc>, EventKind)>,
@@ -70,8 +69,7 @@ impl Activation {
         Ok(())
     }
 
-    /// Makes durable what waits for the next commit: before the world is touched, and before
-    /// anything may take long.
+    /// Commits the held events: before an effect begins, and before a long operation.
     pub(super) async fn write_all(&mut self) -> Result<(), Stop> {
         if self.unwritten.is_empty() { Ok(()) } else { self.commit(Vec::new(), |_| ()).await }
     }

@@ -16,12 +16,15 @@ use crate::verb::{Calls, ReadClock, Receive, Sleep, TryReceive};
 
 /// An event of a call of `step`.
 fn activity(kind: &str, command: u32, (call, calls): (u16, u16), input: &str) -> EventKind {
-    let (slot, name, input) = (Slot { command, call, calls }, "step".into(), Payload::of(input));
+    let slot = Slot { command, call, calls };
+    let name = "step".into();
+    let input = Payload::of(input);
     match kind {
         "started" => EventKind::ActivityStarted { slot, name, input, attempt: 1 },
         "progressed" => EventKind::ActivityProgressed { slot, details: Payload::null() },
         "failed" => {
-            let (failure, retry_at) = (Failure::retryable("no"), Some(DateTime::UNIX_EPOCH));
+            let failure = Failure::retryable("no");
+            let retry_at = Some(DateTime::UNIX_EPOCH);
             EventKind::ActivityFailed { slot, name, input, attempt: 1, failure, retry_at }
         }
         "completed" => {

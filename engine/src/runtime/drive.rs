@@ -77,7 +77,8 @@ async fn live(
     creation: Option<Creation>,
 ) -> End {
     let (retire, mut retired) = mpsc::unbounded_channel();
-    let (here, mail) = (Arc::clone(shared), Arc::clone(inbox));
+    let here = Arc::clone(shared);
+    let mail = Arc::clone(inbox);
     let begun = match creation {
         Some(creation) => Activation::of_new_run(here, creation, mail, retire),
         None => Activation::begin(here, run.clone(), mail, retire).await,

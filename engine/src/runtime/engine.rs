@@ -21,15 +21,15 @@ use crate::workflow::Workflows;
 
 use super::{Shared, timers};
 
-/// What an engine is made of.
+/// The parts of an engine.
 pub struct Parts {
     /// The log.
     pub store: Arc<dyn EventLog>,
-    /// What decides.
+    /// The workflows.
     pub workflows: Workflows,
-    /// What acts.
+    /// The activity handlers.
     pub handlers: Handlers,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The limits.
     pub options: Options,
@@ -38,14 +38,14 @@ pub struct Parts {
 /// The limits of an engine.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How many activities of a pool run at once. A pool that is not named has no limit.
+    /// The slots of each pool. A pool without an entry has no limit.
     pub pools: Vec<(String, usize)>,
-    /// How many runs may wait in memory; a further one leaves it at once.
+    /// The most runs that wait in memory; a further run leaves it at once.
     pub resident_waiting: usize,
     /// How long a run waits in memory before it leaves it.
     pub idle: Duration,
-    /// Which runs it takes up: `"a"` is the run `a` and all below it (`a/…`), the empty text is
-    /// every run. Messages to others lie in their mailboxes until they are adopted.
+    /// The runs to adopt: `"a"` is the run `a` and all below it (`a/…`), the empty string is every
+    /// run. Messages to other runs stay in their mailboxes until they are adopted.
     pub adopted: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ impl Default for Options {
     }
 }
 
-/// Events of one run that were made durable just now.
+/// Events of one run that were just made durable.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// The run.
@@ -75,7 +75,7 @@ pub struct Recorded {
 pub struct Engine(Arc<Shared>);
 
 impl Engine {
-    /// Opens an engine on a log and takes up the runs that its options name.
+    /// Opens an engine on a log and adopts the runs that its options name.
     pub async fn open(parts: Parts) -> Result<Self, StoreError> {
         let shared =
             Shared::new(parts.store, parts.workflows, parts.handlers, parts.clock, parts.options);
@@ -87,14 +87,13 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Takes up a run and all below it: what is not over and has something to do goes on.
+    /// Adopts a run and all below it: unfinished runs with pending work continue.
     pub async fn adopt(&self, root: &str) -> Result<(), StoreError> {
         let shared = &self.0;
         shared.adopt(root);
         for (run, summary) in shared.store.runs(root).await? {
             match summary.status {
-                // What the machine could not do for another process is tried at once: it may be
-                // mended.
+                // A machine failure of another process is retried at once: the cause may be gone.
                 Status::Running | Status::Parked(_) | Status::Waiting { machine: Some(_), .. } => {
                     shared.wake(run);
                 }
@@ -129,8 +128,8 @@ impl Engine {
         Ok(if over { Started::Over } else { Started::Joined })
     }
 
-    /// Starts a run that is over again, with fresh input, under the same id. What is left of its
-    /// mail is discarded: it was for the run that ended, and may be what ended it.
+    /// Starts a finished run again, with fresh input, under the same id. Unread messages are
+    /// discarded: they were for the run that ended.
     pub async fn restart(&self, new: NewRun) -> Result<(), StoreError> {
         let unknown = || StoreError::UnknownRun(new.run.clone());
         let mut summary = self.0.store.summary(&new.run).await?.ok_or_else(unknown)?;
@@ -152,8 +151,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes a run durable that begins with a history, all of it or nothing, and takes it up.
-    /// Refused if the run exists.
+    /// Creates a run with an initial history atomically, and adopts it. Fails if the run exists.
     pub async fn found(&self, commit: Commit) -> Result<(), StoreError> {
         let run = commit.run.clone();
         self.0.record(commit).await?;
@@ -172,13 +170,12 @@ impl Engine {
         Event { position, at: self.0.clock.now(), kind }
     }
 
-    /// From now on, the runs of a project - those whose ids begin with this part - share the pools
-    /// on these terms.
+    /// Sets how the runs of a project (the first part of their ids) share the pools, from now on.
     pub fn share(&self, project: &str, share: Share) {
         self.0.pools.share(project, share);
     }
 
-    /// From now on, at most so many activities of a pool run at once for projects with this label.
+    /// Sets the limit of a pool for projects with this label, from now on.
     pub fn limit(&self, pool: &str, label: &str, most: usize) {
         self.0.pools.limit(pool, label, most);
     }
@@ -196,7 +193,7 @@ impl Engine {
     /// Puts a message into a run's mailbox. `false`: the run is over.
     pub async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
         if matches!(body, MessageBody::Terminate(_)) {
-            // It ends now, whatever kept it from going on; if it cannot, it is stuck again.
+            // A termination applies even to a stuck run; if that fails, the run is stuck again.
             self.0.stuck().remove(to);
         }
         let delivery = Delivery { to: to.clone(), at: self.0.clock.now(), body };
@@ -208,23 +205,22 @@ impl Engine {
         &self.0.store
     }
 
-    /// What is recorded from now on. A reader that falls behind is told how many it missed.
+    /// Subscribes to recorded events. A reader that lags receives the number of missed events.
     pub fn recorded(&self) -> broadcast::Receiver<Arc<Recorded>> {
         self.0.recorded.subscribe()
     }
 
-    /// What attempts emit from now on, for live views. A reader that falls behind is told how many
-    /// it missed.
+    /// Subscribes to emitted live events. A reader that lags receives the number of missed events.
     pub fn emitted(&self) -> broadcast::Receiver<Arc<Emitted>> {
         self.0.emitted.subscribe()
     }
 
-    /// The runs that cannot go on in this process, and why.
+    /// The runs that are stuck in this process, with the reasons.
     pub fn stuck(&self) -> BTreeMap<RunId, Stop> {
         self.0.stuck().clone()
     }
 
-    /// How a run ended, waiting for it; an error if it is stuck.
+    /// Waits for the outcome of a run; an error if it is stuck.
     pub async fn outcome(&self, run: &RunId) -> Result<Outcome, StoreError> {
         let mut activations = self.0.activations.subscribe();
         loop {
@@ -233,7 +229,7 @@ impl Engine {
                 return Ok(outcome);
             }
             if let Some(reason) = self.0.stuck().get(run) {
-                return Err(StoreError::Unusable(format!("run {run} cannot go on: {reason}")));
+                return Err(StoreError::Unusable(format!("run {run} is stuck: {reason}")));
             }
             if activations.changed().await.is_err() {
                 return Err(StoreError::Unusable("the engine stopped".into()));
@@ -246,7 +242,7 @@ impl Engine {
         *self.0.activations.borrow()
     }
 
-    /// Stops: attempts under way are told to end, nothing more is recorded, all runs leave memory.
+    /// Stops: attempts under way are cancelled, nothing more is recorded, all runs leave memory.
     pub async fn stop(&self) {
         self.0.stopping.send_replace(true);
         let mut activations = self.0.activations.subscribe();

@@ -1,5 +1,5 @@
-//! Memory reserved for a run that is being created, so that its first activation does not read back
-//! what was just written.
+//! Memory reserved for a run that is being created, so that its first activation does not read its
+//! own creation back.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::store::Creation;
 
 use super::Shared;
 
-/// Held while the creation is made durable: messages to the run arrive in its inbox. Dropping it
+/// Held until the creation is durable: messages to the run arrive in its inbox. Dropping it
 /// releases the run.
 pub(super) struct Reservation<'a> {
     shared: &'a Shared,
@@ -18,7 +18,7 @@ pub(super) struct Reservation<'a> {
 }
 
 impl<'a> Reservation<'a> {
-    /// `None`: the run is in memory already, or is not to be.
+    /// `None`: the run is already in memory, or must not be.
     pub(super) fn new(shared: &'a Shared, creation: &Creation) -> Option<Self> {
         if shared.is_stopping() || !shared.is_adopted(&creation.run) {
             return None;

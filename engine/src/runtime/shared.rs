@@ -1,4 +1,4 @@
-//! What all activations of all runs share.
+//! State shared by all activations of all runs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use super::engine::{Options, Recorded};
 use super::reservation::Reservation;
 use super::timers::Timers;
 
-/// What all activations of all runs share.
+/// State shared by all activations of all runs.
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn EventLog>,
     pub(crate) workflows: Workflows,
@@ -31,10 +31,9 @@ pub(crate) struct Shared {
     pub(super) recorded: broadcast::Sender<Arc<Recorded>>,
     pub(crate) emitted: broadcast::Sender<Arc<Emitted>>,
     pub(super) stopping: watch::Sender<bool>,
-    /// How many runs are in memory: changes whenever an activation begins or ends.
+    /// The number of runs in memory; changes when an activation begins or ends.
     pub(super) activations: watch::Sender<usize>,
-    /// Runs that cannot go on in this process, and why: their code has diverged, or the log
-    /// refuses.
+    /// Runs that are stuck in this process, with the reasons: divergence, or an error of the log.
     pub(super) stuck: Mutex<BTreeMap<RunId, Stop>>,
     residents: Mutex<HashMap<RunId, Arc<Inbox>>>,
     adopted: Mutex<Vec<String>>,
@@ -42,13 +41,13 @@ pub(crate) struct Shared {
     this: Weak<Shared>,
 }
 
-/// Who is sent a message, with the inbox that it had in memory before.
+/// The recipient of a message, with the inbox that it had in memory before.
 struct Recipient {
     run: RunId,
     inbox: Option<Arc<Inbox>>,
 }
 
-/// A place among the runs that wait in memory.
+/// A permit to wait in memory.
 pub(crate) struct WaitPermit<'a>(&'a AtomicUsize);
 
 impl Drop for WaitPermit<'_> {
@@ -85,7 +84,7 @@ impl Shared {
         })
     }
 
-    /// Makes a decision durable, then tells everybody whom it concerns.
+    /// Makes a decision durable, then notifies all affected runs and readers.
     pub(crate) async fn record(&self, commit: Commit) -> Result<Committed, StoreError> {
         let reservation: Vec<_> =
             commit.creations.iter().map(|creation| Reservation::new(self, creation)).collect();
@@ -115,7 +114,7 @@ impl Shared {
         Ok(committed)
     }
 
-    /// Puts a message into the mailbox of a run, and tells the run. `false`: the run is over.
+    /// Puts a message into the mailbox of a run, and notifies the run. `false`: the run is over.
     pub(super) async fn deliver(&self, delivery: Delivery) -> Result<bool, StoreError> {
         let recipient = self.recipient(&delivery.to);
         let Some(message) = self.store.deliver(delivery).await? else { return Ok(false) };
@@ -123,16 +122,16 @@ impl Shared {
         Ok(true)
     }
 
-    /// Who is about to be sent a message.
+    /// The recipient of a message that is about to be sent.
     fn recipient(&self, to: &RunId) -> Recipient {
         Recipient { run: to.clone(), inbox: self.residents().get(to).cloned() }
     }
 
-    /// Hands a stored message to its run, in memory or not. One that has come to memory since the
-    /// message was sent may have read it in the store, and even have taken it and left in
-    /// between: it reads again.
+    /// Passes a stored message to its run, in memory or not. A run that was activated after the
+    /// message was sent may have read it from the store already, or even taken it: it reads the
+    /// store again.
     fn hand_over(&self, to: Recipient, message: Message) {
-        // With the lock held, or the run could leave memory before the message is in its inbox.
+        // Under the lock, or the run could leave memory before the message is in its inbox.
         if let Some(inbox) = self.residents().get(&to.run) {
             let is_the_same = to.inbox.is_some_and(|known| Arc::ptr_eq(&known, inbox));
             return if is_the_same { inbox.push(message) } else { inbox.nudge() };
@@ -140,7 +139,7 @@ impl Shared {
         self.wake(to.run);
     }
 
-    /// From now on, a run and all below it are taken up.
+    /// Adopts a run and all below it from now on.
     pub(super) fn adopt(&self, root: &str) {
         self.adopted.lock().unwrap_or_else(PoisonError::into_inner).push(root.to_owned());
     }
@@ -150,8 +149,7 @@ impl Shared {
         adopted.iter().any(|root| root.is_empty() || run.is_within(root))
     }
 
-    /// Brings a run into memory, if it is one of ours, not there yet, and the engine is not
-    /// stopping.
+    /// Activates a run, if it is adopted, not in memory, and the engine is not stopping.
     pub(super) fn wake(&self, run: RunId) {
         if self.is_stopping() || !self.is_adopted(&run) {
             return;
@@ -167,21 +165,21 @@ impl Shared {
         self.begin(run, inbox, None);
     }
 
-    /// Starts the activation of a run that has its place in memory.
+    /// Starts the activation of a run that is registered in memory.
     pub(super) fn begin(&self, run: RunId, inbox: Arc<Inbox>, creation: Option<Creation>) {
         let Some(shared) = self.this.upgrade() else { return };
         self.activations.send_modify(|activations| *activations += 1);
         tokio::spawn(super::drive::drive(shared, run, inbox, creation));
     }
 
-    /// Takes a run out of memory, unless its inbox holds something that it stays for.
+    /// Removes a run from memory, unless its inbox holds unseen messages.
     pub(super) fn release(
         &self,
         run: &RunId,
         inbox: &Inbox,
         stays: impl FnOnce(&Inbox) -> bool,
     ) -> bool {
-        // With the lock held, or a message could arrive between the check and the removal.
+        // Under the lock, or a message could arrive between the check and the removal.
         let mut residents = self.residents();
         if stays(inbox) {
             return false;
@@ -192,7 +190,7 @@ impl Shared {
         true
     }
 
-    /// How a run ended; `None` if it did not, or does not exist.
+    /// The outcome of a run; `None` if it has not ended or does not exist.
     pub(crate) async fn outcome(&self, run: &RunId) -> Result<Option<Outcome>, StoreError> {
         let Some(summary) = self.store.summary(run).await? else { return Ok(None) };
         if !summary.status.is_terminal() {
@@ -202,7 +200,7 @@ impl Shared {
         Ok(events.last().and_then(|event| event.kind.outcome()))
     }
 
-    /// A place to wait in memory, while there is one.
+    /// A permit to wait in memory, if one is free.
     pub(crate) fn wait_permit(&self) -> Option<WaitPermit<'_>> {
         let place = WaitPermit(&self.waiting);
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);

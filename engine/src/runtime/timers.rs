@@ -1,4 +1,4 @@
-//! When to bring runs back that left memory until a time.
+//! Timers that activate runs which left memory until a time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,8 +13,8 @@ use super::Shared;
 
 type Heap = BinaryHeap<Reverse<(DateTime<Utc>, RunId)>>;
 
-/// Times and the runs that they wake. A run that is woken too early just waits again, so nothing is
-/// ever removed.
+/// Times and the runs they wake. Timers are never removed: a run that is woken too early waits
+/// again.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: Mutex<Heap>,

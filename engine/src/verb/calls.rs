@@ -1,4 +1,4 @@
-//! Calls of activities: what is recorded of each, and how a group of them is compared.
+//! Calls of activities: the record of each call, and the comparison of a group of calls.
 
 use chrono::{DateTime, Utc};
 
@@ -20,14 +20,14 @@ pub(crate) struct Calls(pub(crate) Vec<Call>);
 pub(crate) struct CallState {
     /// Its result, if it has one.
     pub(crate) result: Option<Result<Payload, Failure>>,
-    /// Attempts that count, whatever became of them.
+    /// Attempts that count, whatever their outcome.
     pub(crate) attempts: u32,
     pub(crate) failures: Failures,
     /// Set while the outcome of the last guarded attempt is unknown.
     pub(crate) unknown: bool,
     /// When the next attempt is due.
     pub(crate) retry_at: Option<DateTime<Utc>>,
-    /// What the last attempt recorded.
+    /// The progress of the last attempt.
     pub(crate) progress: Option<Payload>,
 }
 
@@ -49,8 +49,8 @@ impl CallState {
         }
     }
 
-    /// Applies the failure of an attempt. One of the machine gives the attempt back, and leaves
-    /// open whether a guarded one had an effect.
+    /// Applies the failure of an attempt. A machine failure does not count as an attempt, and
+    /// leaves open whether a guarded one took effect.
     pub(crate) fn record_failure(
         &mut self,
         attempt: u32,
@@ -76,7 +76,7 @@ impl CallState {
 }
 
 impl Calls {
-    /// The call that an event of a history answers, if the event belongs to one of these calls.
+    /// The call of this command that an event answers, if any.
     fn answered(&self, kind: &EventKind) -> Option<usize> {
         let (slot, recorded) = match kind {
             EventKind::ActivityStarted { slot, name, input, .. }

@@ -1,5 +1,5 @@
-//! Reading runs from a file, one after the other, so that a large file needs no more memory than
-//! its largest run.
+//! Reads runs from a file one by one, so that a large file needs no more memory than its largest
+//! run.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -12,22 +12,22 @@ use crate::history_file::{self, MAX_LINE};
 use crate::run_record::{self, RunRecord};
 use crate::wire::json;
 
-/// What files that were compressed with zstd begin with.
+/// The magic bytes of zstd files.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// What the files of single histories begin with.
+/// The beginning of files with single histories.
 const HISTORY: &str = "{\"schema\":\"longhaul.history/";
 
-/// What files begin with into which a repair has moved damaged runs.
+/// The beginning of quarantine files, which a repair writes.
 const QUARANTINE: &str = "{\"schema\":\"longhaul.quarantine/";
 
 /// A file that is being read. It ends after the last run, or with the first error.
 pub struct Reader<'a> {
     input: Box<dyn BufRead + 'a>,
     hasher: blake3::Hasher,
-    /// The lines that were read.
+    /// The number of lines read.
     line: usize,
-    /// Whether the last of them had an end.
+    /// Whether the last line had a line end.
     is_ended: bool,
     header: Header,
     form: Form,
@@ -36,19 +36,20 @@ pub struct Reader<'a> {
 
 enum Form {
     Bundle,
-    /// One history after the other; the first line of the next one is read already.
+    /// Several histories in sequence; the first line of the next one is already read.
     Histories(Option<String>),
     Over,
 }
 
 impl<'a> Reader<'a> {
-    /// Begins to read a file: an export or a backup, compressed or not, or histories.
+    /// Opens an export, a backup, or a file of histories; each may be compressed.
     pub fn new(input: impl Read + 'a) -> Result<Self, FileError> {
         let mut input: Box<dyn BufRead + 'a> = Box::new(BufReader::new(input));
         if input.fill_buf()?.starts_with(&ZSTD) {
             input = Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(input)?));
         }
-        let (hasher, header) = (blake3::Hasher::new(), Header::default());
+        let hasher = blake3::Hasher::new();
+        let header = Header::default();
         let mut reader =
             Self { input, hasher, line: 0, is_ended: true, header, form: Form::Bundle, runs: 0 };
         let first = reader.next_line()?;
@@ -64,12 +65,12 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// What the first line says.
+    /// The content of the first line.
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// The next line without its end; `None` at the end of the file.
+    /// The next line without its line end; `None` at the end of the file.
     fn next_line(&mut self) -> Result<Option<String>, FileError> {
         let mut bytes = Vec::new();
         let length = (&mut self.input).take(MAX_LINE as u64 + 2).read_until(b'\n', &mut bytes)?;
@@ -77,7 +78,7 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         self.line += 1;
-        // The footer is no part of what it vouches for.
+        // The hash covers everything before the footer.
         if !bytes.starts_with(b"{\"end\":true,\"runs\":") {
             self.hasher.update(&bytes);
         }
@@ -86,20 +87,25 @@ impl<'a> Reader<'a> {
             bytes.pop();
         }
         if bytes.len() > MAX_LINE {
-            return Err(self.wrong(format!("it is longer than the {MAX_LINE} bytes that are read")));
+            return Err(
+                self.line_error(format!("it is longer than the {MAX_LINE} bytes that are read"))
+            );
         }
-        String::from_utf8(bytes).map(Some).map_err(|_| self.wrong("it is no text in UTF-8".into()))
+        String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| self.line_error("it is not valid UTF-8".into()))
     }
 
-    /// A line that must be there.
+    /// The next line, which must exist.
     fn line(&mut self) -> Result<String, FileError> {
         let line = self.next_line()?;
-        // The last line end of a file may be missing; any other was cut off with what followed.
+        // Only the last line of a file may lack its line end; any other line without one is
+        // truncated.
         let whole = line.filter(|line| self.is_ended || line.starts_with("{\"end\":"));
         whole.ok_or(FileError::CutOff { line: self.line })
     }
 
-    fn wrong(&self, problem: String) -> FileError {
+    fn line_error(&self, problem: String) -> FileError {
         FileError::Line { line: self.line, problem }
     }
 
@@ -120,7 +126,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The history that begins with a line that was read.
+    /// The history that begins with a line already read.
     fn history(&mut self, first: String) -> Result<RunRecord, FileError> {
         let begin = self.line;
         let mut text = first;
@@ -174,16 +180,17 @@ impl<'a> Reader<'a> {
             published.insert(name, value);
         }
         let summary = head.pruned.map(Summary::from).or_else(|| run_record::fold(&events));
-        let summary = summary
-            .ok_or_else(|| self.wrong(format!("the history of run {} has no start", head.run)))?;
+        let summary = summary.ok_or_else(|| {
+            self.line_error(format!("the history of run {} has no start", head.run))
+        })?;
         let record = RunRecord { run: head.run, events, summary, mailbox, published };
-        crate::archive::check(&record).map_err(|error| self.wrong(error.to_string()))?;
+        crate::archive::check(&record).map_err(|error| self.line_error(error.to_string()))?;
         Ok(record)
     }
 
-    /// What was parsed from the last line.
+    /// The value parsed from the last line.
     fn parsed<T>(&self, parsed: Result<T, String>) -> Result<T, FileError> {
-        parsed.map_err(|problem| self.wrong(problem))
+        parsed.map_err(|problem| self.line_error(problem))
     }
 
     fn end(&mut self, line: &str) -> Result<(), FileError> {
@@ -194,13 +201,13 @@ impl<'a> Reader<'a> {
             return Err(FileError::Checksum { line: at, recorded: footer.blake3, computed });
         }
         if footer.runs != self.runs || !footer.end {
-            return Err(self.wrong(format!(
-                "{} runs are announced, and {} are there",
+            return Err(self.line_error(format!(
+                "{} runs are announced, but {} are present",
                 footer.runs, self.runs
             )));
         }
         if self.next_line()?.is_some() {
-            return Err(self.wrong("something follows after the end".into()));
+            return Err(self.line_error("something follows after the end".into()));
         }
         Ok(())
     }
@@ -211,8 +218,8 @@ impl Iterator for Reader<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.run().transpose();
-        // The next history of several can be read although this one cannot; of a bundle nothing is
-        // sure any more.
+        // After an error the next history of a sequence can still be read; the rest of a bundle
+        // cannot be trusted.
         if matches!(next, Some(Err(_))) && !matches!(self.form, Form::Histories(_)) {
             self.form = Form::Over;
         }

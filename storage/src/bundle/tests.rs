@@ -1,7 +1,7 @@
-//! Tests of files of runs: a frozen text, what it means, and every kind of damage.
+//! Tests of run files: a frozen file, its decoded value, and every kind of damage.
 //!
-//! `LONGHAUL_RECORD=1 cargo test -p longhaul-storage bundle` writes the frozen text anew, for the
-//! next run of the tests. To change a line of it is to break the files that people have.
+//! `LONGHAUL_RECORD=1 cargo test -p longhaul-storage bundle` rewrites the frozen file for the next
+//! test run. Changing one of its lines breaks the files of users.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::Cause;
@@ -33,7 +33,7 @@ fn history(id: &str) -> RunRecord {
     RunRecord::of_history(RunId::new(id).unwrap(), events).unwrap()
 }
 
-/// A whole run that has ended, a pruned one, and one with messages that it has not taken.
+/// A finished run, a pruned one, and one with unread messages.
 fn runs() -> Vec<RunRecord> {
     let mut pruned = history("shop/b");
     pruned.events.drain(..2);
@@ -66,7 +66,7 @@ fn read(text: &[u8]) -> Result<Vec<RunRecord>, FileError> {
     Reader::new(text)?.collect()
 }
 
-/// The frozen text with one thing replaced, and footers that fit.
+/// The frozen file with one replacement, and matching footers.
 #[track_caller]
 fn edited(from: &str, to: &str) -> String {
     let (content, _) = GOLDEN.rsplit_once("{\"end\"").unwrap();
@@ -76,7 +76,7 @@ fn edited(from: &str, to: &str) -> String {
     format!("{changed}{{\"end\":true,\"runs\":3,\"blake3\":\"{blake3}\"}}\n")
 }
 
-/// The text with hashes of its runs that fit.
+/// The file with matching hashes of its runs.
 fn rehashed(text: &str) -> String {
     let mut sections: Vec<(String, String)> = Vec::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! Writing runs to a file, one after the other.
+//! Writes runs to a file one by one.
 
 use std::io::Write;
 
@@ -25,7 +25,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds a run. If it cannot be written, none of it is.
+    /// Adds a run, or nothing of it if it cannot be written.
     pub fn write(&mut self, record: &RunRecord) -> Result<(), FileError> {
         let text = section(record).map_err(|error| {
             FileError::Unwritable(format!("run {} cannot be written: {error}", record.run))
@@ -34,7 +34,7 @@ impl<W: Write> Writer<W> {
         self.put(&text)
     }
 
-    /// Ends the file, and gives back what it was written to.
+    /// Ends the file, and returns the underlying writer.
     pub fn finish(mut self) -> Result<W, FileError> {
         let blake3 = self.hasher.finalize().to_hex().to_string();
         let footer = json::line_of(&Footer { end: true, runs: self.runs, blake3 }) + "\n";

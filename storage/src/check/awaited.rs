@@ -1,5 +1,5 @@
-//! Children that a run waits for, and of which it will hear nothing: the log has lost all of the
-//! child, or its outcome.
+//! Children whose outcome a waiting run will never receive: the log has lost the whole child, or
+//! its outcome.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,28 +8,28 @@ use longhaul_engine::event::Cause;
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{Event, EventKind, Message, MessageBody, Outcome, RunId, Summary};
 
-use super::undelivered::{Undelivered, this_life};
+use super::undelivered::{Undelivered, since_start};
 use super::{Findings, Remedy};
 use crate::key;
 use crate::snapshot::Records;
 
-/// What the histories say about children.
+/// The children named in the histories.
 #[derive(Debug, Default)]
 pub(super) struct Children {
     awaited: Vec<Awaited>,
     ended: HashMap<RunId, Ended>,
 }
 
-/// A child whose outcome a run has neither taken nor in its mailbox.
+/// A child whose outcome is neither recorded nor in the mailbox of its parent.
 #[derive(Debug)]
 struct Awaited {
     parent: RunId,
     child: RunId,
-    /// The start of the child, as its parent recorded it. Labels are not in that record.
+    /// The start of the child as its parent recorded it, without labels.
     start: Event,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug)]
 struct Ended {
     parent: Option<RunId>,
@@ -57,16 +57,16 @@ impl Children {
 }
 
 impl Ended {
-    /// Whether the engine has told this to the run that waits: it is the parent, or joined what was
-    /// over.
-    fn was_told(&self, awaited: &Awaited) -> bool {
+    /// Whether the engine has delivered this outcome to the waiting run: to the parent, or to a run
+    /// that joined a finished child.
+    fn was_delivered_to(&self, awaited: &Awaited) -> bool {
         self.parent.as_ref() == Some(&awaited.parent) || self.at <= awaited.start.at
     }
 }
 
 fn awaited(run: &RunId, events: &[Event], mail: &[Message]) -> Vec<Awaited> {
     let mut started = BTreeMap::new();
-    for event in this_life(events) {
+    for event in since_start(events) {
         match &event.kind {
             EventKind::ChildStarted { run: child, workflow, input, .. } => {
                 let kind = EventKind::RunStarted {
@@ -102,15 +102,17 @@ fn forget(started: &mut BTreeMap<&RunId, Event>, message: &Message) {
 }
 
 impl Findings {
-    /// Names lost children, and gives the outcomes that were lost.
+    /// Reports lost children, and redelivers lost outcomes.
     pub(super) fn lost_children(&mut self, runs: &BTreeMap<RunId, Records>) -> Vec<Undelivered> {
         let Children { awaited, ended } = std::mem::take(&mut self.children);
         let mut lost = Vec::new();
         for awaited in awaited {
-            let told = ended.get(&awaited.child).filter(|ended| ended.was_told(&awaited));
+            let delivered =
+                ended.get(&awaited.child).filter(|ended| ended.was_delivered_to(&awaited));
             let Awaited { parent, child, start } = awaited;
-            if let Some(Ended { at, outcome, .. }) = told {
-                let (what, outcome) = (format!("the outcome of {child}"), outcome.clone());
+            if let Some(Ended { at, outcome, .. }) = delivered {
+                let what = format!("the outcome of {child}");
+                let outcome = outcome.clone();
                 let body = MessageBody::ChildEnded { run: child, outcome };
                 lost.push(Undelivered { what, delivery: Delivery { to: parent, at: *at, body } });
             } else if !runs.contains_key(&child) {

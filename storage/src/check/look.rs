@@ -1,5 +1,4 @@
-//! Finding what is wrong: each record by itself, then what is derived from the history against the
-//! history.
+//! Finds damage: in each record by itself, then in derived data by comparison with the history.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -17,10 +16,10 @@ use crate::record::Entry;
 use crate::run_record;
 use crate::snapshot::{Records, name_of};
 
-/// How many runs are named of which events may be lost.
+/// The most runs named in a finding about possibly lost events.
 const NAMED: usize = 5;
 
-/// What is wrong with one record.
+/// The defect of one record.
 fn what(error: ReadError) -> String {
     match error.in_record(String::new) {
         longhaul_engine::StoreError::Damaged { reason, .. } => reason,
@@ -28,8 +27,8 @@ fn what(error: ReadError) -> String {
     }
 }
 
-/// The value of a record, or what is wrong with it; a panic is one more way of being damaged.
-fn sound<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, String> {
+/// The value of a record, or its defect; a panic of sled counts as a defect.
+fn checked<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, String> {
     catch_sled_panic(read).unwrap_or_else(|panic| Err(ReadError::Damaged(panic))).map_err(what)
 }
 
@@ -43,7 +42,7 @@ impl Findings {
         let Records { mail, summary, .. } = records;
         let mut messages = Vec::new();
         for (key, value) in mail {
-            match sound(|| Decoder(source).message(key, value)) {
+            match checked(|| Decoder(source).message(key, value)) {
                 Ok(message) => messages.push(message),
                 Err(what) => {
                     self.add(
@@ -54,7 +53,7 @@ impl Findings {
                 }
             }
         }
-        let stored = summary.as_ref().map(|_| sound(|| records.summary(source).transpose()));
+        let stored = summary.as_ref().map(|_| checked(|| records.summary(source).transpose()));
         let stored: Option<Result<Summary, String>> = match stored {
             Some(Ok(summary)) => summary.map(Ok),
             Some(Err(what)) => Some(Err(what)),
@@ -63,12 +62,12 @@ impl Findings {
         let kept = stored.as_ref().and_then(|stored| run_record::kept_from(stored.as_ref().ok()?));
         let events = self.pruned(run, &records.events, kept);
         match Self::history(run, events, kept, source) {
-            // Whatever else is wrong with it goes with it.
+            // Removing the record repairs its other defects too.
             Err((key, what, readable)) => {
                 self.add(&key, what, Remedy::MoveRun(run.clone(), readable));
             }
             Ok(events) => {
-                self.taken(run, mail, &events);
+                self.reappeared_messages(run, mail, &events);
                 if let Some(summary) = run_record::fold(&events).or_else(|| stored.clone()?.ok()) {
                     self.children.look_at(run, &summary, &events, &messages);
                     self.post.look_at(run, &summary, &events, messages);
@@ -79,9 +78,9 @@ impl Findings {
         }
     }
 
-    /// Messages that were taken already, and have come back with damage to what says that they are
-    /// gone.
-    fn taken(&mut self, run: &RunId, mail: &[(IVec, IVec)], events: &[Event]) {
+    /// Messages that were taken before: they reappeared because the record of their removal is
+    /// damaged.
+    fn reappeared_messages(&mut self, run: &RunId, mail: &[(IVec, IVec)], events: &[Event]) {
         if mail.is_empty() {
             return;
         }
@@ -102,8 +101,8 @@ impl Findings {
         }
     }
 
-    /// The events that a pruned run still has. Earlier ones have come back with damage to what says
-    /// that they are gone.
+    /// The remaining events of a pruned run. Earlier ones reappeared because the record of their
+    /// removal is damaged.
     fn pruned<'a>(
         &mut self,
         run: &RunId,
@@ -118,8 +117,7 @@ impl Findings {
         left
     }
 
-    /// The events, or the first record that is wrong, how, and the events that can be read all the
-    /// same.
+    /// The events, or the first damaged record, its defect, and the events that are still readable.
     fn history(
         run: &RunId,
         entries: &[Entry],
@@ -140,11 +138,11 @@ impl Findings {
             if position != expected {
                 wrong.get_or_insert((
                     key::event(run, expected),
-                    "it is missing, and later ones are there".into(),
+                    "it is missing, but later ones exist".into(),
                 ));
             }
             expected = position.saturating_add(1);
-            match sound(|| Decoder(source).event(key, value)) {
+            match checked(|| Decoder(source).event(key, value)) {
                 Ok(event) => events.push(event),
                 Err(what) => drop(wrong.get_or_insert((key.to_vec(), what))),
             }
@@ -164,16 +162,17 @@ impl Findings {
     }
 
     fn summary(&mut self, run: &RunId, stored: Option<Result<Summary, String>>, events: &[Event]) {
-        // That of a pruned run cannot be told from what is left; it was read to know that it is
-        // one.
+        // The summary of a pruned run cannot be recomputed from the remaining events; it was read
+        // to detect the pruning.
         let Some(folded) = run_record::fold(events) else { return };
         let what = match stored {
             Some(Ok(summary)) if summary == folded => return,
             Some(Ok(summary)) if summary.status != folded.status => {
-                let (said, is) = (summary.status.name(), folded.status.name());
-                format!("it says that the run is {said}, and the history that it is {is}")
+                let said = summary.status.name();
+                let is = folded.status.name();
+                format!("it says that the run is {said}, but the history says {is}")
             }
-            Some(Ok(_)) => "it is not what the history amounts to".into(),
+            Some(Ok(_)) => "it does not match the history".into(),
             Some(Err(what)) => what,
             None => "it is missing".into(),
         };
@@ -185,14 +184,14 @@ impl Findings {
         let mut expected = run_record::published_by(events);
         for (key, value) in &records.published {
             let name = name_of(run, key);
-            let stored = sound(|| Decoder(source).published(key, value));
+            let stored = checked(|| Decoder(source).published(key, value));
             let what = match (stored, expected.remove(&name)) {
                 (Err(what), _) => what,
                 (Ok(stored), Some(published)) if stored != published => {
-                    "it is not what the history published last".into()
+                    "it differs from the last value that the history published".into()
                 }
                 (Ok(_), None) if is_whole => {
-                    "the history does not publish it, or has taken it back".into()
+                    "the history has not published it, or has removed it".into()
                 }
                 _ => continue,
             };
@@ -223,7 +222,7 @@ impl Findings {
         }
     }
 
-    /// What cannot be read at all.
+    /// The unreadable parts of the log.
     pub(super) fn gaps(&mut self, directory: &Path, gaps: &[Gap], runs: &BTreeMap<RunId, Records>) {
         for gap in gaps {
             let record = format!("page of {}", directory.join("log/db").display());
@@ -240,8 +239,7 @@ impl Findings {
         }
     }
 
-    /// A run of which a part cannot be read: what is there is counted, and nothing is said against
-    /// it.
+    /// A run with an unreadable part: its readable records are counted, but not judged.
     pub(super) fn count(&mut self, records: &Records) {
         let Records { events, mail, published, summary } = records;
         self.report.runs += 1;

@@ -1,4 +1,4 @@
-//! Mending what was found, through the one thread that writes.
+//! Repairs the findings of a check, through the writer thread.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use longhaul_engine::{Event, EventLog, Position, RunId, StoreError, Summary};
 
 use super::{Remedy, quarantine};
 use crate::codec::Encoder;
-use crate::head_cache::end_behind;
+use crate::head_cache::end_after;
 use crate::record::Entry;
 use crate::record::Write;
 use crate::sled_store::SledStore;
@@ -16,8 +16,7 @@ use crate::snapshot::Records;
 use crate::write_batch::{Answer, Precondition, WriteBatch};
 
 impl SledStore {
-    /// Does what can be done; `false`: that was nothing, or the run has gone on since it was looked
-    /// at.
+    /// Applies a repair; `false`: there was none, or the run has changed since the check.
     pub(super) async fn mend(
         &self,
         remedy: &Remedy,
@@ -39,7 +38,7 @@ impl SledStore {
         match remedy {
             Remedy::Rewrite => return Ok(false),
             Remedy::MoveStray(entry) => {
-                // The batch needs a run; nothing is asked of it.
+                // A batch needs a run; this one has no precondition on it.
                 let batch = WriteBatch::empty(RunId::new("stray").expect("this is an id"));
                 quarantined.push(self.move_out(batch, &[], std::slice::from_ref(entry)).await?);
             }
@@ -80,7 +79,7 @@ impl SledStore {
         Ok(true)
     }
 
-    /// Takes records out of the log, once they are in a file.
+    /// Removes records from the log after they are stored in a file.
     async fn move_out(
         &self,
         (mut batch, answer): (Box<WriteBatch>, Answer),
@@ -97,8 +96,8 @@ impl SledStore {
     }
 }
 
-/// An batch that is refused if the run has gone on meanwhile: what is mended follows from the
-/// history that was read.
+/// A batch that is refused if the run has changed since: the repair follows from the history that
+/// was read.
 fn on_what_was_seen(run: &RunId, records: &BTreeMap<RunId, Records>) -> (Box<WriteBatch>, Answer) {
     let (mut batch, answer) = WriteBatch::empty(run.clone());
     batch.precondition = Precondition::EndsAt(end(run, records));
@@ -107,7 +106,7 @@ fn on_what_was_seen(run: &RunId, records: &BTreeMap<RunId, Records>) -> (Box<Wri
 
 fn end(run: &RunId, records: &BTreeMap<RunId, Records>) -> Position {
     let last = records.get(run).and_then(|records| records.events.last());
-    last.map_or(0, |(key, _)| end_behind(key))
+    last.map_or(0, |(key, _)| end_after(key))
 }
 
 fn all_of(records: Option<&Records>) -> Vec<Entry> {

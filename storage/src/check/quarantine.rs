@@ -1,5 +1,5 @@
-//! Keeping what is taken out of a log, so that nothing is thrown away: JSON lines, what can be read
-//! and every record as it was.
+//! Quarantine files: JSON lines with the readable events and every raw record that a repair removes
+//! from the log.
 //!
 //! ```text
 //! {"schema":"longhaul.quarantine/1","run":"shop/login/1","events":2,"records":3}
@@ -20,7 +20,7 @@ use crate::files;
 use crate::history_file;
 use crate::record::Entry;
 
-/// Writes records of a run into a file of their own, durably.
+/// Writes records of a run durably into a file of their own.
 pub(super) fn keep(
     directory: &Path,
     run: &RunId,
@@ -29,7 +29,7 @@ pub(super) fn keep(
 ) -> Result<PathBuf, StoreError> {
     let folder = directory.join("quarantine");
     files::create_directory(&folder)?;
-    // `~` cannot be in the id of a run, so that two runs never meet.
+    // `~` cannot occur in a run id, so that file names of two runs never collide.
     let name = run.as_str().replace('/', "~");
     let stem = format!("run-{name}-{}", Utc::now().format("%Y%m%dT%H%M%S%.6f"));
     let path = folder.join(format!("{stem}.jsonl"));
@@ -47,7 +47,8 @@ pub(super) fn keep(
 fn text(run: &RunId, events: &[Event], records: &[Entry]) -> String {
     let lines: Vec<String> =
         events.iter().filter_map(|event| history_file::event_line(event).ok()).collect();
-    let (schema, count) = ("longhaul.quarantine/1", lines.len());
+    let schema = "longhaul.quarantine/1";
+    let count = lines.len();
     let mut text = format!(
         "{{\"schema\":\"{schema}\",\"run\":\"{run}\",\"events\":{count},\"records\":{}}}\n",
         records.len()

@@ -1,4 +1,4 @@
-//! Checking the log of a directory that no process has open, also one that cannot be opened.
+//! Checks the log of a directory that no process has open, even one that cannot be opened.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,17 +15,15 @@ use crate::salvage::{Content, Salvage, salvage_with};
 use crate::sled_store::SledStore;
 use crate::snapshot;
 
-/// How often a mended log is looked through again: mending one damage may bring another one to
-/// light.
+/// The most repeated checks of a repaired log: one repair may reveal further damage.
 const ROUNDS: u32 = 4;
 
-/// Looks through the log of a directory. With `repair`, mends what it finds, so that the log opens
-/// and is whole afterwards: what can be read is kept, records that mean nothing without lost ones
-/// are moved into `quarantine/`, and a log of which a part cannot be read is kept beside the new
-/// one.
+/// Checks the log of a directory. With `repair`, repairs it so that it opens and is whole: readable
+/// data is kept, records that are useless without lost ones move into `quarantine/`, and a log with
+/// an unreadable part is kept beside the new one.
 ///
 /// # Errors
-/// If a process owns the log, or files cannot be read or written. What is found is no error.
+/// If a process owns the log, or files cannot be read or written. Findings are not errors.
 pub async fn check_at_rest(directory: &Path, repair: bool) -> Result<CheckReport, StoreError> {
     let damages = match open(directory).await {
         Ok(store) => {
@@ -58,7 +56,7 @@ async fn close(store: SledStore) -> Result<(), StoreError> {
     .await
 }
 
-/// Checks until nothing more is found that could be mended; the report of all rounds.
+/// Checks and repairs until nothing repairable is found; the report of all rounds.
 async fn whole_check(store: &SledStore, repair: bool) -> Result<CheckReport, StoreError> {
     let mut report = store.check(repair).await?;
     for _ in 1..ROUNDS {
@@ -77,7 +75,8 @@ async fn whole_check(store: &SledStore, repair: bool) -> Result<CheckReport, Sto
     Ok(report)
 }
 
-/// Looks at what can be read of a damaged log; with `repair`, makes a log of it and checks that.
+/// Checks the readable part of a damaged log; with `repair`, builds a new log from it and checks
+/// that.
 async fn rewrite(
     directory: &Path,
     mut damages: Vec<Damage>,
@@ -113,7 +112,7 @@ async fn rewrite(
     Ok(CheckReport { kept, ..report })
 }
 
-/// What a check of the log will find that is made of this.
+/// The findings of a check of the log built from this content.
 fn look_at(directory: &Path, content: &Content) -> Result<CheckReport, StoreError> {
     let blobs = BlobStore::open(directory.join("blobs"), Arc::default())?;
     let (mut runs, mut strays) = (BTreeMap::new(), Vec::new());

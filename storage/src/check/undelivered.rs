@@ -1,9 +1,9 @@
-//! Messages of which the log holds the sending, and neither that the receiver has taken them nor
-//! that they wait in its mailbox. The end of the receiver's history was lost, and it would wait for
-//! them for ever.
+//! Undelivered messages: their sending is recorded, but the receiver has neither taken them nor
+//! holds them in its mailbox. The end of the receiver's history was lost, and it would wait for
+//! them forever.
 //!
-//! A message has the time of the event that records its sending, so a message that was delivered
-//! again is the same one.
+//! A message has the time of the event that records its sending, so a redelivered message is
+//! recognised as the same one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,17 +15,17 @@ use longhaul_engine::{Event, EventKind, Message, MessageBody, RunId, Summary};
 use super::{Finding, Findings, Remedy};
 use crate::snapshot::Records;
 
-/// A message that is to be delivered again.
+/// A message to redeliver.
 #[derive(Debug)]
 pub(super) struct Undelivered {
-    /// For people.
+    /// Description for people.
     pub(super) what: String,
     pub(super) delivery: Delivery,
 }
 
-/// What the histories say about messages between runs.
+/// The messages between runs, from the histories.
 #[derive(Debug, Default)]
-pub(super) struct Post {
+pub(super) struct MessageIndex {
     sent: Vec<Sent>,
     receivers: HashMap<RunId, Receiver>,
 }
@@ -41,28 +41,30 @@ struct Sent {
 /// A run that takes messages.
 #[derive(Debug)]
 struct Receiver {
-    /// What was sent before was not for this life of the run.
+    /// The time of the last start of this run: earlier messages were for the run before it.
     began: DateTime<Utc>,
-    /// The senders and times of the signals that it has.
+    /// The senders and times of its signals.
     signals: HashSet<(RunId, DateTime<Utc>)>,
-    /// The requests to cancel that it has. When one was sent is not recorded, but when it was
-    /// obeyed.
+    /// Its requests to cancel. A history records when one took effect, not when it was sent.
     cancels: Vec<(RequestedBy, DateTime<Utc>)>,
 }
 
-/// The events since the run was started, or started again; without those that a fork has copied.
-pub(super) fn this_life(events: &[Event]) -> impl Iterator<Item = &Event> {
+/// The events since the run was last started, without those copied by a fork.
+pub(super) fn since_start(events: &[Event]) -> impl Iterator<Item = &Event> {
     let begin = begin(events);
     let began = events.get(begin).map(|event| event.at);
     events[begin..].iter().filter(move |event| Some(event.at) >= began)
 }
 
 fn begin(events: &[Event]) -> usize {
-    let is_begin = |event: &Event| matches!(&event.kind, EventKind::RunStarted { cause, .. } if *cause != Cause::ContinuedAsNew);
+    let is_begin = |event: &Event| {
+        let kind = &event.kind;
+        matches!(kind, EventKind::RunStarted { cause, .. } if *cause != Cause::ContinuedAsNew)
+    };
     events.iter().rposition(is_begin).unwrap_or(0)
 }
 
-impl Post {
+impl MessageIndex {
     pub(super) fn look_at(
         &mut self,
         run: &RunId,
@@ -70,7 +72,7 @@ impl Post {
         events: &[Event],
         mail: Vec<Message>,
     ) {
-        for event in this_life(events) {
+        for event in since_start(events) {
             if let EventKind::SignalSent { to, name, payload, .. } = &event.kind {
                 let body = MessageBody::sent(name, payload, run);
                 let delivery = Delivery { to: to.clone(), at: event.at, body };
@@ -85,7 +87,7 @@ impl Post {
         for event in events {
             match &event.kind {
                 EventKind::MessageReceived { message: Some(message), .. } => {
-                    receiver.has(message.clone());
+                    receiver.add(message.clone());
                 }
                 EventKind::CancelDelivered { request, .. } => {
                     receiver.cancels.push((request.clone(), event.at));
@@ -94,14 +96,14 @@ impl Post {
             }
         }
         for message in mail {
-            receiver.has(message);
+            receiver.add(message);
         }
         self.receivers.insert(run.clone(), receiver);
     }
 }
 
 impl Receiver {
-    fn has(&mut self, message: Message) {
+    fn add(&mut self, message: Message) {
         match message.body {
             MessageBody::Signal { from: Some(from), .. } => {
                 self.signals.insert((from, message.at));
@@ -124,10 +126,10 @@ impl Receiver {
 }
 
 impl Findings {
-    /// What runs wait for and would never get. To be called when all runs were looked at.
+    /// The lost messages that runs wait for. Call it after all runs were added.
     pub(super) fn lost_between_runs(&mut self, runs: &BTreeMap<RunId, Records>) {
         let outcomes = self.lost_children(runs);
-        let Post { sent, receivers } = std::mem::take(&mut self.post);
+        let MessageIndex { sent, receivers } = std::mem::take(&mut self.post);
         let sent = sent
             .into_iter()
             .filter(|sent| receivers.get(&sent.delivery.to).is_some_and(|to| to.lacks(sent)));
@@ -136,7 +138,7 @@ impl Findings {
             delivery,
         });
         let mut lost: Vec<Undelivered> = signals.chain(outcomes).collect();
-        // In the order in which they were sent.
+        // In the order of sending.
         lost.sort_by_key(|one| one.delivery.at);
         for Undelivered { what, delivery } in lost {
             let (record, sent) =

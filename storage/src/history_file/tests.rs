@@ -1,8 +1,7 @@
-//! Tests of the file of a history: a frozen text, payloads that are hard to keep, and every kind of
-//! damage.
+//! Tests of history files: a frozen file, unusual payloads, and every kind of damage.
 //!
-//! `LONGHAUL_RECORD=1 cargo test -p longhaul-storage history_file` writes the frozen text anew, for
-//! the next run of the tests. To change a line of it is to break the files that people have.
+//! `LONGHAUL_RECORD=1 cargo test -p longhaul-storage history_file` rewrites the frozen file for the
+//! next test run. Changing one of its lines breaks the files of users.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +15,13 @@ use crate::wire::v1::EventKind as WireKind;
 
 const GOLDEN: &str = include_str!("golden.jsonl");
 
-/// The text with a footer that fits.
+/// The file with a matching footer.
 fn sealed(content: &str) -> String {
     let blake3 = blake3::hash(content.as_bytes()).to_hex();
     format!("{content}{{\"end\":true,\"blake3\":\"{blake3}\"}}\n")
 }
 
-/// The frozen text with one thing replaced, and a footer that fits.
+/// The frozen file with one replacement, and a matching footer.
 #[track_caller]
 fn edited(from: &str, to: &str) -> String {
     let (content, _) = GOLDEN.split_once("{\"end\"").unwrap();
@@ -175,7 +174,7 @@ fn a_file_that_was_cut_off_names_its_last_line() {
         let error = read(cut).expect_err(cut).to_string();
         let (line, reason) = match cut.lines().count() {
             0 | 1 if length < GOLDEN.find('\n').unwrap() => (1, ""),
-            lines => (lines, "the file ends without its footer: it was cut off; get it again"),
+            lines => (lines, "the file ends without its footer: it is truncated; get it again"),
         };
         assert!(error.starts_with(&format!("line {line}: {reason}")), "{length} bytes: {error}");
     }
@@ -194,7 +193,7 @@ fn no_single_byte_can_change_unnoticed() {
             }
             let error = read(&text).expect_err(&text).to_string();
             assert!(error.starts_with("line "), "{error}");
-            // A line end that is gone or new moves the last line by one.
+            // A removed or added line end shifts the number of the last line.
             let named = [1, last - 1, last, last + 1]
                 .iter()
                 .any(|line| error.starts_with(&format!("line {line}: ")));
@@ -226,7 +225,7 @@ fn a_changed_line_is_refused_or_says_something_else() {
 fn a_file_that_was_edited_and_sealed_again_is_still_checked() {
     let cases = [
         ("\"position\":4", "\"position\":5", "line 6: event 4 is expected, and event 5 is there"),
-        ("\"events\":43", "\"events\":44", "line 1: 44 events are announced, and 43 are there"),
+        ("\"events\":43", "\"events\":44", "line 1: 44 events are announced, but 43 are present"),
         ("\"TimerFired\"", "\"TimerRang\"", "line 21: `TimerRang`: unknown variant `TimerRang`"),
         ("\"at\":\"2026-01-01T00:00:03.000000Z\",", "", "line 5: `at` is missing"),
         (
@@ -261,7 +260,7 @@ fn a_file_that_was_edited_and_sealed_again_is_still_checked() {
         (
             "\"output\":3",
             "\"output\":{\"$text\":\"{\"}",
-            "`RunCompleted`: a payload is not embedded as it should be: ",
+            "`RunCompleted`: an embedded payload is invalid: ",
         ),
         ("cdef\"", "cdeF\"", "begins `F\"}`, and this version writes `f\"}`"),
         ("\"to\":\"p\"", "\"to\":\"p q\"", "`SignalSent`: `p q` cannot be a run id"),

@@ -1,5 +1,4 @@
-//! The records that the messages of sled's file amount to, taken in the order in which they were
-//! written.
+//! The records in the messages of sled's file, applied in the order of writing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -7,11 +6,11 @@ use std::ops::Bound;
 use super::segment::{Fields, LINK, Message, NODE};
 use crate::record;
 
-/// Keys and values so far.
+/// The keys and values so far.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     records: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// What the keys on a page begin with and do not say.
+    /// The common key prefix of a page, which its keys omit.
     prefixes: HashMap<u64, Vec<u8>>,
 }
 
@@ -19,7 +18,7 @@ pub(crate) struct Content {
 struct Leaf<'a> {
     prefix: &'a [u8],
     low: &'a [u8],
-    /// Empty: it has no end.
+    /// Empty: the page has no upper bound.
     high: &'a [u8],
     keys: Vec<&'a [u8]>,
     values: Vec<&'a [u8]>,
@@ -31,7 +30,7 @@ impl Content {
         &self.records
     }
 
-    /// Takes a message in. Of one that is damaged only records are taken that are whole themselves.
+    /// Applies a message. From a damaged one only intact records are taken.
     pub(super) fn take(&mut self, message: &Message<'_>) {
         let mut fields = Fields(message.body);
         match message.kind {
@@ -56,7 +55,7 @@ impl Content {
         let pairs: Vec<_> =
             pairs.filter(|(key, value)| message.is_whole || record::is_whole(key, value)).collect();
         if message.is_whole {
-            // What is not on the page any more was removed or moved to another one, which comes
+            // A record missing from the new page was removed, or moved to another page that comes
             // later.
             let there: BTreeSet<&[u8]> = pairs.iter().map(|(key, _)| key.as_slice()).collect();
             let end =
@@ -78,7 +77,8 @@ impl Content {
     }
 
     fn take_change(&mut self, fields: &mut Fields<'_>, message: &Message<'_>) -> Option<()> {
-        let (set, key) = (fields.byte()? == 0, fields.text()?);
+        let set = fields.byte()? == 0;
+        let key = fields.text()?;
         if set {
             let value = fields.text()?;
             let full = self.full(message.page, key, value)?;
@@ -90,8 +90,8 @@ impl Content {
         Some(())
     }
 
-    /// The whole key of a record: what it begins with is known from its page, or is that of another
-    /// page if its own is damaged. The checksum of the record says whether it is right.
+    /// The full key of a record. Its prefix is that of its page, or of another page if its own is
+    /// damaged; the checksum of the record confirms it.
     fn full(&self, page: u64, key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
         let own = self.prefixes.get(&page).into_iter();
         let others = self.prefixes.values().chain(std::iter::once(const { &Vec::new() }));
@@ -100,11 +100,12 @@ impl Content {
     }
 }
 
-/// A page, or what can be read of it; `None`: it has no records, but names other pages.
+/// A page, or its readable part; `None`: an index page without records.
 fn leaf<'a>(fields: &mut Fields<'a>) -> Option<Leaf<'a>> {
     let (_next, _merging_child, _merging) = (fields.number()?, fields.number()?, fields.byte()?);
     let shared = usize::from(fields.byte()?);
-    let (low, high) = (fields.text()?, fields.text()?);
+    let low = fields.text()?;
+    let high = fields.text()?;
     if fields.byte()? != 0 {
         return None;
     }

@@ -27,12 +27,12 @@ impl SledFile {
         &self.path
     }
 
-    /// Where the segments begin.
+    /// The offsets of the segments.
     pub(super) fn starts(&self) -> impl Iterator<Item = u64> + use<> {
         (0..self.length.div_ceil(LENGTH)).map(|number| number * LENGTH)
     }
 
-    /// The head of a segment, if it is whole.
+    /// The header of a segment, if it is intact.
     pub(super) fn head(&mut self, start: u64) -> Result<Option<Head>, StoreError> {
         Ok(Head::read(&self.bytes(start, Head::LENGTH)?))
     }

@@ -1,7 +1,6 @@
-//! Looking at a log before sled does. Where sled finds a message damaged that it has to read again,
-//! it takes that for the end of the log and overwrites all that comes after. That is right for what
-//! was being written when a machine stopped, and a loss for everything that was known to be durable
-//! before.
+//! Checks a log before sled opens it. If sled finds a damaged message during recovery, it treats
+//! that as the end of the log and overwrites everything after it. That is right for writes in
+//! progress at a crash, but it destroys data that was durable before.
 
 use std::path::Path;
 
@@ -12,12 +11,11 @@ use super::segment::{Head, LENGTH};
 use crate::files;
 use crate::shutdown_marker::{ShutdownMarker, State};
 
-/// How many of the last segments say nothing about what is durable: they may be a part of what was
-/// being written.
+/// The last segments, which do not prove durability: they may be part of an unfinished write.
 const UNCERTAIN: usize = 2;
 
-/// Refuses a log that sled would cut off at a damaged place, or that was cut. All of a log that its
-/// last owner closed is durable.
+/// Refuses a truncated log, and one that sled would truncate at a damaged place. A log closed by
+/// its last owner is durable in full.
 pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), StoreError> {
     let is_closed = marker.is_some_and(|marker| marker.state == State::Closed);
     let path = log.join("db");
@@ -50,7 +48,7 @@ pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), S
         if let Some(place) = first {
             return Err(StoreError::Unopenable {
                 log: file.path().display().to_string(),
-                reason: format!("what is written at byte {place} is not what was written there"),
+                reason: format!("the data at byte {place} is damaged"),
             });
         }
     }
@@ -59,14 +57,13 @@ pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), S
     {
         return Err(StoreError::Unopenable {
             log: file.path().display().to_string(),
-            reason: "its end is missing, or is not what was written there".into(),
+            reason: "its end is missing or damaged".into(),
         });
     }
     Ok(())
 }
 
-/// How far a log is written without a gap in its last segment, counted over all that was ever
-/// written.
+/// The end of the gapless part of the log in its last segment, as a log sequence number.
 pub(crate) fn end(log: &Path) -> Result<Option<u64>, StoreError> {
     let mut file = SledFile::open(log.join("db"))?;
     let mut last: Option<(u64, u64)> = None;
@@ -80,7 +77,7 @@ pub(crate) fn end(log: &Path) -> Result<Option<u64>, StoreError> {
     Ok(Some(number * LENGTH + end))
 }
 
-/// Up to where the log is known to be durable, counted over all that was ever written.
+/// The log sequence number up to which the log is known to be durable.
 fn durable(heads: &[(u64, Option<Head>)], snapshot: u64) -> u64 {
     let mut heads: Vec<&Head> = heads.iter().filter_map(|(_, head)| head.as_ref()).collect();
     heads.sort_unstable_by_key(|head| head.number());
@@ -88,7 +85,7 @@ fn durable(heads: &[(u64, Option<Head>)], snapshot: u64) -> u64 {
     certain.iter().map(|head| head.durable()).max().unwrap_or(0).max(snapshot)
 }
 
-/// Up to where the newest snapshot of sled's reaches; its name says so.
+/// The log sequence number of sled's newest snapshot, from its name.
 fn last_snapshot(log: &Path) -> Result<u64, StoreError> {
     let number = |path: &Path| {
         let digits = path.file_name()?.to_str()?.strip_prefix("snap.")?;

@@ -1,8 +1,8 @@
 //! The messages of a segment of sled's file (sled 0.34).
 //!
-//! A segment is 512 KiB: a header of 20 bytes, then messages one behind the other. A message is a
-//! header and a body: CRC32 of all that follows it, kind, length of the body, number of the
-//! segment, number of the page; numbers in one to nine bytes.
+//! A segment is 512 KiB: a header of 20 bytes, then messages in sequence. A message is a header and
+//! a body: CRC32 of all that follows it, kind, length of the body, number of the segment, number of
+//! the page; numbers in one to nine bytes.
 
 /// Bytes of a segment.
 pub(super) const LENGTH: u64 = 512 * 1024;
@@ -10,7 +10,7 @@ pub(super) const LENGTH: u64 = 512 * 1024;
 /// Bytes before the first message of a segment.
 const HEAD: usize = 20;
 
-/// The head of a segment.
+/// The header of a segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     begins: u64,
@@ -20,8 +20,8 @@ pub(super) struct Head {
 impl Head {
     pub(super) const LENGTH: u64 = HEAD as u64;
 
-    /// Reads it if it is whole: the complement of a CRC32, and two numbers, each with all bits but
-    /// the sign turned round.
+    /// Parses an intact header: the complement of a CRC32, and two numbers, each with all bits but
+    /// the sign inverted.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (crc, rest) = bytes.get(..HEAD)?.split_first_chunk::<4>()?;
         let number = |at: usize| {
@@ -29,7 +29,7 @@ impl Head {
             u64::try_from(i64::from_le_bytes(bytes) ^ i64::MAX).ok()
         };
         let is_whole = !crc32fast::hash(rest) == u32::from_le_bytes(*crc);
-        // A log in which nothing is durable yet says so with a number below zero.
+        // A log without durable data has a negative number here.
         if is_whole {
             Some(Self { begins: number(0)?, durable: number(8).unwrap_or(0) })
         } else {
@@ -37,12 +37,12 @@ impl Head {
         }
     }
 
-    /// Its place in the order of writing.
+    /// Its log sequence number.
     pub(super) fn number(&self) -> u64 {
         self.begins / LENGTH
     }
 
-    /// Up to where the log was durable when it was written.
+    /// The log sequence number up to which the log was durable when it was written.
     pub(super) fn durable(&self) -> u64 {
         self.durable
     }
@@ -61,26 +61,26 @@ pub(super) struct Message<'a> {
     pub(super) kind: u8,
     pub(super) page: u64,
     pub(super) body: &'a [u8],
-    /// Whether its checksum is right.
+    /// Whether its checksum is valid.
     pub(super) is_whole: bool,
     segment: u64,
     end: usize,
 }
 
-/// A segment with at least one whole message.
+/// A segment with at least one intact message.
 #[derive(Debug)]
 pub(super) struct Segment {
     start: u64,
     number: u64,
     bytes: Vec<u8>,
-    /// From here on there are only zeros, in which no message begins.
+    /// The offset after which all bytes are zero, so no message begins.
     used: usize,
 }
 
 /// A segment without any message.
 #[derive(Debug)]
 pub(super) struct Nothing {
-    /// Whether something is written there all the same.
+    /// Whether it holds data nevertheless.
     pub(super) is_used: bool,
 }
 
@@ -95,12 +95,12 @@ impl Segment {
         }
     }
 
-    /// Its place in the order of writing.
+    /// Its log sequence number.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Where the whole messages end that follow on each other from the start.
+    /// The end of the intact messages that follow each other from the start.
     pub(super) fn end(&self) -> u64 {
         let mut at = HEAD;
         while let Some(message) = self.own(at).filter(|message| message.is_whole) {
@@ -109,9 +109,8 @@ impl Segment {
         at as u64
     }
 
-    /// Goes through the messages, those that are damaged but know where they end included; the
-    /// places that are damaged. Behind the last message of the last segment may be anything
-    /// that was there before.
+    /// Visits the messages, including damaged ones with a valid length; returns the damaged places.
+    /// The space after the last message of the last segment may hold old data.
     pub(super) fn walk<'a>(
         &'a self,
         is_last: bool,
@@ -156,24 +155,25 @@ impl Segment {
     }
 }
 
-/// Bytes that are compared with zeros at once.
+/// The number of bytes compared with zeros at once.
 const BLOCK: usize = 64;
 
-/// A place behind which there are only zeros. Most of a young log is zeros, and looking for
-/// messages in them takes longest.
+/// The offset after which all bytes are zero. Most of a young log is zeros, and searching them for
+/// messages dominates the time.
 fn used(bytes: &[u8]) -> usize {
     let is_used = |block: &[u8]| *block != [0; BLOCK][..block.len()];
     bytes.chunks(BLOCK).rposition(is_used).map_or(0, |last| (last + 1) * BLOCK).min(bytes.len())
 }
 
-/// What may be a message.
+/// A candidate for a message.
 fn message(bytes: &[u8], at: usize) -> Option<Message<'_>> {
     let rest = bytes.get(at..)?;
     let mut header = Fields(rest);
     let crc = u32::from_le_bytes(header.take(4)?.try_into().ok()?);
     let kind = header.byte().filter(|kind| (1..=LAST_KIND).contains(kind))?;
     let length = usize::try_from(header.number()?).ok()?;
-    let (segment, page) = (header.number()?, header.number()?);
+    let segment = header.number()?;
+    let page = header.number()?;
     let head = rest.len() - header.0.len();
     let body = header.take(length)?;
     let mut hasher = crc32fast::Hasher::new();
@@ -183,7 +183,7 @@ fn message(bytes: &[u8], at: usize) -> Option<Message<'_>> {
     Some(Message { kind, page, body, is_whole, segment, end: at + head + length })
 }
 
-/// Bytes that are read field by field; `None` where they end too early.
+/// A reader of fields; `None` at the end of the bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -198,7 +198,7 @@ impl<'a> Fields<'a> {
         self.take(1).map(|bytes| bytes[0])
     }
 
-    /// A number: up to 240 in one byte, then in more.
+    /// A variable-length number: up to 240 in one byte.
     pub(super) fn number(&mut self) -> Option<u64> {
         let first = u64::from(self.byte()?);
         Some(match first {
@@ -214,7 +214,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Bytes behind their number.
+    /// The bytes after their number.
     pub(super) fn text(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.number()?).ok()?;
         self.take(length)

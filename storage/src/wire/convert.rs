@@ -1,5 +1,5 @@
-//! Conversions between the engine's types and the wire types. The caller says how a payload is
-//! represented; that is all that can fail.
+//! Conversions between the engine's types and the wire types. The caller supplies the
+//! representation of payloads, the only part that can fail.
 
 use longhaul_engine::event as domain;
 use longhaul_engine::{Payload, Position, Pruned, Status, Summary};
@@ -40,7 +40,8 @@ impl<P> v1::EventKind<P> {
                 Self::ActivityProgressed { slot, details: payload(details)? }
             }
             From::ActivityFailed { slot, name, input, attempt, failure, retry_at } => {
-                let (input, retry_at) = (payload(input)?, retry_at.map(Time::from));
+                let input = payload(input)?;
+                let retry_at = retry_at.map(Time::from);
                 Self::ActivityFailed { slot, name, input, attempt, failure, retry_at }
             }
             From::ActivityCompleted { slot, name, input, attempt, output } => {
@@ -110,7 +111,8 @@ impl<P> v1::EventKind<P> {
                 To::ActivityProgressed { slot, details: payload(details)? }
             }
             Self::ActivityFailed { slot, name, input, attempt, failure, retry_at } => {
-                let (input, retry_at) = (payload(input)?, retry_at.map(|at| at.0));
+                let input = payload(input)?;
+                let retry_at = retry_at.map(|at| at.0);
                 To::ActivityFailed { slot, name, input, attempt, failure, retry_at }
             }
             Self::ActivityCompleted { slot, name, input, attempt, output } => {
@@ -267,7 +269,8 @@ impl From<Summary> for v1::Summary {
             Status::Cancelled => v1::Status::Cancelled,
         };
         let pruned = pruned.map(|Pruned { events, at }| v1::Pruned { events, at: at.into() });
-        let (started_at, ended_at) = (started_at.into(), ended_at.map(Time::from));
+        let started_at = started_at.into();
+        let ended_at = ended_at.map(Time::from);
         Self { workflow, parent, labels, status, origin, started_at, ended_at, pruned }
     }
 }
@@ -288,7 +291,8 @@ impl From<v1::Summary> for Summary {
             v1::Status::Cancelled => Status::Cancelled,
         };
         let pruned = pruned.map(|v1::Pruned { events, at }| Pruned { events, at: at.0 });
-        let (started_at, ended_at) = (started_at.0, ended_at.map(|at| at.0));
+        let started_at = started_at.0;
+        let ended_at = ended_at.map(|at| at.0);
         Self { workflow, parent, labels, status, origin, started_at, ended_at, pruned }
     }
 }

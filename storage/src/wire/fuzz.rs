@@ -1,8 +1,8 @@
-//! Records that were changed at random: decoding gives an error or a value, never a panic, and
-//! never asks for much memory.
+//! Randomly changed records: decoding returns an error or a value, never panics, and never
+//! allocates much memory.
 //!
-//! The seeds are fixed, so that a failure comes again. `LONGHAUL_FUZZ_SECONDS` says for how long, 2
-//! if it is not set.
+//! The seeds are fixed, so that a failure is reproducible. `LONGHAUL_FUZZ_SECONDS` sets the
+//! duration, default 2.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::wire::v1::{self, Stored};
 
 const KEY: &[u8] = b"key";
 
-/// Marsaglia's xorshift: enough to choose places.
+/// Marsaglia's xorshift: good enough for choosing positions.
 struct Dice(u64);
 
 impl Dice {
@@ -43,7 +43,7 @@ fn change(frame: &mut Vec<u8>, dice: &mut Dice) {
             0 => frame.truncate(at),
             1 => frame.insert(at, u8::try_from(dice.roll(256)).unwrap_or(0)),
             2 if !frame.is_empty() => drop(frame.remove(at)),
-            // What the encoding begins a long number with.
+            // The prefix bytes of long numbers in the encoding.
             3 if !frame.is_empty() => frame[at] = 251 + u8::try_from(dice.roll(5)).unwrap_or(0),
             _ if !frame.is_empty() => frame[at] ^= 1 << dice.roll(8),
             _ => {}
@@ -51,7 +51,7 @@ fn change(frame: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// Makes length and checksum fit again, so that the decoder gets to see the body.
+/// Recomputes length and checksum, so that the decoder reaches the body.
 fn sealed(mut frame: Vec<u8>) -> Vec<u8> {
     if frame.len() >= 6 {
         let length = u32::try_from(frame.len() - 6).unwrap_or(0).to_le_bytes();
@@ -91,7 +91,7 @@ fn changed_records_never_panic_and_never_pass_for_whole() {
         if changed != *whole {
             assert!(
                 !is_read::<v1::Event<Stored>>(&changed),
-                "seed {seed}: a changed record passes for whole"
+                "seed {seed}: a changed record passes the check"
             );
         }
         let mut frame = whole[..whole.len() - 4].to_vec();

@@ -1,7 +1,6 @@
 //! Golden bytes: a sample of every kind of record and every variant, as version 1 writes it.
 //!
-//! `LONGHAUL_BLESS=1` writes them anew. After the first release, to change a line is to break
-//! stored logs.
+//! `LONGHAUL_BLESS=1` rewrites them. After the first release, changing a line breaks stored logs.
 
 use longhaul_engine::Message;
 

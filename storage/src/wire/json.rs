@@ -1,5 +1,4 @@
-//! Lines of files: JSON of the wire types, in exactly one form, with payloads embedded as the JSON
-//! that they are.
+//! JSON lines of the wire types in a canonical form, with payloads embedded as JSON.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +12,10 @@ use super::v1::{self, Time};
 /// A payload inside a line.
 pub(crate) type Json = Box<RawValue>;
 
-/// How a payload begins that is embedded as its text.
+/// The prefix of a payload that is embedded as a string.
 const MARK: &str = r#"{"$text":"#;
 
-/// A payload as its text, because a line would not keep it as it is.
+/// A payload embedded as a string, because a line would not preserve its bytes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -24,15 +23,14 @@ struct Text {
     text: String,
 }
 
-/// Embeds a payload; the error says why it is not JSON.
+/// Embeds a payload; the error names the JSON defect.
 pub(crate) fn embed(payload: &Payload) -> Result<Json, String> {
     let refused =
         |reason: String| format!("a payload is not JSON ({reason}): {}", payload.preview(80));
     let text =
         std::str::from_utf8(payload.as_bytes()).map_err(|error| refused(error.to_string()))?;
     let json: &RawValue = serde_json::from_str(text).map_err(|error| refused(reason(&error)))?;
-    // A line break can only be between the tokens of a JSON text: inside of its strings it is
-    // escaped.
+    // A line break can occur only between JSON tokens: inside strings it is escaped.
     let survives =
         json.get().len() == text.len() && !text.contains(['\n', '\r']) && !text.starts_with(MARK);
     if survives {
@@ -42,27 +40,26 @@ pub(crate) fn embed(payload: &Payload) -> Result<Json, String> {
     wrapped.map_err(|error| refused(reason(&error)))
 }
 
-/// The payload that was embedded.
+/// The embedded payload.
 pub(crate) fn extract(json: &RawValue) -> Result<Payload, String> {
     let text = json.get();
     if !text.starts_with(MARK) {
         return Ok(Payload::from_bytes(text.as_bytes()));
     }
-    let unfit = |error: &serde_json::Error| {
-        format!("a payload is not embedded as it should be: {}", reason(error))
-    };
+    let unfit =
+        |error: &serde_json::Error| format!("an embedded payload is invalid: {}", reason(error));
     let Text { text } = serde_json::from_str(text).map_err(|error| unfit(&error))?;
     let _: &RawValue = serde_json::from_str(&text).map_err(|error| unfit(&error))?;
     Ok(Payload::from_bytes(text.as_bytes()))
 }
 
-/// A value as a line, without the line end.
+/// Encodes a value as a line, without the line end.
 pub(crate) fn line_of<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("the wire types have a JSON form")
 }
 
-/// The value of a line. One that says the same in other bytes (a field twice, blanks, another
-/// order) is refused.
+/// Decodes a line. An equivalent line in other bytes (a repeated field, whitespace, another order)
+/// is refused.
 pub(crate) fn read<T: Serialize + DeserializeOwned>(what: &str, line: &str) -> Result<T, String> {
     let value = serde_json::from_str(line)
         .map_err(|error| format!("not {what}, but {}: {}", shown(line), reason(&error)))?;
@@ -70,8 +67,8 @@ pub(crate) fn read<T: Serialize + DeserializeOwned>(what: &str, line: &str) -> R
     Ok(value)
 }
 
-/// An event as a line: its kind is a field beside the others, which people and `jq` read better
-/// than a nested object.
+/// Encodes an event: its kind is a field beside the others, which is easier to read for people and
+/// `jq` than a nested object.
 pub(crate) fn event_line(event: &Event) -> Result<String, String> {
     let position = event.position;
     let v1::Event { at, kind } = v1::Event::encode(event.clone(), &mut |payload| embed(&payload))
@@ -88,7 +85,7 @@ pub(crate) fn event_line(event: &Event) -> Result<String, String> {
     Ok(format!(r#"{{"position":{position},"at":"{at}","kind":"{name}"{comma}{fields}}}"#))
 }
 
-/// The event of a line.
+/// Decodes an event.
 pub(crate) fn read_event(line: &str) -> Result<Event, String> {
     let mut fields: BTreeMap<String, Json> = serde_json::from_str(line)
         .map_err(|error| format!("not an event, but {}: {}", shown(line), reason(&error)))?;
@@ -105,13 +102,13 @@ pub(crate) fn read_event(line: &str) -> Result<Event, String> {
     Ok(event)
 }
 
-/// A message as a line.
+/// Encodes a message.
 pub(crate) fn message_line(message: &Message) -> Result<String, String> {
     let message = v1::Message::encode(message.clone(), &mut |payload| embed(&payload));
     Ok(line_of(&message.map_err(|reason| format!("a message cannot be written: {reason}"))?))
 }
 
-/// The message of a line.
+/// Decodes a message.
 pub(crate) fn read_message(line: &str) -> Result<Message, String> {
     let message: v1::Message<Json> = read("a message", line)?;
     let message = message.decode(&mut |payload: Json| extract(&payload))?;
@@ -119,7 +116,7 @@ pub(crate) fn read_message(line: &str) -> Result<Message, String> {
     Ok(message)
 }
 
-/// Whether a line is as it would be written.
+/// Whether a line is in the canonical form.
 pub(crate) fn check_form(line: &str, written: &str) -> Result<(), String> {
     if line == written {
         return Ok(());
@@ -139,14 +136,13 @@ fn take<T: DeserializeOwned>(fields: &mut BTreeMap<String, Json>, name: &str) ->
     serde_json::from_str(json.get()).map_err(|error| format!("`{name}`: {}", reason(&error)))
 }
 
-/// Why something is not the JSON that it should be; the place within the line says nothing to
-/// people.
+/// The reason for a JSON error, without the position in the line, which does not help people.
 pub(crate) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
 }
 
-/// The beginning of a text that may be anything, safe for a terminal.
+/// The beginning of an arbitrary string, safe for a terminal.
 pub(crate) fn shown(text: &str) -> String {
     let safe = |char: char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char };
     let short: String = text.chars().take(60).map(safe).collect();

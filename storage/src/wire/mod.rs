@@ -1,7 +1,7 @@
-//! The wire format: frozen types apart from the engine's, and the conversions both ways.
+//! The wire format: frozen types, separate from the engine's, and the conversions both ways.
 //!
 //! Records of the log are bincode of these types, lines of files are JSON of them. They differ in
-//! how a payload is represented, and the types are generic over that.
+//! the representation of payloads, so the types are generic over it.
 
 mod convert;
 pub(crate) mod json;

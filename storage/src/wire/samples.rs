@@ -1,4 +1,4 @@
-//! Samples of every kind of event and message, and every variant of what they hold.
+//! Samples of every kind of event and message, and every variant of their fields.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::event::{Cause, UnknownEffect};
@@ -9,7 +9,7 @@ use longhaul_engine::{
 
 const SLOT: Slot = Slot { command: 3, call: 1, calls: 2 };
 
-/// A history of all of them.
+/// A history with all of them.
 pub(crate) fn history() -> (RunId, Vec<Event>) {
     let kinds = beginnings()
         .into_iter()
@@ -63,7 +63,8 @@ fn beginnings() -> Vec<EventKind> {
 }
 
 fn activities() -> Vec<EventKind> {
-    let (name, input) = ("land".to_owned(), json(r#"{"tip":"1f"}"#));
+    let name = "land".to_owned();
+    let input = json(r#"{"tip":"1f"}"#);
     let failed = |failure, retry_at| EventKind::ActivityFailed {
         slot: SLOT,
         name: name.clone(),

@@ -1,9 +1,9 @@
-//! The shapes of version 1, in records (bincode) and in files (JSON).
+//! The types of version 1, in records (bincode) and in files (JSON).
 //!
-//! From the first release on, a type here never changes, not even the order of its variants: stored
-//! logs would be read wrongly. A new shape is then a new module with a new format byte and a
+//! From the first release on, a type here never changes, not even the order of its variants,
+//! because stored logs would be misread. A new shape is a new module with a new format byte and a
 //! conversion from this one. Small types of the engine ([`RunId`], [`Slot`], [`RequestedBy`],
-//! [`Failure`]) are used as they are; the golden bytes fix their form too.
+//! [`Failure`]) are used directly; the golden bytes fix their format too.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
-/// A time in whole microseconds: a number of them since 1970 in a record, RFC 3339 with six digits
-/// in a file.
+/// A time in whole microseconds: a number since 1970 in a record, RFC 3339 with six digits in a
+/// file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) DateTime<Utc>);
 
@@ -79,7 +79,7 @@ pub(crate) struct Event<P> {
     pub(crate) kind: EventKind<P>,
 }
 
-/// Every variant has named fields, if only none: a line of a file holds them beside `position`,
+/// Every variant has named fields, even if none: a line of a file holds them beside `position`,
 /// `at` and `kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

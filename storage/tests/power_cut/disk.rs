@@ -1,5 +1,4 @@
-//! A disk with a volatile cache: what was not synced may be lost at a power cut, all of it or any
-//! part.
+//! A disk with a volatile cache: a power cut may lose all or any part of the unsynced writes.
 //!
 //! Contents are durable after a sync of their file, names after a sync of their directory. A rename
 //! within a directory is one change; everything else is independent. A write may survive in part,
@@ -10,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use super::trace::{Fd, Step};
 
-/// What a disk writes whole.
+/// The size of an atomic write.
 const SECTOR: usize = 512;
 
 type Id = usize;
 
-/// What survives of the changes that were not synced.
+/// Which unsynced changes survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Survival {
     Everything,
@@ -23,7 +22,7 @@ pub(crate) enum Survival {
     RandomHalf,
 }
 
-/// Random numbers that are the same in every run (splitmix64).
+/// Reproducible random numbers (splitmix64).
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -65,8 +64,8 @@ struct Inode {
     name_changes: Vec<NameChange>,
 }
 
-/// The disk. Inodes hold their durable state and the changes since; `live` is what the process
-/// sees.
+/// The disk. Inodes hold their durable state and the changes since; `live` is the view of the
+/// process.
 pub(crate) struct Disk {
     root: PathBuf,
     inodes: Vec<Inode>,
@@ -91,7 +90,7 @@ impl Disk {
         self.open.get(&fd).is_some_and(|id| self.live.get(path) == Some(id))
     }
 
-    /// Does what the process did.
+    /// Applies a system call of the process.
     pub(crate) fn apply(&mut self, step: &Step) {
         match step {
             Step::Open { fd, path, truncate } => {
@@ -164,7 +163,7 @@ impl Disk {
         (directory, path.file_name().unwrap().to_str().unwrap().to_owned())
     }
 
-    /// Writes what is on the disk after a power cut now.
+    /// Writes the disk content after a power cut at this point.
     pub(crate) fn image(&self, into: &Path, survival: Survival, random: &mut Random) {
         assert_eq!(self.live.get(&self.root), Some(&0));
         self.write_directory(0, into, survival, random);
@@ -193,7 +192,7 @@ impl Disk {
     }
 }
 
-/// A sync: everything so far is durable.
+/// A sync: all changes so far are durable.
 fn settle(inode: &mut Inode) {
     for change in std::mem::take(&mut inode.changes) {
         apply_surviving(&mut inode.content, &change, Survival::Everything, &mut Random(0));
@@ -235,7 +234,8 @@ fn apply_surviving(
             while at < data.len() {
                 let end = data.len().min(at + SECTOR - (offset + at) % SECTOR);
                 if random.survives(survival) {
-                    let (from, to) = (offset + at, offset + end);
+                    let from = offset + at;
+                    let to = offset + end;
                     if content.len() < to {
                         content.resize(to, 0);
                     }

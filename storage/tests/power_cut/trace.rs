@@ -1,11 +1,11 @@
-//! The system calls of a process, as the shim wrote them down.
+//! The system calls of a process, as logged by the shim.
 
 use std::path::PathBuf;
 
 /// A file descriptor of the traced process.
 pub(crate) type Fd = i32;
 
-/// One call that succeeded.
+/// One successful call.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Open { fd: Fd, path: PathBuf, truncate: bool },
@@ -19,7 +19,7 @@ pub(crate) enum Step {
     MakeDirectory { path: PathBuf },
 }
 
-/// Reads a trace.
+/// Parses a trace.
 pub(crate) fn parse(mut bytes: &[u8]) -> Vec<Step> {
     let mut steps = Vec::new();
     while !bytes.is_empty() {
@@ -59,6 +59,6 @@ fn take_many(bytes: &mut &[u8], length: u32) -> Vec<u8> {
 }
 
 fn path_of(bytes: &[u8]) -> PathBuf {
-    // `a/./b` and `a//b` become `a/b`, so that a path is the name of one thing.
+    // `a/./b` and `a//b` become `a/b`, so that each file has one path.
     PathBuf::from(std::str::from_utf8(bytes).unwrap()).components().collect()
 }

@@ -1,18 +1,18 @@
-//! What can be wrong with a graph of features: what, where, and the remedy.
+//! Errors of feature graphs, with place and remedy.
 
 use super::feature::FeatureId;
 
-/// Why a graph of features was refused.
+/// Why a feature graph was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BacklogError {
     /// No entry has this id.
     #[error("there is no feature `{id}`; `longhaul feature list` shows the ids")]
     UnknownFeature {
-        /// The id that was asked for.
+        /// The requested id.
         id: FeatureId,
     },
 
-    /// Two features cannot be told apart. Places are counted from 1.
+    /// Two features with the same id. Places are counted from 1.
     #[error(
         "feature {first_place} (`{first}`) and feature {second_place} (`{second}`) have the same id \
          (capital letters do not count); rename one of them"
@@ -28,13 +28,13 @@ pub enum BacklogError {
         second_place: usize,
     },
 
-    /// A feature depends on one that is not there. The place is counted from 1.
+    /// A dependency that does not exist. Places are counted from 1.
     #[error(
         "feature {place} (`{feature}`) depends on `{dependency}`, which is not in the backlog; \
          add it, or take it out of `depends_on`"
     )]
     UnknownDependency {
-        /// The feature that depends.
+        /// The feature with the dependency.
         feature: FeatureId,
         /// Its place in the file.
         place: usize,
@@ -42,18 +42,19 @@ pub enum BacklogError {
         dependency: FeatureId,
     },
 
-    /// Features wait for each other; the path begins and ends with the same feature.
-    #[error("the dependencies go in a circle: {}; take one of them out of `depends_on`", path(.0))]
+    /// A dependency cycle; the path begins and ends with the same feature.
+    #[error("the dependencies form a cycle: {}; take one of them out of `depends_on`", path(.0))]
     Cycle(Vec<FeatureId>),
 }
 
-/// The ids with arrows; of a very long circle only the beginning and the end.
+/// The ids with arrows; a very long cycle is abbreviated in the middle.
 fn path(ids: &[FeatureId]) -> String {
     let joined =
         |part: &[FeatureId]| part.iter().map(FeatureId::as_str).collect::<Vec<_>>().join(" -> ");
     if ids.len() <= 24 {
         return joined(ids);
     }
-    let (head, tail) = (&ids[..12], &ids[ids.len() - 8..]);
+    let head = &ids[..12];
+    let tail = &ids[ids.len() - 8..];
     format!("{} -> ({} more) -> {}", joined(head), ids.len() - 20, joined(tail))
 }

@@ -1,14 +1,14 @@
-//! One entry of the backlog: the work, and the checks that decide whether it is done.
+//! One feature of the backlog: the work, and the checks that accept it.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The name of a feature in every place: the list, the log, branches, worktrees and runs.
+/// The id of a feature everywhere: in the list, the log, branches, worktrees and runs.
 ///
-/// At most [`FeatureId::MAX_LEN`] bytes of ASCII letters, digits and `. _ -`. Because it becomes
-/// part of branch names and of paths it must not begin with `.` or `-`, end with `.` or `.lock`, or
+/// At most [`FeatureId::MAX_LEN`] bytes of ASCII letters, digits and `. _ -`. It becomes part of
+/// branch names and paths, so it must not begin with `.` or `-`, end with `.` or `.lock`, or
 /// contain `..`.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct FeatureId(String);
 
-/// Why a text cannot be the id of a feature.
+/// An invalid feature id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` cannot be a feature id: {reason}")]
 pub struct InvalidFeatureId {
@@ -35,7 +35,7 @@ impl FeatureId {
     /// The longest id, in bytes.
     pub const MAX_LEN: usize = 64;
 
-    /// Checks and takes a text as an id.
+    /// Validates a string as an id.
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidFeatureId> {
         let text = text.into();
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
@@ -57,17 +57,17 @@ impl FeatureId {
         Err(InvalidFeatureId { text, reason })
     }
 
-    /// The id as text.
+    /// The id as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The id of an entry that cannot have another; the index is counted from 0.
+    /// The generated id of an entry without a usable one; the index is counted from 0.
     pub fn of_place(index: usize) -> Self {
         Self(format!("feature-{}", index + 1))
     }
 
-    /// The id in small letters: two ids that are equal so would share a path on some file systems.
+    /// The id in lower case: ids that differ only in case would share a path on some file systems.
     pub fn folded(&self) -> String {
         self.0.to_ascii_lowercase()
     }
@@ -96,19 +96,19 @@ impl fmt::Display for FeatureId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureStatus {
-    /// Not begun, or given back.
+    /// Not begun, or returned.
     #[default]
     Pending,
     /// Being worked on.
     InProgress,
-    /// Said to be done.
+    /// Claimed to be done.
     Completed,
     /// Waits for a person.
     Blocked,
 }
 
 impl FeatureStatus {
-    /// The word for it in the list.
+    /// Its name in the list.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -128,70 +128,70 @@ impl fmt::Display for FeatureStatus {
 /// An acceptance check: a command that must exit with 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default, JsonSchema)]
 pub struct Check {
-    /// What evidence is filed under; unique within its feature.
+    /// The name of its evidence; unique within its feature.
     pub name: String,
-    /// The text given to the shell.
+    /// The shell command.
     pub run: String,
-    /// How long it may take, in seconds; the project's default when none.
+    /// The timeout in seconds; `None`: the project's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
-    /// Whether it is held out: an agent learns only whether it passes, and the message.
+    /// Whether it is held out: an agent learns only the result and the message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
-    /// What an agent is told when it fails and is held out: one line.
+    /// The message for an agent when it fails and is held out: one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
 impl Check {
-    /// As an agent may see it.
+    /// The part that an agent may see.
     #[must_use]
     pub fn for_agents(self) -> Self {
         if self.hidden { Self { run: String::new(), ..self } } else { self }
     }
 }
 
-/// One entry of the backlog.
+/// One feature of the backlog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Feature {
-    /// Its name in every place.
+    /// Its id.
     pub id: FeatureId,
     /// A title for people.
     pub name: String,
     /// The work; may be empty.
     #[serde(default)]
     pub description: String,
-    /// The kind of work, in the list's own words.
+    /// The kind of work, free text of the list.
     #[serde(default)]
     pub category: Option<String>,
-    /// The higher, the sooner.
+    /// Higher is earlier.
     #[serde(default)]
     pub priority: i64,
-    /// What must hold when it is done, for an agent to read.
+    /// Acceptance criteria, for an agent to read.
     #[serde(default)]
     pub acceptance_criteria: Vec<String>,
-    /// Features that must have passed before this one is begun.
+    /// Features that must pass before this one begins.
     #[serde(default)]
     pub depends_on: Vec<FeatureId>,
-    /// Commands that decide whether it is done.
+    /// The acceptance checks.
     #[serde(default)]
     pub checks: Vec<Check>,
-    /// What the list claims.
+    /// The claimed status.
     #[serde(default)]
     pub status: FeatureStatus,
-    /// What the list claims about its checks.
+    /// The claimed result of its checks.
     #[serde(default)]
     pub passes: bool,
-    /// When the list claims it was last tested, as written there.
+    /// The claimed time of its last test, as in the list.
     #[serde(default)]
     pub last_tested: Option<String>,
-    /// Whether a person must agree before it is merged.
+    /// Whether a person must approve the merge.
     #[serde(default)]
     pub approval: bool,
 }
 
 impl Feature {
-    /// A pending feature with nothing but its id and its name.
+    /// A pending feature with an id and a name only.
     pub fn new(id: FeatureId, name: impl Into<String>) -> Self {
         Self {
             id,
@@ -209,8 +209,8 @@ impl Feature {
         }
     }
 
-    /// The fields that differ from another version of this feature, leaving out the claims, which
-    /// Longhaul owns.
+    /// The fields that differ from another version of this feature, without the claims, which
+    /// Longhaul maintains.
     pub fn differing_fields(&self, other: &Self) -> Vec<&'static str> {
         let compared = [
             ("name", self.name != other.name),

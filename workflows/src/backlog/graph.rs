@@ -1,8 +1,7 @@
-//! Which feature can be worked on now: the DAG of features and an ordered set of those that are
-//! ready.
+//! Scheduling: the DAG of features and an ordered set of the ready ones.
 //!
-//! Nothing is recomputed over the whole graph. Each feature counts the dependencies that have not
-//! passed; a change of one feature's state touches that feature and its direct dependents only.
+//! Updates are incremental. Each feature counts its dependencies that have not passed; a state
+//! change touches only that feature and its direct dependents.
 
 mod build;
 mod update;
@@ -19,16 +18,16 @@ use super::feature::{Feature, FeatureId};
 
 pub use update::Changes;
 
-/// How far a feature is, as the owner of the backlog has said.
+/// The state of a feature, as set by the owner of the backlog.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureState {
-    /// Not begun, or given back.
+    /// Not begun, or returned.
     #[default]
     Pending,
-    /// Handed out.
+    /// Started.
     InProgress,
-    /// Its own checks passed.
+    /// Its checks passed.
     Passed,
     /// Waits for a person, with the reason.
     Blocked(String),
@@ -37,11 +36,11 @@ pub enum FeatureState {
 /// How many features are in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Not begun; `workable` ones included.
+    /// Not begun, including `workable` ones.
     pub pending: usize,
     /// Pending, and every dependency has passed.
     pub workable: usize,
-    /// Handed out.
+    /// Started.
     pub in_progress: usize,
     /// Done.
     pub passed: usize,
@@ -58,9 +57,9 @@ impl Counts {
 
 /// The features of a project, with their dependencies and states.
 ///
-/// Everything begins as pending, whatever the list claims: to judge claims is the caller's
-/// business. The next feature is one that is pending with every dependency passed; those begun
-/// before a crash come first, then the higher priority, then the file's order.
+/// Every feature begins as pending, whatever the list claims: the caller judges claims. The next
+/// feature is a pending one whose dependencies have all passed. Features begun before a crash come
+/// first, then higher priority, then the order of the file.
 ///
 /// ```
 /// use longhaul_workflows::backlog::{Backlog, Feature, FeatureId};
@@ -79,8 +78,7 @@ impl Counts {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Backlog {
-    /// Edges go from a dependency to what depends on it; the index of a node is its place in the
-    /// file.
+    /// Edges go from a dependency to its dependents; the index of a node is its place in the file.
     graph: DiGraph<Node, ()>,
     places: HashMap<FeatureId, NodeIndex>,
     ready: BTreeSet<Rank>,
@@ -91,13 +89,13 @@ pub struct Backlog {
 struct Node {
     feature: Feature,
     state: FeatureState,
-    /// Begun in an earlier life, so to be finished first.
+    /// Begun by an earlier run, so to be finished first.
     resumed: bool,
-    /// How many dependencies have not passed.
+    /// The number of dependencies that have not passed.
     unmet: usize,
 }
 
-/// The order of the ready ones: smaller is sooner.
+/// The sort key of ready features: smaller is earlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     fresh: bool,
@@ -108,7 +106,7 @@ struct Rank {
 impl Backlog {
     /// Builds the graph; every feature is pending.
     ///
-    /// Refuses ids that occur twice, dependencies that are not there, and circles.
+    /// Refuses duplicate ids, missing dependencies, and cycles.
     pub fn new(features: Vec<Feature>) -> Result<Self, BacklogError> {
         build::build(
             features.into_iter().map(|feature| (feature, FeatureState::Pending, false)).collect(),
@@ -127,18 +125,17 @@ impl Backlog {
         self.workable().next()
     }
 
-    /// Everything that can be worked on now, the next one first.
+    /// All workable features, the next one first.
     pub fn workable(&self) -> impl Iterator<Item = &FeatureId> {
         self.ready.iter().map(|rank| &self.graph[rank.place].feature.id)
     }
 
-    /// Marks a feature as being worked on, whether it is workable or not: for one that runs
-    /// already.
+    /// Marks a feature as in progress, workable or not: for one that already runs.
     pub fn mark_in_progress(&mut self, id: &FeatureId) -> Result<(), BacklogError> {
         self.place(id).map(|place| self.set_state(place, FeatureState::InProgress))
     }
 
-    /// Marks a feature as done; what waited only for it becomes workable.
+    /// Marks a feature as done; dependents that waited only for it become workable.
     pub fn mark_passed(&mut self, id: &FeatureId) -> Result<(), BacklogError> {
         let place = self.place(id)?;
         self.set_state(place, FeatureState::Passed);
@@ -146,7 +143,7 @@ impl Backlog {
         Ok(())
     }
 
-    /// Marks a feature as waiting for a person; what depends on it waits too.
+    /// Marks a feature as waiting for a person; its dependents wait too.
     pub fn mark_blocked(
         &mut self,
         id: &FeatureId,
@@ -158,47 +155,44 @@ impl Backlog {
         Ok(())
     }
 
-    /// Gives a feature back, unblocks it, or takes back that it passed. What depends on it and runs
-    /// already goes on.
+    /// Returns, unblocks or un-passes a feature. Dependents in progress continue.
     pub fn mark_pending(&mut self, id: &FeatureId) -> Result<(), BacklogError> {
         self.place(id).map(|place| self.set_state(place, FeatureState::Pending))
     }
 
-    /// Notes that work on a feature began in an earlier life: while it is pending it comes before
-    /// all that are new. The note is dropped when the feature passes or is blocked.
+    /// Records that work on a feature began in an earlier run: while pending it precedes all new
+    /// ones. A pass or a block removes the mark.
     pub fn mark_started_before(&mut self, id: &FeatureId) -> Result<(), BacklogError> {
         self.place(id).map(|place| self.set_resumed(place, true))
     }
 
-    /// The state of a feature; none if it is not in the backlog.
+    /// The state of a feature; `None` if it is not in the backlog.
     pub fn state(&self, id: &FeatureId) -> Option<&FeatureState> {
         self.places.get(id).map(|&place| &self.graph[place].state)
     }
 
-    /// A feature; none if it is not in the backlog.
+    /// A feature; `None` if it is not in the backlog.
     pub fn feature(&self, id: &FeatureId) -> Option<&Feature> {
         self.places.get(id).map(|&place| &self.graph[place].feature)
     }
 
-    /// The features and their states in the file's order.
+    /// The features and their states in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = (&Feature, &FeatureState)> {
         self.graph.node_weights().map(|node| (&node.feature, &node.state))
     }
 
-    /// The direct dependencies that have not passed, in the file's order; empty for an id that is
-    /// not in the backlog.
+    /// The direct dependencies that have not passed, in the order of the file; empty for an unknown
+    /// id.
     pub fn waiting_for(&self, id: &FeatureId) -> Vec<FeatureId> {
         self.neighbours(id, Direction::Incoming, |node| node.state != FeatureState::Passed)
     }
 
-    /// The features that depend directly on this one, in the file's order; empty for an id that is
-    /// not in the backlog.
+    /// The direct dependents, in the order of the file; empty for an unknown id.
     pub fn dependents(&self, id: &FeatureId) -> Vec<FeatureId> {
         self.neighbours(id, Direction::Outgoing, |_| true)
     }
 
-    /// The blocked features among everything that this one depends on, however far away, in the
-    /// file's order.
+    /// The blocked features among all transitive dependencies, in the order of the file.
     pub fn blocked_by(&self, id: &FeatureId) -> Vec<FeatureId> {
         let mut seen = BTreeSet::new();
         let mut open: Vec<NodeIndex> = self.places.get(id).copied().into_iter().collect();
@@ -211,12 +205,12 @@ impl Backlog {
         seen.into_iter().filter(blocked).map(|place| self.graph[place].feature.id.clone()).collect()
     }
 
-    /// How many features are in each state.
+    /// The number of features in each state.
     pub fn counts(&self) -> Counts {
         Counts { workable: self.ready.len(), ..self.counts }
     }
 
-    /// Whether nothing runs and nothing can be begun: all passed, or the rest waits for a person.
+    /// Whether no feature runs or can begin: all passed, or the rest waits for a person.
     pub fn is_settled(&self) -> bool {
         self.counts.in_progress == 0 && self.ready.is_empty()
     }
@@ -271,7 +265,7 @@ impl Backlog {
         }
     }
 
-    /// Puts a feature among the ready ones if it is workable.
+    /// Inserts a feature into the ready set if it is workable.
     fn offer(&mut self, place: NodeIndex) {
         let node = &self.graph[place];
         if node.state == FeatureState::Pending && node.unmet == 0 {

@@ -1,7 +1,7 @@
-//! The backlog: the features of a project, and which of them is next.
+//! The backlog: the features of a project, and the choice of the next one.
 //!
-//! Read in this order: [`feature`] (one entry), [`graph`] (what can be worked on now). The files
-//! that hold a backlog are read and written by the crate `longhaul-backlog`.
+//! Read in this order: [`feature`] (one feature), [`graph`] (scheduling). The crate
+//! `longhaul-backlog` reads and writes backlog files.
 
 pub mod error;
 pub mod feature;

@@ -1,11 +1,11 @@
-//! What a batch sets otherwise than the `longhaul.toml` of a project.
+//! Settings of a batch that override the `longhaul.toml` of a project.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::settings::{Settings, literal_env};
 
-/// Settings by their names in `longhaul.toml`, only those that differ. They are recorded, so the
+/// Settings by their names in `longhaul.toml`, only the overridden ones. They are recorded, so the
 /// variables of an agent are sources, never values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -17,12 +17,12 @@ impl Overrides {
         Self(settings)
     }
 
-    /// Whether nothing differs.
+    /// Whether nothing is overridden.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Sets one more, by its path: `["project", "parallel"]`.
+    /// Adds an override by its path: `["project", "parallel"]`.
     pub fn set(&mut self, path: [&str; 2], value: Value) {
         merge(
             &mut self.0,
@@ -33,10 +33,10 @@ impl Overrides {
         );
     }
 
-    /// Refuses values of variables: these settings are recorded.
+    /// Refuses values of environment variables: overrides are recorded.
     ///
     /// # Errors
-    /// Which variable has a value, and what to write instead.
+    /// The variable with a value, and the remedy.
     pub fn check(&self) -> Result<(), String> {
         match self.0.get("agent").and_then(literal_env) {
             None => Ok(()),
@@ -47,10 +47,10 @@ impl Overrides {
         }
     }
 
-    /// The settings with these in their place.
+    /// The settings with these overrides applied.
     ///
     /// # Errors
-    /// What is wrong with them, if there is no such setting or the value does not fit.
+    /// If there is no such setting, or the value is invalid.
     pub fn apply(&self, settings: Settings) -> Result<Settings, String> {
         if self.is_empty() {
             return Ok(settings);
@@ -65,7 +65,7 @@ impl Overrides {
     }
 }
 
-/// Tables are merged, everything else is replaced.
+/// Merges tables; replaces everything else.
 fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {

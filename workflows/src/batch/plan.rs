@@ -1,4 +1,4 @@
-//! The plan of a batch: which projects, in which order, on which terms.
+//! The plan of a batch: projects, order and limits.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,10 @@ use super::Overrides;
 /// A batch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// How many agents may work at once in projects with a label: `team=web`.
+    /// The most agents at once in projects with a label: `team=web`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, u32>,
-    /// How many projects may be worked on at once; `None`: all.
+    /// The most projects at once; `None`: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
     /// The projects, in the order of the file.
@@ -33,36 +33,36 @@ pub struct Entry {
     /// The projects that must pass before it begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<FeatureId>,
-    /// The higher, the sooner its agents get a place.
+    /// Higher: its agents get slots earlier.
     #[serde(default)]
     pub priority: i64,
-    /// For people and filters; its runs have them too.
+    /// Labels for people and filters; copied to its runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// What is set otherwise than in its `longhaul.toml`.
+    /// Settings that override its `longhaul.toml`.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub overrides: Overrides,
 }
 
-/// What is wrong with a plan.
+/// Why a plan is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanError {
-    /// Projects wait for each other: the names, the first one again at the end.
-    Circle(Vec<FeatureId>),
-    /// A project comes after one that is not there.
+    /// A dependency cycle of projects: the names, the first one again at the end.
+    Cycle(Vec<FeatureId>),
+    /// A project comes after an unknown one.
     Unknown(FeatureId, FeatureId),
     /// Two projects have the same name.
     Twice(FeatureId),
-    /// Something that was submitted before is written otherwise now.
+    /// A part that was submitted before has changed.
     Changed(Vec<String>),
 }
 
 impl fmt::Display for PlanError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Circle(path) => {
+            Self::Cycle(path) => {
                 let path: Vec<_> = path.iter().map(FeatureId::as_str).collect();
-                write!(formatter, "projects wait for each other in a circle: {}", path.join(" -> "))
+                write!(formatter, "the projects form a dependency cycle: {}", path.join(" -> "))
             }
             Self::Unknown(name, after) => {
                 write!(formatter, "project `{name}` comes after `{after}`, which is not there")
@@ -70,12 +70,13 @@ impl fmt::Display for PlanError {
             Self::Twice(name) => {
                 write!(
                     formatter,
-                    "two projects are called `{name}` (capital letters do not count): give one a `name`"
+                    "two projects are called `{name}` (case is ignored): \
+                     give one a `name`"
                 )
             }
             Self::Changed(what) => write!(
                 formatter,
-                "a batch of this id is known, and more than added to: {}; give the changed one an id of its own",
+                "a batch with this id exists and was changed: {}; use a new id",
                 what.join(", ")
             ),
         }
@@ -86,7 +87,7 @@ impl Plan {
     /// The order of the projects.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is a cycle.
     pub fn order(&self) -> Result<Backlog, PlanError> {
         let node = |entry: &Entry| Feature {
             depends_on: entry.after.clone(),
@@ -94,7 +95,7 @@ impl Plan {
             ..Feature::new(entry.name.clone(), entry.name.as_str())
         };
         Backlog::new(self.projects.iter().map(node).collect()).map_err(|error| match error {
-            BacklogError::Cycle(path) => PlanError::Circle(path),
+            BacklogError::Cycle(path) => PlanError::Cycle(path),
             BacklogError::UnknownDependency { feature, dependency, .. } => {
                 PlanError::Unknown(feature, dependency)
             }
@@ -105,10 +106,10 @@ impl Plan {
         })
     }
 
-    /// This plan with what another one adds.
+    /// This plan with the additions of another one.
     ///
     /// # Errors
-    /// What the other one changes or leaves out; or that there would be no order.
+    /// If the other one changes or omits something, or the result has a cycle.
     pub fn with_additions(&self, other: &Self) -> Result<Self, PlanError> {
         let mut changed = Vec::new();
         let is_first = *self == Self::default();
@@ -116,7 +117,7 @@ impl Plan {
             match other.projects.iter().find(|new| new.name == entry.name) {
                 None => changed.push(format!("project `{}` is missing", entry.name)),
                 Some(new) if new != entry => {
-                    changed.push(format!("project `{}` is written otherwise", entry.name));
+                    changed.push(format!("project `{}` has changed", entry.name));
                 }
                 Some(_) => {}
             }

@@ -1,4 +1,4 @@
-//! What a batch remembers, and what it publishes of that.
+//! The state of a batch, and the part that it publishes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,24 +8,24 @@ use crate::backlog::{Backlog, FeatureId};
 
 use super::{Now, Plan, Submit};
 
-/// Where a project of a batch stands.
+/// The state of a project of a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ProjectState {
-    /// For others, or for a place.
+    /// It waits for other projects or a free slot.
     #[default]
     Waiting,
-    /// It is worked on, or is to be.
+    /// It is in progress or ready.
     Working,
     /// All its features pass.
     Passed,
     /// A feature is blocked.
     Blocked,
-    /// A person or a limit is waited for.
+    /// It waits for a person or a limit.
     Suspended,
-    /// It cannot be worked on.
+    /// It cannot continue.
     Refused {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -33,12 +33,12 @@ pub enum ProjectState {
 impl ProjectState {
     const PREFIX: &'static str = "project/";
 
-    /// The key that the state of a project is published under.
+    /// The key under which the state of a project is published.
     pub fn key(name: &FeatureId) -> String {
         format!("{}{name}", Self::PREFIX)
     }
 
-    /// Its word.
+    /// The name of the state.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -54,25 +54,25 @@ impl ProjectState {
 /// Published under [`BatchView::KEY`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BatchView {
-    /// What is to be done.
+    /// The plan.
     pub plan: Plan,
-    /// The last submission that was taken in.
+    /// The last submission that was applied.
     pub submitted: String,
 }
 
 impl BatchView {
-    /// The key that it is published under.
+    /// The key under which it is published.
     pub const KEY: &'static str = "batch";
 }
 
-/// Input of the batch workflow: what it remembered when it went on as new.
+/// Input of the batch workflow: its state across a continue-as-new.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BatchInput {
     view: BatchView,
     states: BTreeMap<FeatureId, ProjectState>,
 }
 
-/// The memory of a batch.
+/// The state of a batch.
 pub(super) struct Memory {
     view: BatchView,
     order: Backlog,
@@ -105,8 +105,8 @@ impl Memory {
         self.view.plan.projects.len()
     }
 
-    /// Takes a plan in: what is new in it is added; what was begun before is looked at again. One
-    /// that changes what is known was refused to whoever submitted it.
+    /// Applies a plan: new projects are added, earlier ones are checked again. The submitter was
+    /// already refused a plan that changes known parts.
     pub(super) fn submit(&mut self, submit: Submit) {
         if let Ok(plan) = self.view.plan.with_additions(&submit.plan)
             && let Ok(order) = plan.order()
@@ -143,7 +143,7 @@ impl Memory {
         }
     }
 
-    /// Marks those as worked on whose turn has come.
+    /// Starts the projects whose turn has come.
     pub(super) fn begin_what_may(&mut self) {
         let working = self.states.values().filter(|state| **state == ProjectState::Working).count();
         let room =
@@ -166,7 +166,7 @@ impl Memory {
         std::mem::take(&mut self.is_view_changed).then(|| self.view.clone())
     }
 
-    /// What has passed once stays so in the order: what came after it has begun.
+    /// A project that has passed stays passed in the order: its dependents have begun.
     fn set(&mut self, name: &FeatureId, state: ProjectState) {
         let _ = match state {
             ProjectState::Waiting => Ok(()),

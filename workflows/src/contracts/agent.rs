@@ -12,14 +12,15 @@ use crate::settings::AgentSettings;
 use super::{Feedback, ProjectRef};
 
 activity! {
-    /// Runs the configured command as an agent in a work tree, until it ends. What the agent does wrong is a report, not a
-    /// failure of the activity; so is a program that cannot be started.
+    /// Runs the configured command as an agent in a work tree until it ends. A failed session is a
+    /// report, not a failure of the activity; so is a program that cannot be started.
     ///
-    /// Guarded: a session is paid work. The handler leaves its report in a file before it returns, and the probe looks for it.
-    /// Where a session was cut, what it committed stays; what it did not commit is kept under
-    /// `refs/longhaul/rescue/<run>/<call>`, which the prompt of the next attempt names.
+    /// Guarded: a session is paid work. The handler stores its report in a file before it returns,
+    /// and the probe looks for that file. Commits of an interrupted session stay; its uncommitted
+    /// work is kept under `refs/longhaul/rescue/<run>/<call>`, which the prompt of the next attempt
+    /// names.
     RunSession = "run_session": SessionInput => SessionReport, Policy {
-        // The session has a time limit of its own; this one is only the last resort.
+        // The session has its own timeout; this one is the last resort.
         start_to_close: Duration::from_hours(24 * 7),
         retry: Delays::List(vec![Duration::from_secs(5), Duration::from_secs(30)]),
         pool: Some("agents".into()),
@@ -27,26 +28,26 @@ activity! {
     }
 }
 
-/// Why a session is started: what the prompt is about.
+/// Why a session is started: the subject of its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionReason {
     /// The first one of a run.
     Start,
-    /// The one before had filled its context.
+    /// The previous one had filled its context.
     Continue,
-    /// The one before failed.
+    /// The previous one failed.
     Retry,
-    /// The project does not pass its own baseline check: that comes first.
+    /// The project fails its own baseline check, which must be repaired first.
     Repair,
     /// The gates failed.
     GatesFailed,
-    /// The work does not merge with what landed since.
+    /// The work conflicts with the target.
     Conflict,
 }
 
 impl SessionReason {
-    /// As agents get it in `LONGHAUL_REASON`.
+    /// The value of `LONGHAUL_REASON`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -59,32 +60,32 @@ impl SessionReason {
     }
 }
 
-/// Input of [`RunSession`]: facts only. The words of the prompt are the handler's, so that better
-/// ones do not make recorded runs diverge.
+/// Input of [`RunSession`]: facts only. The handler writes the prompt, so that a better text does
+/// not make recorded runs diverge.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SessionInput {
     /// The project.
     pub project: ProjectRef,
-    /// The branch that finished work goes to.
+    /// The target branch.
     pub target: String,
     /// The feature to work on.
     pub feature: Feature,
     /// The work tree.
     pub worktree: String,
-    /// Which session of this run, from one.
+    /// The number of the session in this run, from one.
     pub number: u32,
-    /// Why.
+    /// The reason for the session.
     pub reason: SessionReason,
-    /// The commands that will decide whether it is done.
+    /// The checks that will accept the work.
     pub gates: Vec<Check>,
-    /// What the session before left.
+    /// The feedback of the previous session.
     pub feedback: Feedback,
-    /// The program, and its limits.
+    /// The agent program, and its limits.
     pub agent: AgentSettings,
-    /// The directory of held-out checks, which it does not see.
+    /// The directory of held-out checks, hidden from the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<String>,
-    /// Whether it is run even if work of this run is on the target: the gates failed there.
+    /// Whether it runs even if work of this run is on the target, because the gates failed there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redo: bool,
 }
@@ -93,20 +94,20 @@ pub struct SessionInput {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ending", rename_all = "snake_case")]
 pub enum SessionEnding {
-    /// Exit code 0: the agent says that the feature is done. A claim.
+    /// Exit code 0: the agent claims that the feature is done.
     ClaimsDone,
-    /// Exit code 75: the context is full, the work is to be continued by a fresh session.
+    /// Exit code 75: the context is full; a fresh session continues the work.
     ContextFull,
     /// Anything else.
     Failed {
         /// `exit code 1`, `silent for 600 s`, `timed out after 3600 s`, `killed by signal 9`.
         reason: String,
-        /// Exit code 126 or 127, by which a shell says that a command could not be run.
+        /// Exit code 126 or 127: the shell could not run the command.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         lacks_command: bool,
     },
-    /// No agent was started: work of this run is on the target, and its log has lost that. The
-    /// gates decide.
+    /// No agent was started: work of this run is on the target, but its log has lost that record.
+    /// The gates decide.
     Landed {
         /// The commit that landed.
         commit: String,
@@ -115,7 +116,7 @@ pub enum SessionEnding {
     },
     /// The agent could not be started; no work was done.
     NotStarted {
-        /// What is wrong, and what to do.
+        /// The error and the remedy.
         reason: String,
     },
 }
@@ -127,10 +128,10 @@ pub struct SessionReport {
     pub ending: SessionEnding,
     /// What the agent left in its notes file, at most 64 KiB.
     pub notes: String,
-    /// Why its notes file was not read, if something else stands there.
+    /// Why its notes file was not read, if it is not a regular file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread_notes: Option<String>,
-    /// How long it took.
+    /// The duration.
     pub duration_ms: u64,
     /// blake3 of its whole output, in hex.
     pub output_digest: String,

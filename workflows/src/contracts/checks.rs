@@ -1,4 +1,4 @@
-//! Checks that Longhaul runs itself, and the evidence that they leave.
+//! Checks that Longhaul runs itself, and their evidence.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::settings::Confinement;
 use super::ProjectRef;
 
 activity! {
-    /// Runs the project's set-up script in a work tree: a new one, or that of a merged result, whose dependencies may be others
-    /// than before. A script that fails is a report, not a failure of the activity.
+    /// Runs the project's set-up script in a new work tree, or in that of a merged result, which
+    /// may have other dependencies. A failing script is a report, not a failure of the activity.
     RunSetup = "run_setup": SetupInput => SetupReport, long()
 }
 
@@ -26,16 +26,16 @@ pub struct SetupInput {
     pub feature: FeatureId,
     /// The work tree.
     pub worktree: String,
-    /// The commit that it is brought to first; `None`: it is where it should be.
+    /// The commit to check out first; `None`: the tree is already there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The script, relative to the work tree; a script that is not there is skipped.
+    /// The script, relative to the work tree; a missing script is skipped.
     pub script: String,
-    /// How long it may take.
+    /// The timeout.
     pub timeout_seconds: u64,
-    /// Names of variables that it is given besides the usual ones.
+    /// Names of variables passed to it besides the usual ones.
     pub pass_env: Vec<String>,
-    /// What it may reach.
+    /// Its access to network and files.
     #[serde(default, skip_serializing_if = "Confinement::is_default")]
     pub confinement: Confinement,
 }
@@ -43,7 +43,7 @@ pub struct SetupInput {
 /// Output of [`RunSetup`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetupReport {
-    /// What happened; `None`: there is no such script.
+    /// The result; `None`: there is no such script.
     pub evidence: Option<Evidence>,
 }
 
@@ -55,9 +55,9 @@ impl SetupReport {
 }
 
 activity! {
-    /// Runs checks one after the other, in a tree that no agent has touched and that is brought to `commit` and set up first
-    /// (ignored files stay, for build caches). Stops at the first that fails. Checks that fail are a report, not a failure of
-    /// the activity.
+    /// Runs checks in sequence, in a tree that no agent has touched. The tree is brought to
+    /// `commit` and set up first (ignored files stay, for build caches). Stops at the first
+    /// failure. Failing checks are a report, not a failure of the activity.
     RunChecks = "run_checks": ChecksInput => ChecksReport, long()
 }
 
@@ -66,52 +66,51 @@ activity! {
 pub struct ChecksInput {
     /// The project.
     pub project: ProjectRef,
-    /// The feature that they are run for.
+    /// The feature whose checks run.
     pub feature: FeatureId,
     /// The work tree of the feature, whose gates run in a tree beside it, or that of a merged
     /// result.
     pub worktree: String,
-    /// The commit that is checked.
+    /// The commit to check.
     pub commit: String,
     /// The checks.
     pub checks: Vec<Check>,
-    /// Globs of files that are put back as the commit has them before each check, relative to the
-    /// root.
+    /// Globs of files restored from the commit before each check, relative to the root.
     pub protected: Vec<String>,
-    /// Names of variables that they are given besides the usual ones.
+    /// Names of variables passed to them besides the usual ones.
     pub pass_env: Vec<String>,
-    /// What they may reach.
+    /// Their access to network and files.
     #[serde(default, skip_serializing_if = "Confinement::is_default")]
     pub confinement: Confinement,
 }
 
 activity! {
-    /// Runs the checks of a feature on the commit that its work begins on: one that passes there is no evidence of the work. All
-    /// are run, each for a short time only.
+    /// Runs the checks of a feature on the commit that its work begins on: a check that passes
+    /// there is no evidence of the work. All checks run, each with a short timeout.
     CheckBase = "check_base": ChecksInput => ChecksReport, long()
 }
 
 /// Output of [`RunChecks`] and [`CheckBase`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChecksReport {
-    /// Of each check that was run, in order; the last is the failed one, if one failed.
+    /// The evidence of each check that ran, in order; a failed one is the last.
     pub evidence: Vec<Evidence>,
 }
 
-/// What a check that ran leaves.
+/// The evidence of one check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The check.
     pub name: String,
-    /// The command that was run.
+    /// Its command.
     pub command: String,
-    /// The commit that it was run on.
+    /// The commit it ran on.
     pub commit: String,
-    /// Its exit code; `None` if a signal or a time limit ended it.
+    /// Its exit code; `None` after a signal or a timeout.
     pub exit_code: Option<i32>,
-    /// What ended it, if it was not an exit: `timed out after 600 s`, `killed by signal 9`.
+    /// How it ended without an exit code: `timed out after 600 s`, `killed by signal 9`.
     pub ended_by: Option<String>,
-    /// How long it took.
+    /// The duration.
     pub duration_ms: u64,
     /// blake3 of its whole output, in hex.
     pub output_digest: String,
@@ -119,21 +118,21 @@ pub struct Evidence {
     pub output_tail: String,
     /// The file that holds the whole output.
     pub log: String,
-    /// Of a held-out check, what was held out.
+    /// For a held-out check: its hash and message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,
-    /// Protected files that differed from the commit just before the check, and were put back;
+    /// Protected files that differed from the commit just before the check and were restored;
     /// relative to the root.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
 }
 
-/// What was held out from agents.
+/// The part of a check that is held out from agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldOut {
     /// blake3 of the paths and contents of its files, in hex.
     pub digest: String,
-    /// What an agent is told when the check fails.
+    /// The message for an agent when the check fails.
     pub message: Option<String>,
 }
 
@@ -154,13 +153,13 @@ impl Evidence {
 }
 
 impl ChecksReport {
-    /// The check that failed, if one did.
+    /// The failed check, if any.
     pub fn failed(&self) -> Option<&Evidence> {
         self.evidence.iter().find(|evidence| !evidence.passed())
     }
 }
 
-/// The checks have time limits of their own; the activity's is only the last resort.
+/// The checks have their own timeouts; the activity's is the last resort.
 fn long() -> Policy {
     Policy {
         start_to_close: Duration::from_hours(24),

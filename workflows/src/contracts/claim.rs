@@ -1,13 +1,12 @@
-//! Checking a claim: the tip of the target, where the gates of a feature that is said to pass are
-//! run.
+//! Checking a claim: the gates of a feature with a claimed pass run on the tip of the target.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ProjectRef, git_policy};
 
 activity! {
-    /// Determines the tip, and the integration work tree for its gates, which bring the tree to the commit. Nothing of a
-    /// feature's own branch is used.
+    /// Determines the tip, and the integration work tree in which the gates check it out. The
+    /// feature's own branch is not used.
     CheckOutTip = "check_out_tip": TipInput => TipTree, git_policy()
 }
 
@@ -16,11 +15,11 @@ activity! {
 pub struct TipInput {
     /// The project.
     pub project: ProjectRef,
-    /// The branch that finished work goes to.
+    /// The target branch.
     pub target: String,
     /// The feature list, relative to the root.
     pub list_file: String,
-    /// The integration work tree to use: the one that the turn came with.
+    /// The integration work tree of the merge turn.
     pub tree: u32,
 }
 

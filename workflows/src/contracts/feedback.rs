@@ -1,30 +1,29 @@
-//! What one session leaves for the next, as facts: how an agent is told of them is decided where it
-//! is told.
+//! Feedback of one session for the next, as facts; the prompt words them.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Evidence, Tampering};
 
-/// What the last session left for the next.
+/// The feedback of the last session for the next.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Feedback {
-    /// What went wrong.
+    /// The problem that causes another session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
-    /// What the last session wrote into its notes.
+    /// The notes file of the last session.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub notes: String,
-    /// What was put back.
+    /// The restored files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tampered: Vec<Tampering>,
-    /// Refs that keep uncommitted work of sessions that died.
+    /// Refs with uncommitted work of sessions that died.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rescued: Vec<String>,
-    /// Why the target is not in the work tree.
+    /// Why the target is not merged into the work tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Behind>,
-    /// What people said to this run.
+    /// Notes of people to this run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
 }
@@ -32,31 +31,31 @@ pub struct Feedback {
 /// The target has moved, and the work conflicts with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Behind {
-    /// The commit that the work does not merge with.
+    /// The commit that conflicts with the work.
     pub tip: String,
     /// The files in conflict.
     pub files: Vec<String>,
 }
 
-/// Why there is another session.
+/// The problem that causes another session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "problem", rename_all = "snake_case")]
 pub enum Problem {
     /// A check failed.
     CheckFailed {
-        /// How.
+        /// Its evidence.
         evidence: Box<Evidence>,
-        /// The commit that the work had been merged with; `None`: it was checked by itself.
+        /// The commit that the work was merged with; `None`: it was checked by itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         merged_with: Option<String>,
     },
-    /// The work does not merge with this commit.
+    /// The work conflicts with this commit.
     Conflict {
         /// The commit.
         tip: String,
         /// The files in conflict.
         files: Vec<String>,
-        /// What git said.
+        /// The output of git.
         output: String,
     },
     /// The session itself failed.
@@ -66,17 +65,17 @@ pub enum Problem {
         /// The end of its output.
         output_tail: String,
     },
-    /// A person looked at the work and does not want it merged as it is.
+    /// A person reviewed the work and rejected it.
     Denied {
-        /// Who.
+        /// The reviewer.
         by: String,
-        /// In their words.
+        /// The reason.
         why: String,
     },
 }
 
 impl Problem {
-    /// The end of the output of the session that failed; empty for other problems, whose output is
+    /// The end of the output of the failed session; empty for other problems, whose output is
     /// recorded as evidence.
     pub fn output(&self) -> &str {
         match self {

@@ -1,7 +1,7 @@
-//! The work tree of a feature, and the way of its work to the target branch.
+//! The work tree of a feature, and the steps that bring its work to the target branch.
 //!
-//! The *tip* is where the next finished feature goes on top of: `longhaul/next` while it is ahead
-//! of the target branch, else the target branch.
+//! The *tip* is the base of the next finished feature: `longhaul/next` while it is ahead of the
+//! target branch, else the target branch.
 
 use longhaul_engine::{Effect, Policy};
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,9 @@ use crate::settings::MergeStyle;
 use super::{OutsideChange, ProjectRef, git_policy};
 
 activity! {
-    /// Takes a work tree on the feature's own branch `longhaul/<feature>`, new from the tip or as an earlier run left it.
-    /// Uncommitted work found in it is first kept under `refs/longhaul/rescue/<run>/<key>`.
+    /// Opens a work tree on the feature's branch `longhaul/<feature>`, new from the tip or as an
+    /// earlier run left it. Uncommitted work in it is first kept under
+    /// `refs/longhaul/rescue/<run>/<key>`.
     OpenWorktree = "open_worktree": OpenInput => Worktree, git_policy()
 }
 
@@ -22,7 +23,7 @@ activity! {
 pub struct OpenInput {
     /// The project.
     pub project: ProjectRef,
-    /// The branch that finished work goes to.
+    /// The target branch.
     pub target: String,
     /// The feature.
     pub feature: FeatureId,
@@ -35,18 +36,19 @@ pub struct Worktree {
     pub path: String,
     /// Its branch.
     pub branch: String,
-    /// The commit that it stands on.
+    /// Its head commit.
     pub head: String,
-    /// The ref that keeps uncommitted work which was found in it.
+    /// The ref with the uncommitted work that was found in it.
     pub rescued: Option<String>,
-    /// Whether the branch has commits of its own, which are not in the tip.
+    /// Whether the branch has commits that are not in the tip.
     #[serde(default)]
     pub has_work: bool,
 }
 
 activity! {
-    /// Brings the tip into a feature's branch, and its clean work tree to the result. A branch without commits of its own moves
-    /// to the tip; any other gets a merge commit. A conflict changes nothing. Running it again gives the same commit.
+    /// Merges the tip into a feature's branch, and updates its clean work tree. A branch without
+    /// own commits is fast-forwarded; any other gets a merge commit. A conflict changes nothing.
+    /// Running it again gives the same commit.
     RefreshWorktree = "refresh_worktree": RefreshInput => Refreshed, git_policy()
 }
 
@@ -55,7 +57,7 @@ activity! {
 pub struct RefreshInput {
     /// The project.
     pub project: ProjectRef,
-    /// The branch that finished work goes to.
+    /// The target branch.
     pub target: String,
     /// The feature.
     pub feature: FeatureId,
@@ -68,12 +70,12 @@ pub struct RefreshInput {
 /// Output of [`RefreshWorktree`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Refreshed {
-    /// The commit that the branch stands on.
+    /// The head of the branch.
     pub commit: String,
     /// The tip.
     pub tip: String,
-    /// The files in which the branch differs from the tip, relative to the root; after a conflict
-    /// those that it changes.
+    /// The files in which the branch differs from the tip, relative to the root; after a conflict,
+    /// the files that it changes.
     pub files: Vec<String>,
     /// Why the tip is not in the branch.
     pub conflict: Option<RefreshConflict>,
@@ -89,8 +91,8 @@ pub struct RefreshConflict {
 }
 
 activity! {
-    /// Ends a step: puts protected files back as the tip has them (or the last merge of it into the branch), then commits all
-    /// that is there. The commit is the checkpoint of the step.
+    /// Ends a step: restores protected files from the tip (or its last merge into the branch), then
+    /// commits all changes. The commit is the checkpoint of the step.
     Seal = "seal": SealInput => Sealed, git_policy()
 }
 
@@ -99,7 +101,7 @@ activity! {
 pub struct SealInput {
     /// The project.
     pub project: ProjectRef,
-    /// The branch that finished work goes to.
+    /// The target branch.
     pub target: String,
     /// The feature.
     pub feature: FeatureId,
@@ -109,7 +111,7 @@ pub struct SealInput {
     pub protected: Vec<String>,
     /// The feature list, relative to the root.
     pub list_file: String,
-    /// The step that is sealed: `session 2, done`. With the feature, the subject of the commit.
+    /// The step, such as `session 2, done`: with the feature id, the subject of the commit.
     pub step: String,
 }
 
@@ -120,39 +122,40 @@ impl SealInput {
     }
 }
 
-/// Something that an agent changed and may not.
+/// A forbidden change by an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tampering {
     /// The file, relative to the root.
     pub file: String,
-    /// What was done to it, in a short text: `feature "x": passes was set to true`.
+    /// The change: `feature "x": passes was set to true`.
     pub what: String,
 }
 
 /// Output of [`Seal`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sealed {
-    /// The commit that holds the work.
+    /// The commit with the work.
     pub commit: String,
-    /// The files that the branch changes, relative to the root; empty: it holds no work.
+    /// The files that the branch changes, relative to the root; empty: it has no work.
     pub files: Vec<String>,
-    /// What was put back.
+    /// The restored files.
     pub tampered: Vec<Tampering>,
-    /// The ref that keeps what was there before it was put back.
+    /// The ref with the content before the restoration.
     pub rescued: Option<String>,
-    /// What the agent had appended to the progress file.
+    /// The text that the agent appended to the progress file.
     pub notes: String,
-    /// Why the progress file in the work tree was not read, if something else stands there.
+    /// Why the progress file in the work tree was not read, if it is not a regular file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread_notes: Option<String>,
-    /// Branches that something else than Longhaul moved since the session began.
+    /// Branches moved by other programs since the session began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<OutsideChange>,
 }
 
 activity! {
-    /// Makes the commit that would land: the tip with the feature's work merged in and the feature marked as passing in the
-    /// list, checked out in an integration work tree of the project. Nothing refers to it yet.
+    /// Creates the commit to land: the tip merged with the feature's work, with the feature marked
+    /// as passing in the list, checked out in an integration work tree of the project. No ref
+    /// points to it yet.
     MergeCandidate = "merge_candidate": MergeInput => Merged, git_policy()
 }
 
@@ -161,16 +164,15 @@ activity! {
 pub struct MergeInput {
     /// The project.
     pub project: ProjectRef,
-    /// The branch that finished work goes to.
+    /// The target branch.
     pub target: String,
     /// The feature.
     pub feature: FeatureId,
     /// The sealed commit to merge.
     pub commit: String,
-    /// How.
+    /// The merge style.
     pub style: MergeStyle,
-    /// Globs of files that are as the tip has them, whatever the merge makes of them, relative to
-    /// the root.
+    /// Globs of files kept as the tip has them, whatever the merge result, relative to the root.
     pub protected: Vec<String>,
     /// The feature list, relative to the root.
     pub list_file: String,
@@ -178,10 +180,10 @@ pub struct MergeInput {
     pub subject: String,
     /// The body of the commit; may be empty.
     pub body: String,
-    /// The time of the commit and of `last_tested`, RFC 3339: fixed, so that making it again gives
+    /// The time of the commit and of `last_tested`, RFC 3339: fixed, so that every attempt creates
     /// the same commit.
     pub at: String,
-    /// The integration work tree to use: the one that the turn came with.
+    /// The integration work tree of the merge turn.
     pub tree: u32,
 }
 
@@ -189,37 +191,38 @@ pub struct MergeInput {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum Merged {
-    /// It merges.
+    /// It merges without conflicts.
     Candidate {
-        /// The commit that would land.
+        /// The commit to land.
         commit: String,
-        /// The tip that it stands on.
+        /// Its tip.
         tip: String,
         /// The integration work tree, at that commit.
         worktree: String,
         /// The files that it changes, relative to the root.
         files: Vec<String>,
-        /// Protected files that the merge changed, and that were put back as the tip has them.
+        /// Protected files that the merge changed, restored from the tip.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         put_back: Vec<String>,
-        /// Branches that something else than Longhaul moved.
+        /// Branches moved by other programs.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         outside: Vec<OutsideChange>,
     },
-    /// It does not merge.
+    /// It conflicts.
     Conflict {
         /// The tip that it conflicts with.
         tip: String,
         /// The files in conflict.
         files: Vec<String>,
-        /// What git said.
+        /// The output of git.
         output: String,
     },
 }
 
 activity! {
-    /// Moves the target branch forward to a commit whose gates passed. A checkout of the target that is clean follows; one
-    /// with changes is left alone, and `longhaul/next` moves instead. The probe asks whether the commit is there already.
+    /// Moves the target branch forward to a commit whose gates passed. A clean checkout of the
+    /// target follows; with changes in it, `longhaul/next` moves instead. The probe looks for the
+    /// commit on the branch.
     Land = "land": LandInput => Landed, Policy { effect: Effect::Guarded, ..git_policy() }
 }
 
@@ -228,10 +231,9 @@ activity! {
 pub struct LandInput {
     /// The project.
     pub project: ProjectRef,
-    /// The branch that finished work goes to.
+    /// The target branch.
     pub target: String,
-    /// The tip that the commit stands on; terminal failure [`Land::STALE`] if the tip has moved
-    /// since.
+    /// The tip of the commit; terminal failure [`Land::STALE`] if the target has moved since.
     pub tip: String,
     /// The commit to land.
     pub commit: String,
@@ -242,22 +244,23 @@ pub struct LandInput {
 /// Output of [`Land`] and [`Follow`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landed {
-    /// The commit that the target branch stands on now.
+    /// The head of the target branch.
     pub target_commit: String,
-    /// Why finished work waits on `longhaul/next` and is not on the target; `None`: nothing waits.
+    /// Why finished work waits on `longhaul/next`; `None`: none waits.
     pub waits_on_next: Option<String>,
-    /// Branches that something else than Longhaul moved.
+    /// Branches moved by other programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<OutsideChange>,
 }
 
 impl Land {
-    /// The code of the failure that the target branch has moved: the work has to be merged again.
+    /// The failure code for a moved target branch: the work must be merged again.
     pub const STALE: &'static str = "stale";
 }
 
 activity! {
-    /// Moves the target branch to `longhaul/next` if work waits there and the user's checkout lets it.
+    /// Moves the target branch to `longhaul/next` if work waits there and the user's checkout is
+    /// clean.
     Follow = "follow": FollowInput => Landed, git_policy()
 }
 
@@ -266,15 +269,15 @@ activity! {
 pub struct FollowInput {
     /// The project.
     pub project: ProjectRef,
-    /// The branch that finished work goes to.
+    /// The target branch.
     pub target: String,
     /// The feature list, relative to the root.
     pub list_file: String,
 }
 
 activity! {
-    /// Removes the work tree and the branch of a landed feature. The branch's tip stays under `refs/longhaul/features/<run>`,
-    /// anything uncommitted under a rescue ref.
+    /// Removes the work tree and the branch of a landed feature. The tip of the branch stays under
+    /// `refs/longhaul/features/<run>`, uncommitted work under a rescue ref.
     CloseWorktree = "close_worktree": CloseInput => (), git_policy()
 }
 
@@ -285,6 +288,6 @@ pub struct CloseInput {
     pub project: ProjectRef,
     /// The feature.
     pub feature: FeatureId,
-    /// Its work tree; empty: wherever the work tree of this feature is, if it has one.
+    /// Its work tree; empty: find it, if the feature has one.
     pub worktree: String,
 }

@@ -1,7 +1,6 @@
 //! The contracts of all activities, through which workflow code reaches the world. Their handlers
 //! are in `activities`.
-//!
-//! A contract's name is in every history that used it: it is never given to something else.
+//! The name of a contract is in every history that used it, so it is never reused.
 
 /// Declares an activity: its name in histories, its input and output, its policy.
 macro_rules! activity {

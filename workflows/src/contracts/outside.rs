@@ -1,19 +1,19 @@
-//! Moves of the project's branches that something else than Longhaul made.
+//! Moves of the project's branches by other programs.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A branch that Longhaul did not move.
+/// A branch that another program moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutsideChange {
     /// The branch: the target, or `longhaul/next`.
     pub branch: String,
-    /// The commit where Longhaul knew it; `None`: it was not there.
+    /// The last known commit; `None`: the branch did not exist.
     pub from: Option<String>,
-    /// The commit where it was found; `None`: it was gone.
+    /// The current commit; `None`: the branch is gone.
     pub to: Option<String>,
-    /// Whether it was put back. A change of the target is the owner's right, and stays.
+    /// Whether it was restored. A change of the target is the user's right, so it stays.
     pub put_back: bool,
 }
 
@@ -22,7 +22,9 @@ impl fmt::Display for OutsideChange {
         let short = |commit: &Option<String>| {
             commit.as_ref().map_or("nowhere".to_owned(), |commit| commit.chars().take(10).collect())
         };
-        let (branch, from, to) = (&self.branch, short(&self.from), short(&self.to));
+        let branch = &self.branch;
+        let from = short(&self.from);
+        let to = short(&self.to);
         let what = format!("`{branch}` was moved from {from} to {to}, not by Longhaul");
         if !self.put_back {
             return formatter.write_str(&what);

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::Feature;
 use crate::settings::Settings;
 
-/// Which project: its id in the log, and where it is.
+/// A project: its id in the log, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectRef {
-    /// Also the id of its run.
+    /// The id of the project and of its run.
     pub id: String,
-    /// The top of the user's checkout: an absolute path.
+    /// The root of the user's checkout: an absolute path.
     pub root: String,
 }
 
 activity! {
-    /// Reads `longhaul.toml` and the feature list as they are in the user's checkout now.
-    /// Terminal when one of them is missing or wrong; the message lists what is wrong, and where.
+    /// Reads `longhaul.toml` and the feature list from the user's checkout. Terminal if one of them
+    /// is missing or invalid; the message lists all errors with their places.
     LoadBacklog = "load_backlog": LoadInput => LoadedBacklog, Policy {
         retry: Delays::List(vec![Duration::from_millis(200); 3]),
         start_to_close: Duration::from_mins(1),
@@ -32,10 +32,10 @@ activity! {
 pub struct LoadInput {
     /// The project.
     pub project: ProjectRef,
-    /// The branch that finished work goes to, if the project has one already.
+    /// The target branch, if already known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
-    /// Commits that were in it.
+    /// Commits that landed on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub landed: Vec<String>,
 }
@@ -47,16 +47,16 @@ pub struct LoadedBacklog {
     pub features: Vec<Feature>,
     /// The settings.
     pub settings: Settings,
-    /// The branch that finished work goes to: configured, or the one checked out.
+    /// The target branch: configured, or the one checked out.
     pub target: String,
     /// The feature list, relative to the root.
     pub list_file: String,
-    /// What was guessed while reading the list.
+    /// Assumptions made while reading the list.
     pub notes: Vec<String>,
-    /// Those of [`LoadInput::landed`] that are not in the target any more.
+    /// Those of [`LoadInput::landed`] that are no longer in the target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
-    /// The commit of the target, if `landed` was asked about.
+    /// The commit of the target, if `landed` was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tip: Option<String>,
 }

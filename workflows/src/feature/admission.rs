@@ -1,5 +1,5 @@
-//! Permission for a session. The project grants it: it limits how many features have an agent,
-//! holds sessions back that cannot succeed, and counts those that fail.
+//! Permission for a session. The project grants it: it limits the number of agents, holds back
+//! sessions that cannot succeed, and counts failed ones.
 
 use longhaul_engine::{Context, ContextExt, Received, Stop};
 use serde::{Deserialize, Serialize};
@@ -19,19 +19,18 @@ pub struct SessionRequest {
     pub agent: Vec<String>,
     /// The files that its work changes or conflicts in, relative to the root.
     pub files: Vec<String>,
-    /// Whether the session resolves what stopped the work from merging: the tip should not move
-    /// under it.
+    /// Whether the session resolves a merge conflict: the tip should not move meanwhile.
     pub resolves: bool,
-    /// The baseline check that failed on the commit that it starts from.
+    /// The failed baseline check of the commit that it starts from.
     pub broken: Option<BrokenBase>,
 }
 
-/// A commit on which the project does not pass its own baseline.
+/// A commit that fails the project's own baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenBase {
     /// The commit.
     pub commit: String,
-    /// The check that failed.
+    /// The failed check.
     pub check: String,
     /// How it ended: `exit code 1`.
     pub ending: String,
@@ -45,38 +44,38 @@ pub enum SessionPermit {
     Granted {
         /// How many of its failed sessions belong to an outage of the agent; they do not count.
         forgiven: u32,
-        /// The agent to use from now on: the one before does not work, and the settings name
+        /// The agent to use from now on: the current one does not work, and the settings name
         /// another.
         agent: Option<AgentSettings>,
     },
     /// The target has moved since the baseline failed: start from it and run the baseline again.
     Rebase,
-    /// There will be no session.
+    /// The session is refused.
     Refused {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// The signal `session_ended`: what became of a granted session.
+/// The signal `session_ended`: the outcome of a granted session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionEnded {
     /// The command of the agent.
     pub agent: Vec<String>,
-    /// How it went.
+    /// The outcome.
     pub result: SessionResult,
 }
 
-/// How a granted session went.
+/// The outcome of a granted session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum SessionResult {
-    /// The agent worked: it ended well, or it changed files.
+    /// The agent worked: it ended normally, or it changed files.
     Worked {
         /// Whether the agent called the work done.
         done: bool,
     },
-    /// It was not needed.
+    /// It was not used.
     Unused,
     /// It failed without a change.
     Failed {
@@ -104,7 +103,7 @@ impl SessionEnded {
     pub const SIGNAL: &'static str = "session_ended";
 }
 
-/// Asks for a session and waits for the answer.
+/// Requests a session and waits for the answer.
 pub(super) async fn ask(context: &mut dyn Context, work: &mut Work) -> Result<SessionPermit, Stop> {
     let project = turn::project(work)?;
     context.signal(project.clone(), SessionRequest::SIGNAL, &work.request()).await?;
@@ -122,7 +121,7 @@ pub(super) async fn ask(context: &mut dyn Context, work: &mut Work) -> Result<Se
     }
 }
 
-/// Reports what became of a granted session.
+/// Reports the outcome of a granted session.
 pub(super) async fn report(
     context: &mut dyn Context,
     work: &Work,
@@ -133,7 +132,7 @@ pub(super) async fn report(
 }
 
 impl SessionResult {
-    /// The result of a session that was run.
+    /// The outcome of a session that ran.
     pub(super) fn of(session: &SessionReport, has_changed: bool) -> Self {
         let last_words = prompt::last_words(&session.output_tail);
         match &session.ending {

@@ -1,4 +1,4 @@
-//! Asking a person before a feature is merged, where the settings or the feature want it.
+//! Approval by a person before a merge, if the settings or the feature require it.
 
 use longhaul_engine::{Context, ContextExt, Payload, Received, Stop};
 use serde::{Deserialize, Serialize};
@@ -7,27 +7,26 @@ use crate::contracts::{Problem, SessionReason};
 
 use super::{FeatureProgress, Work};
 
-/// The signal `approval`: what a person says to work whose gates have passed.
+/// The signal `approval`: a person's decision on work whose gates have passed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
     /// Whether it may be merged.
     pub approved: bool,
-    /// The commit that was looked at: a word on an earlier one does not count. `None`: whatever
-    /// waits.
+    /// The reviewed commit: a decision on an earlier commit does not count. `None`: whatever waits.
     #[serde(default)]
     pub commit: Option<String>,
-    /// Who says so.
+    /// The reviewer.
     #[serde(default)]
     pub by: String,
-    /// Why.
+    /// The reason.
     #[serde(default)]
     pub why: String,
 }
 
-/// Published under [`Awaited::KEY`] while a person is waited for.
+/// Published under [`Awaited::KEY`] while the run waits for approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Awaited {
-    /// The commit that is to be looked at.
+    /// The commit to review.
     pub commit: String,
 }
 
@@ -37,17 +36,17 @@ impl Approval {
 }
 
 impl Awaited {
-    /// The key that it is published under.
+    /// The key under which it is published.
     pub const KEY: &'static str = "approval";
 }
 
 impl FeatureProgress {
-    /// The step of a feature that waits for a person.
+    /// The step of a feature that waits for approval.
     pub const AWAITS_APPROVAL: &'static str = "waiting for approval";
 }
 
-/// Whether this commit may be merged. If a person says no, the agent is told why.
-pub(super) async fn given(
+/// Whether this commit may be merged. The agent receives the reason of a rejection.
+pub(super) async fn is_granted(
     context: &mut dyn Context,
     work: &mut Work,
     commit: &str,
@@ -83,7 +82,7 @@ async fn wait(context: &mut dyn Context, work: &mut Work, commit: &str) -> Resul
 }
 
 impl Work {
-    /// A person is the last of the gates: what they refuse counts as one that failed.
+    /// Approval is the last gate: a rejection counts as a failed gate.
     fn take_denial(&mut self, by: String, why: String) {
         self.progress.failed_gates += 1;
         self.reason = SessionReason::GatesFailed;

@@ -1,7 +1,6 @@
-//! A claim that a feature passes: imported, edited since it passed, or taken back with what it was
-//! built on.
+//! Claims that a feature passes: imported, edited since the pass, or invalidated with a dependency.
 //!
-//! A claim is judged on the target alone. Work on the feature's own branch proves nothing until it
+//! A claim is checked on the target only. Work on the feature's own branch proves nothing until it
 //! has landed.
 
 use longhaul_engine::{Context, ContextExt, Stop};
@@ -14,7 +13,7 @@ use crate::contracts::{
 use super::turn::{self, Turn};
 use super::{Work, notice, retry};
 
-/// A claim that holds.
+/// A confirmed claim.
 pub(super) struct Held {
     /// The commit on which the gates passed.
     pub(super) commit: String,
@@ -22,9 +21,9 @@ pub(super) struct Held {
     pub(super) waits_on_next: Option<String>,
 }
 
-/// Runs the gates on the tip of the target; `None`: the claim does not hold.
+/// Runs the gates on the tip of the target; `None`: the claim is refuted.
 ///
-/// The integration work tree is used, so the turn to merge is needed.
+/// It uses the integration work tree, so it needs the merge turn.
 pub(super) async fn judge(
     context: &mut dyn Context,
     work: &mut Work,
@@ -45,8 +44,7 @@ pub(super) async fn judge(
             turn::give_back(context, work).await?;
             return Ok(None);
         }
-        // The tip may be a merge that no branch has yet, and the target may have moved: landing
-        // settles both.
+        // The tip may be an unlanded merge, and the target may have moved: landing settles both.
         if let Some(landed) = turn::land(context, work, &tip.commit, &tip.commit).await? {
             work.note_outside(&landed.outside);
             close(context, work).await?;
@@ -55,8 +53,8 @@ pub(super) async fn judge(
     }
 }
 
-/// Seals work of an earlier run that has not landed, and runs its gates; the commit on which they
-/// passed. An agent may have died in it, so protected files are put back first.
+/// Seals unlanded work of an earlier run, and runs its gates; returns the commit on which they
+/// passed. An agent may have died in it, so protected files are restored first.
 pub(super) async fn gates_on_found(
     context: &mut dyn Context,
     work: &mut Work,
@@ -70,7 +68,7 @@ pub(super) async fn gates_on_found(
 }
 
 /// Removes the work tree and the branch of the feature; its commits are kept. A request to cancel
-/// that comes in between is too late: the feature has landed.
+/// is ignored here: the feature has landed.
 pub(super) async fn close(context: &mut dyn Context, work: &Work) -> Result<(), Stop> {
     let close =
         CloseInput { project: work.project(), feature: work.id(), worktree: work.worktree.clone() };
@@ -94,7 +92,8 @@ impl Work {
         self.seal_as("found")
     }
 
-    /// The agent is told what failed. It is no failure of its work, and counts against no limit.
+    /// The agent receives the failure. It is not a failure of its work, so it counts against no
+    /// limit.
     fn take_refuted_claim(&mut self, evidence: Evidence) {
         self.reason = SessionReason::GatesFailed;
         self.feedback.problem =

@@ -1,4 +1,4 @@
-//! Edits of the list and the settings that concern a feature while it is worked on.
+//! Edits of the list and the settings that affect a feature in progress.
 
 use longhaul_engine::{Payload, RunId};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::finding::Finding;
 
 use super::{Work, turn};
 
-/// The signal `edited`: the feature as the list has it now. Sent by its project only.
+/// The signal `edited`: the current version of the feature in the list. Only its project sends it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Edited {
     /// The feature.
@@ -23,7 +23,7 @@ impl Edited {
 }
 
 impl Work {
-    /// The next gates and the next session are for the feature as it is now.
+    /// The next gates and the next session use the current version of the feature.
     pub(super) fn take_edit(&mut self, from: Option<&RunId>, payload: &Payload) {
         let is_from_project =
             from.is_some_and(|from| turn::project(self).is_ok_and(|project| project == *from));

@@ -1,4 +1,4 @@
-//! What a person tells a running feature: the agent hears it in its next session.
+//! Notes of people to a running feature: the agent receives them in its next session.
 
 use longhaul_engine::{Context, Filter, Received, Stop};
 use serde::{Deserialize, Serialize};
@@ -7,22 +7,22 @@ use crate::finding::SteeringRefused;
 
 use super::{Edited, Work};
 
-/// The change since which a note that nobody has heard yet keeps a feature from being given up.
+/// The version marker of the change that an undelivered note prevents giving up.
 pub(super) const LAST_WORDS: &str = "last words";
 
-/// The signal `note`: a text alone, or with who says it and why.
+/// The signal `note`: a plain text, or a text with author and reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Note {
-    /// The text alone.
+    /// The plain text.
     Text(String),
     /// With its author.
     Signed {
-        /// What the agent is told.
+        /// The note for the agent.
         text: String,
-        /// Who.
+        /// The author.
         by: String,
-        /// Why; not for the agent.
+        /// The reason; not shown to the agent.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         why: String,
     },
@@ -40,29 +40,29 @@ impl Note {
 }
 
 impl Work {
-    /// What a wait takes besides the signal that it waits for. Answers to other requests stay in
-    /// the mailbox.
+    /// The filter of a wait: its own signal, notes and edits. Answers to other requests stay in the
+    /// mailbox.
     pub(super) fn notes_and(signal: &'static str) -> Filter {
         Filter::signals(&[Note::SIGNAL, Edited::SIGNAL, SteeringRefused::SIGNAL, signal])
     }
 
-    /// Takes in what people said since the last session. No request of this run is open here, so an
-    /// answer that is still in the mailbox is stale and dropped.
-    pub(super) async fn hear(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+    /// Takes the notes since the last session. This run has no open request here, so an answer
+    /// still in the mailbox is stale and is dropped.
+    pub(super) async fn take_notes(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         while let Some(received) = context.try_receive(&Filter::any()).await? {
             self.take_note(received);
         }
         Ok(())
     }
 
-    /// Whether people said something that no session has heard, now that the feature would be given
-    /// up. Then its failures are counted anew; the limit of sessions holds.
+    /// Whether there are undelivered notes when the feature would be given up. Then the count of
+    /// failures restarts; the limit of sessions stays.
     pub(super) async fn is_told_more(&mut self, context: &mut dyn Context) -> Result<bool, Stop> {
         if self.has_used_its_sessions() || context.version(LAST_WORDS, 1).await? == 0 {
             return Ok(false);
         }
         let known = self.feedback.guidance.len();
-        self.hear(context).await?;
+        self.take_notes(context).await?;
         let is_told_more = self.feedback.guidance.len() > known;
         if is_told_more {
             self.forgiven = self.progress.clone();
@@ -70,7 +70,7 @@ impl Work {
         Ok(is_told_more)
     }
 
-    /// Takes a note or an edit in; anything else is passed over, and so is what cannot be read.
+    /// Applies a note or an edit; ignores other messages and malformed ones.
     pub(super) fn take_note(&mut self, received: Received) {
         let Received::Signal { name, payload, from } = received else { return };
         if name == Edited::SIGNAL {

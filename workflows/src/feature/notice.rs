@@ -1,4 +1,4 @@
-//! What an operator should know of the work, noted where the results of steps say so.
+//! Findings about the work, taken from the results of steps.
 
 use longhaul_engine::{Context, ContextExt, Stop};
 
@@ -9,7 +9,7 @@ use crate::finding::Finding;
 
 use super::Work;
 
-/// Runs checks, and notes what had to be put back before them.
+/// Runs checks, and records the files restored before them.
 pub(super) async fn checks(
     context: &mut dyn Context,
     work: &mut Work,
@@ -17,14 +17,15 @@ pub(super) async fn checks(
 ) -> Result<ChecksReport, Stop> {
     let report = context.call::<RunChecks>(input).await?;
     for evidence in report.evidence.iter().filter(|evidence| !evidence.put_back.is_empty()) {
-        let (check, files) = (evidence.name.clone(), evidence.put_back.clone());
+        let check = evidence.name.clone();
+        let files = evidence.put_back.clone();
         work.note_finding(Finding::PutBack { check, files });
     }
     Ok(report)
 }
 
-/// Runs the feature's own checks before its first session. One that passes now is no evidence of
-/// the work.
+/// Runs the feature's own checks before its first session. A check that passes here is no evidence
+/// of the work.
 pub(super) async fn base(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
     let own = &work.brief.feature.checks;
     if own.is_empty() || work.broken.is_some() || work.reason != SessionReason::Start {
@@ -46,7 +47,7 @@ impl Work {
         self.progress.findings.add(finding);
     }
 
-    /// `session`: the one that did it.
+    /// `session`: the session that changed them.
     pub(super) fn note_tampering(&mut self, session: Option<u32>, tampered: &[Tampering]) {
         for Tampering { file, what } in tampered.iter().cloned() {
             self.note_finding(Finding::Tampered { session, file, what });

@@ -1,5 +1,5 @@
-//! One more session, unless the target branch has what is missing: what landed meanwhile is brought
-//! in first, and a session is paid only if the checks still fail.
+//! Another session, unless the current target suffices: it is merged in first, and a session is
+//! paid only if the checks still fail.
 
 use longhaul_engine::{Context, ContextExt, Stop};
 
@@ -10,15 +10,15 @@ use crate::contracts::{
 use super::admission::{self, SessionPermit, SessionResult};
 use super::{FeatureProgress, Work, claim, notice};
 
-/// What came of a try.
+/// The result of a try.
 pub(super) enum Try {
     /// The gates passed on this commit.
     Passed(String),
-    /// The work goes on with another session.
+    /// The work continues with another session.
     Again,
-    /// A limit is reached, or there will be no session.
+    /// A limit is reached, or the session is refused.
     GivenUp(String),
-    /// The run had landed before, and its gates pass on the target.
+    /// The run landed before, and its gates pass on the target.
     Landed {
         /// The commit that landed.
         commit: String,
@@ -27,7 +27,7 @@ pub(super) enum Try {
     },
 }
 
-/// Sets the work tree up and runs the baseline on the commit that the work stands on.
+/// Sets the work tree up and runs the baseline on its commit.
 pub(super) async fn baseline(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
     work.step(context, "set-up").await?;
     let setup = context.call::<RunSetup>(work.setup()).await?;
@@ -37,20 +37,21 @@ pub(super) async fn baseline(context: &mut dyn Context, work: &mut Work) -> Resu
     Ok(())
 }
 
-/// Brings the target into the work tree. Whether the branch moved.
+/// Merges the target into the work tree. Returns whether the branch moved.
 pub(super) async fn refresh(context: &mut dyn Context, work: &mut Work) -> Result<bool, Stop> {
     let refreshed = context.call::<RefreshWorktree>(work.refresh()).await?;
     Ok(work.take_refreshed(refreshed))
 }
 
-/// Runs the gates without a session before; the commit on which they passed. Their failure counts
+/// Runs the gates without a session; returns the commit on which they passed. Their failure counts
 /// towards no limit.
 pub(super) async fn gates(
     context: &mut dyn Context,
     work: &mut Work,
 ) -> Result<Option<String>, Stop> {
     work.step(context, "gates").await?;
-    let (worktree, commit) = (work.worktree.clone(), work.commit.clone());
+    let worktree = work.worktree.clone();
+    let commit = work.commit.clone();
     let setup = context.call::<RunSetup>(work.merged_setup(&worktree, &commit)).await?;
     if let Some(failed) = setup.failed() {
         work.tell_failed_gate(failed);
@@ -65,10 +66,10 @@ pub(super) async fn gates(
     Ok(Some(commit))
 }
 
-/// Makes one more try: within the limits, with the permission of the project, and on the target as
-/// it is now.
+/// Makes one more try: within the limits, with the permission of the project, and on the current
+/// target.
 pub(super) async fn once(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
-    // Whether a fruitless session counts is known when the next one is granted.
+    // Whether an unsuccessful session counts is known when the next one is granted.
     if !work.is_fruitless
         && let Some(end) = give_up(context, work).await?
     {
@@ -82,7 +83,7 @@ pub(super) async fn once(context: &mut dyn Context, work: &mut Work) -> Result<T
     {
         return Ok(end);
     }
-    work.hear(context).await?;
+    work.take_notes(context).await?;
     if let Some(commit) = on_the_tip(context, work).await? {
         admission::report(context, work, SessionResult::Unused).await?;
         return Ok(Try::Passed(commit));
@@ -90,7 +91,7 @@ pub(super) async fn once(context: &mut dyn Context, work: &mut Work) -> Result<T
     pay(context, work).await
 }
 
-/// The end of the work, if a limit is reached and no one has said anything since.
+/// Gives the work up, if a limit is reached and there are no new notes.
 async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<Try>, Stop> {
     let Some(reason) = work.exhausted() else { return Ok(None) };
     if work.reason == SessionReason::GatesFailed {
@@ -105,7 +106,7 @@ async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<Tr
     Ok(Some(Try::GivenUp(reason)))
 }
 
-/// Waits until the project grants a session; the reason if it refuses.
+/// Waits until the project grants a session; returns the reason of a refusal.
 async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
     loop {
         match admission::ask(context, work).await? {
@@ -122,7 +123,7 @@ async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<S
     }
 }
 
-/// Brings the target in before a retry; the commit that passes its gates now without another
+/// Merges the target before a retry; returns the commit if its gates now pass without another
 /// session.
 async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
     if matches!(work.reason, SessionReason::Start | SessionReason::Continue) {
@@ -133,7 +134,7 @@ async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option
         _ => None,
     };
     let has_moved = refresh(context, work).await?;
-    // The gates failed on the result of this very merge.
+    // The gates have already failed on the result of this merge.
     let is_known = known.is_some() && known == work.tip;
     match (&work.feedback.problem, work.reason) {
         _ if !has_moved || is_known => Ok(None),
@@ -148,7 +149,7 @@ async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option
     }
 }
 
-/// Judges work of this run that is on the target already. No session was used; if the gates fail
+/// Checks work of this run that is already on the target. No session was used; if the gates fail
 /// there, the next one is.
 async fn landed(
     context: &mut dyn Context,
@@ -164,7 +165,7 @@ async fn landed(
     Ok(Try::Landed { commit, waits_on_next: held.waits_on_next })
 }
 
-/// Runs a session, seals it, and runs the gates if the agent says that it is done.
+/// Runs a session, seals it, and runs the gates if the agent calls the work done.
 async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     work.begin_session(context).await?;
     let session = context.call::<RunSession>(work.session()).await?;

@@ -1,5 +1,4 @@
-//! The steps of a run of a feature that it can be taken back to, and the history that a fork begins
-//! with.
+//! Checkpoints of a feature run, and the history prefix with which a fork begins.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Activity, Event, EventKind, Position, cut};
@@ -13,10 +12,9 @@ use crate::contracts::{
 use super::note::LAST_WORDS;
 use super::{FeatureProgress, Ready, SessionEnded, SessionRequest, Turn};
 
-/// The label of a run that is a fork: the run that it was taken from, and the position there, as
-/// `<run>@<position>`.
+/// The label of a fork: its source run and the position there, as `<run>@<position>`.
 pub const FORKED_FROM: &str = "forked_from";
-/// The label of a run that is a fork: how many of its events are copies.
+/// The label of a fork: the number of copied events.
 pub const COPIED: &str = "copied";
 
 /// A position in a history together with a commit.
@@ -24,40 +22,40 @@ pub const COPIED: &str = "copied";
 pub struct Checkpoint {
     /// The position of the event that recorded it.
     pub position: Position,
-    /// When.
+    /// Its time.
     pub at: DateTime<Utc>,
-    /// The commit that the work stood on.
+    /// The head commit of the work.
     pub commit: String,
-    /// The session that it sealed, if it did.
+    /// The session that it sealed, if any.
     pub session: Option<u32>,
-    /// What it is, for people: `session 2, done`.
+    /// The description for people: `session 2, done`.
     pub step: String,
 }
 
 impl Checkpoint {
     const LANDED: &'static str = "landed";
 
-    /// Whether the target branch moved there: then a rollback goes back to it, and no fork goes on
+    /// Whether the target branch moved there: a rollback can return to it, and no fork continues
     /// from it.
     pub fn is_landing(&self) -> bool {
         self.session.is_none() && self.step == Self::LANDED
     }
 }
 
-/// What a fork begins with.
+/// The beginning of a fork.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prefix {
     /// Its events, numbered from zero.
     pub events: Vec<Event>,
-    /// The position in the old history of the last of them.
+    /// The position of the last one in the old history.
     pub position: Position,
-    /// The commit that the work stood on; `None`: there was no work tree yet.
+    /// The head commit of the work; `None`: there was no work tree yet.
     pub commit: Option<String>,
-    /// How many sessions are in it.
+    /// The number of its sessions.
     pub sessions: u32,
 }
 
-/// The checkpoints of a segment of a history, the first first.
+/// The checkpoints of a segment of a history, oldest first.
 pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
     let mut session = None;
     let mut found = Vec::new();
@@ -99,8 +97,8 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
     found
 }
 
-/// The part of a history that a fork at position `last` begins with: no half a command, no turn to
-/// merge that is over.
+/// The history prefix of a fork at position `last`, without partial commands and without expired
+/// merge turns.
 pub fn prefix(segment: &[Event], last: Position) -> Prefix {
     let mut last = last;
     loop {
@@ -119,7 +117,8 @@ pub fn prefix(segment: &[Event], last: Position) -> Prefix {
     }
 }
 
-/// Where a fork at position `last` must end so that its next session hears what its mailbox holds.
+/// The end of a fork at position `last` such that its next session receives the notes in its
+/// mailbox.
 pub fn before_hearing(segment: &[Event], last: Position) -> Position {
     let Prefix { events, position, .. } = prefix(segment, last);
     let step =
@@ -132,33 +131,35 @@ pub fn before_hearing(segment: &[Event], last: Position) -> Position {
     }
 }
 
-/// Where the answers to a command begin.
+/// The first event of the answer to a command.
 fn begins(segment: &[Event], command: u32) -> Position {
     let first = segment.iter().find(|event| event.kind.command() == Some(command));
     first.map_or(0, |event| event.position)
 }
 
-/// The command before which a fork must end because it would else believe that it is its turn to
-/// merge.
+/// Whether an event sends a signal of this name.
+fn sends(event: &Event, wanted: &str) -> bool {
+    matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted)
+}
+
+/// The command before which a fork must end, or it would believe that it holds the merge turn.
 fn before_the_turn(events: &[Event]) -> Option<u32> {
-    let sent = |event: &Event, wanted: &str| matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted);
-    let asked = events.iter().rposition(|event| sent(event, Ready::SIGNAL))?;
-    let given_back = events[asked..].iter().any(|event| sent(event, Turn::GIVEN_BACK));
+    let asked = events.iter().rposition(|event| sends(event, Ready::SIGNAL))?;
+    let given_back = events[asked..].iter().any(|event| sends(event, Turn::GIVEN_BACK));
     if given_back { None } else { events[asked].kind.command() }
 }
 
-/// The command before which a fork must end because it would else believe that the project has
-/// granted it a session.
+/// The command before which a fork must end, or it would believe that the project has granted it a
+/// session.
 fn before_the_permit(events: &[Event]) -> Option<u32> {
-    let sent = |event: &Event, wanted: &str| matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted);
-    let asked = events.iter().rposition(|event| sent(event, SessionRequest::SIGNAL))?;
+    let asked = events.iter().rposition(|event| sends(event, SessionRequest::SIGNAL))?;
     let is_used = events[asked..]
         .iter()
-        .any(|event| is_completed(event, RunSession::NAME) || sent(event, SessionEnded::SIGNAL));
+        .any(|event| is_completed(event, RunSession::NAME) || sends(event, SessionEnded::SIGNAL));
     if is_used { None } else { events[asked].kind.command() }
 }
 
-/// The command before which a fork must end because its work was given up after it, or passed
+/// The command before which a fork must end, because its work was given up after it, or passed
 /// without a session.
 fn before_the_last_try(events: &[Event]) -> Option<u32> {
     let is_last_try = |event: &Event| match &event.kind {
@@ -172,7 +173,7 @@ fn before_the_last_try(events: &[Event]) -> Option<u32> {
     if goes_on { None } else { events[last].kind.command() }
 }
 
-/// The command before which a fork must end because what its last session did is in no commit.
+/// The command before which a fork must end, because the work of its last session is in no commit.
 fn before_an_unsealed_session(
     segment: &[Event],
     events: &[Event],
@@ -186,8 +187,7 @@ fn before_an_unsealed_session(
     events[ended].kind.command()
 }
 
-/// The command before which a fork must end because it would else have to give up, whatever it is
-/// given.
+/// The command before which a fork must end, or it would have to give up in any case.
 fn before_giving_up(events: &[Event]) -> Option<u32> {
     let (last, before) = events.split_last()?;
     let is_marked = |event: &Event| matches!(&event.kind, EventKind::VersionMarked { change, .. } if change == LAST_WORDS);
@@ -201,7 +201,7 @@ fn next_seal(segment: &[Event], position: Position) -> Option<&Event> {
     later.find(|event| is_completed(event, Seal::NAME))
 }
 
-/// The commit of the last step, or, behind a session, of the seal that followed on it.
+/// The commit of the last step, or, after a session, of its seal.
 fn commit_at(segment: &[Event], events: &[Event], position: Position) -> Option<String> {
     let is_step = |event: &&Event| {
         [RunSession::NAME, Seal::NAME, OpenWorktree::NAME, RefreshWorktree::NAME]

@@ -1,8 +1,8 @@
-//! Merging one at a time: the project gives the turn, and with it an integration work tree.
+//! Merging one at a time: the project grants the turn, with an integration work tree.
 //!
-//! The turn saves work; it is not what keeps the target safe. A run never shares its integration
-//! work tree, and landing is a compare-and-swap of the tip, so a second run that has a turn does no
-//! harm (see `project::queue`).
+//! The turn saves work; it does not protect the target. A run never shares its integration work
+//! tree, and landing is a compare-and-swap of the tip, so a second run with a turn does no harm
+//! (see `project::queue`).
 
 use longhaul_engine::{Context, ContextExt, Received, RunId, Stop};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::contracts::{Land, Landed};
 
 use super::Work;
 
-/// The signal `ready`: a feature asks its project for the turn.
+/// The signal `ready`: a feature requests the merge turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ready {
     /// The feature.
@@ -21,12 +21,12 @@ pub struct Ready {
     pub files: Vec<String>,
 }
 
-/// The signal `turn`: it may merge now.
+/// The signal `turn`: the feature may merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// The checks of finished features that it could have broken.
+    /// The checks of finished features that the merge could break.
     pub regression: Vec<Check>,
-    /// The integration work tree that is this run's alone until it gives the turn back or ends.
+    /// The integration work tree, exclusive to this run until it returns the turn or ends.
     pub tree: u32,
 }
 
@@ -36,14 +36,14 @@ impl Ready {
 }
 
 impl Turn {
-    /// The name of the signal that gives the turn.
+    /// The name of the signal that grants the turn.
     pub const GIVEN: &'static str = "turn";
-    /// The name of the signal that gives it back without having merged. Its content is the
-    /// feature's id.
+    /// The name of the signal that returns the turn without a merge. Its content is the feature's
+    /// id.
     pub const GIVEN_BACK: &'static str = "turn_back";
 }
 
-/// Asks for the turn and waits for it. Only the project gives it.
+/// Requests the turn and waits for it. Only the project grants it.
 pub(super) async fn take(
     context: &mut dyn Context,
     work: &mut Work,
@@ -66,7 +66,7 @@ pub(super) async fn take(
     }
 }
 
-/// Lets the next one merge.
+/// Returns the turn.
 pub(super) async fn give_back(context: &mut dyn Context, work: &Work) -> Result<(), Stop> {
     context.signal(project(work)?, Turn::GIVEN_BACK, &work.id()).await
 }

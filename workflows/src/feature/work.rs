@@ -1,4 +1,4 @@
-//! The state of the work on a feature: what every step asks for, and what it makes of the answer.
+//! The state of the work on a feature: the inputs of all steps, and the handling of their results.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
@@ -19,28 +19,28 @@ pub(super) struct Work {
     pub(super) brief: Brief,
     pub(super) worktree: String,
     pub(super) progress: FeatureProgress,
-    /// What failed before people gave it another chance.
+    /// The failures before people granted another chance.
     pub(super) forgiven: FeatureProgress,
     pub(super) reason: SessionReason,
     pub(super) feedback: Feedback,
-    /// The commit that the branch stands on.
+    /// The head commit of the branch.
     pub(super) commit: String,
-    /// The last tip that was brought in, or that the work conflicts with.
+    /// The last tip that was merged in or conflicted.
     pub(super) tip: Option<String>,
-    /// The files that the work changes.
+    /// The files changed by the work.
     pub(super) files: Vec<String>,
-    /// The last session failed and changed nothing: the agent may be at fault, and not the work.
+    /// The last session failed without a change: the agent may be at fault, not the work.
     pub(super) is_fruitless: bool,
-    /// The baseline that failed, until a session has worked on it.
+    /// The failed baseline, until a session has worked on it.
     pub(super) broken: Option<BrokenBase>,
-    /// It repairs the baseline of the project.
+    /// This feature repairs the baseline of the project.
     pub(super) repairs: bool,
-    /// Work of this run is on the target, and its gates failed there.
+    /// Work of this run is on the target, but its gates failed there.
     pub(super) redo: bool,
 }
 
 impl Work {
-    /// The work on a feature that nobody has begun.
+    /// The state before the first step.
     pub(super) fn new(brief: Brief) -> Self {
         Self {
             brief,
@@ -71,8 +71,8 @@ impl Work {
         self.brief.target.clone()
     }
 
-    /// The gates of the project, then the feature's own checks; of a feature that repairs the
-    /// baseline, that too.
+    /// The gates of the project, then the feature's own checks; for a repair of the baseline, the
+    /// baseline too.
     fn own_checks(&self) -> Vec<Check> {
         let settings = &self.brief.settings;
         let baseline: &[Check] = if self.repairs { &settings.baseline } else { &[] };
@@ -96,7 +96,7 @@ impl Work {
         self.setup_in(&self.worktree, None)
     }
 
-    /// The set-up of the merged result: what it depends on may be more than what is there.
+    /// The set-up of the merged result: its dependencies may differ from those installed.
     pub(super) fn merged_setup(&self, worktree: &str, commit: &str) -> SetupInput {
         self.setup_in(worktree, Some(commit.to_owned()))
     }
@@ -127,8 +127,8 @@ impl Work {
         self.checks(worktree, commit, self.own_checks())
     }
 
-    /// The gates on the merged result: the feature's own, and those of finished features that it
-    /// could have broken.
+    /// The gates on the merged result: the feature's own, and those of finished features that the
+    /// merge could break.
     pub(super) fn merged_gates(&self, worktree: &str, commit: &str, turn: &Turn) -> ChecksInput {
         let mut checks = self.own_checks();
         for check in &turn.regression {
@@ -168,7 +168,7 @@ impl Work {
         self.seal_as(&format!("session {}, {ended}", self.progress.sessions))
     }
 
-    /// A seal of a step.
+    /// The input that seals a step.
     pub(super) fn seal_as(&self, step: &str) -> SealInput {
         SealInput {
             project: self.project(),
@@ -218,7 +218,7 @@ impl Work {
         }
     }
 
-    /// What the project is asked before a session.
+    /// The request to the project for a session.
     pub(super) fn request(&self) -> SessionRequest {
         let (mut files, mut resolves) = (self.files.clone(), false);
         match &self.feedback.problem {
@@ -239,7 +239,7 @@ impl Work {
         self.feedback.rescued.extend(worktree.rescued.clone());
     }
 
-    /// A project that does not work is repaired before anything is added to it.
+    /// A broken baseline is repaired before other work.
     pub(super) fn take_baseline(&mut self, failed: Option<&Evidence>) {
         self.broken = failed.map(|failed| BrokenBase {
             commit: self.tip.clone().unwrap_or_else(|| self.commit.clone()),
@@ -258,7 +258,7 @@ impl Work {
         }
     }
 
-    /// Whether the branch moved.
+    /// Applies a merge of the target; returns whether the branch moved.
     pub(super) fn take_refreshed(&mut self, refreshed: Refreshed) -> bool {
         let Refreshed { commit, tip, files, conflict } = refreshed;
         let has_moved = commit != self.commit;
@@ -267,7 +267,8 @@ impl Work {
         self.feedback.behind = None;
         match (conflict, &mut self.feedback.problem) {
             (Some(conflict), Some(Problem::Conflict { .. })) => {
-                let (files, output) = (conflict.files, conflict.output);
+                let files = conflict.files;
+                let output = conflict.output;
                 self.feedback.problem = Some(Problem::Conflict { tip, files, output });
             }
             (Some(conflict), _) => {
@@ -279,7 +280,7 @@ impl Work {
         has_moved
     }
 
-    /// A session is granted. Failed ones that an outage of the agent explains do not count.
+    /// Applies a granted session. Failed sessions explained by an outage of the agent do not count.
     pub(super) fn take_permit(&mut self, forgiven: u32, agent: Option<AgentSettings>) {
         self.progress.outage_sessions += forgiven;
         self.progress.failed_sessions = self.progress.failed_sessions.saturating_sub(forgiven);
@@ -293,19 +294,20 @@ impl Work {
         }
     }
 
-    /// The agent could not be started: nothing has changed but the count.
+    /// The agent could not be started: only the count changes.
     pub(super) fn take_no_session(&mut self, session: &SessionReport) {
         self.progress.failed_sessions += 1;
         self.is_fruitless = true;
         if let (SessionEnding::NotStarted { reason }, None) =
             (&session.ending, &self.feedback.problem)
         {
-            let (reason, output_tail) = (reason.clone(), String::new());
+            let reason = reason.clone();
+            let output_tail = String::new();
             self.feedback.problem = Some(Problem::SessionFailed { reason, output_tail });
         }
     }
 
-    /// Work that an earlier run left.
+    /// Takes over work of an earlier run.
     pub(super) fn take_found(&mut self, sealed: &Sealed) {
         self.note_tampering(None, &sealed.tampered);
         self.note_outside(&sealed.outside);
@@ -325,7 +327,7 @@ impl Work {
         let notes = [session.notes.trim(), sealed.notes.trim()].map(str::to_owned);
         let notes: Vec<_> =
             notes.into_iter().chain(unread).filter(|notes| !notes.is_empty()).collect();
-        // Guidance of people holds until the feature is done; all else is about the last session.
+        // Notes of people hold until the feature is done; the rest is about the last session only.
         let guidance = std::mem::take(&mut self.feedback.guidance);
         self.feedback = Feedback {
             notes: notes.join("\n"),
@@ -340,7 +342,8 @@ impl Work {
             SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason } => {
                 self.progress.failed_sessions += 1;
                 self.reason = SessionReason::Retry;
-                let (reason, output_tail) = (reason.clone(), session.output_tail.clone());
+                let reason = reason.clone();
+                let output_tail = session.output_tail.clone();
                 self.feedback.problem = Some(Problem::SessionFailed { reason, output_tail });
             }
         }
@@ -351,8 +354,8 @@ impl Work {
         self.tell_gate(failed, tip);
     }
 
-    /// A gate failed that no session has worked on. A baseline that fails is repaired first, and
-    /// may be why.
+    /// Records a failed gate without a session in between. A broken baseline may be the cause, and
+    /// is repaired first.
     pub(super) fn tell_failed_gate(&mut self, failed: &Evidence) {
         if self.broken.is_none() {
             self.tell_gate(failed, None);
@@ -376,7 +379,7 @@ impl Work {
         });
     }
 
-    /// Why no further session is started, if one of the limits is reached.
+    /// The reason for no further session, if a limit is reached.
     pub(super) fn exhausted(&self) -> Option<String> {
         let (limits, progress, forgiven) =
             (&self.brief.settings.limits, &self.progress, &self.forgiven);
@@ -412,7 +415,7 @@ impl Work {
         ))
     }
 
-    /// Whether the sessions so far changed no file.
+    /// Whether no session has changed a file so far.
     pub(super) fn has_changed_nothing(&self) -> bool {
         self.files.is_empty()
     }
@@ -430,7 +433,7 @@ impl Work {
         FeatureOutcome::Blocked { reason, output: String::new(), progress: self.progress.clone() }
     }
 
-    /// It is given up because of its last problem.
+    /// Gives up because of the last problem.
     pub(super) fn given_up(&self, reason: String) -> FeatureOutcome {
         let output =
             self.feedback.problem.as_ref().map(Problem::output).unwrap_or_default().to_owned();
@@ -455,10 +458,11 @@ impl Work {
         waits_on_next: Option<String>,
         claim: bool,
     ) -> FeatureOutcome {
-        // Those of the list: a baseline that was repaired on the way is not asked for by it.
+        // Only those of the list, not a baseline that was repaired in between.
         let checks =
             self.brief.settings.gates.iter().chain(&self.brief.feature.checks).cloned().collect();
-        let (progress, files) = (self.progress.clone(), self.files.clone());
+        let progress = self.progress.clone();
+        let files = self.files.clone();
         FeatureOutcome::Passed { commit, waits_on_next, progress, files, checks, claim }
     }
 }

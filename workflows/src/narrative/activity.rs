@@ -1,4 +1,4 @@
-//! The activities in words: what was asked of the world, and what it answered.
+//! Text about activities: their inputs and outputs.
 
 use longhaul_engine::payload::PayloadError;
 use longhaul_engine::{Activity, Payload};
@@ -19,8 +19,8 @@ pub(super) fn is_session(name: &str) -> bool {
     name == RunSession::NAME
 }
 
-/// What an activity is to do.
-pub(super) fn asked(name: &str, input: &Payload) -> String {
+/// The task of an activity.
+pub(super) fn task(name: &str, input: &Payload) -> String {
     let known = match name {
         RunSession::NAME => input.read::<SessionInput>().map(|session| {
             format!("session {} ({})", session.number, session.reason.as_str().replace('_', " "))
@@ -36,7 +36,7 @@ pub(super) fn asked(name: &str, input: &Payload) -> String {
     known.unwrap_or_else(|_| name.replace('_', " "))
 }
 
-/// What an activity answered. `before` is the view of its run without that.
+/// The result of an activity. `before` is the view of its run before it.
 pub(super) fn completed(
     name: &str,
     input: &Payload,
@@ -45,7 +45,7 @@ pub(super) fn completed(
 ) -> Vec<Entry> {
     let done = || format!("{} is done", name.replace('_', " "));
     known(name, input, output, before).unwrap_or_else(|_| match name {
-        // A person said that the session happened: there is no report.
+        // A person settled the session: there is no report.
         RunSession::NAME => {
             vec![Entry::new(Kind::SessionFailed, format!("{}; it left no report", done()))]
         }
@@ -149,8 +149,8 @@ fn on_base(report: &ChecksReport) -> String {
     format!("before any work: {passed} of {} checks pass", report.evidence.len())
 }
 
-/// A check: agents read the files that show it, so a held-out one shows neither its command nor its
-/// output.
+/// A check. Agents can read the files with these entries, so a held-out check shows neither its
+/// command nor its output.
 fn check(evidence: &Evidence) -> String {
     let what = match &evidence.held_out {
         Some(_) => format!("held-out `{}`", evidence.name),
@@ -180,7 +180,7 @@ fn session(name: &str, input: &Payload, report: &SessionReport) -> Entry {
             (Kind::SessionEnded, landed)
         }
     };
-    let text = format!("{} {ending}, {}", asked(name, input), took(report.duration_ms));
+    let text = format!("{} {ending}, {}", task(name, input), took(report.duration_ms));
     let output =
         if kind == Kind::SessionFailed { last_lines(&report.output_tail) } else { String::new() };
     let entry = Entry::new(kind, text).details(&[
@@ -217,7 +217,7 @@ fn sealed(sealed: &Sealed) -> Vec<Entry> {
         let kept = sealed
             .rescued
             .as_ref()
-            .map(|kept| format!("What was there before is kept under {kept}."));
+            .map(|kept| format!("The earlier content is kept under {kept}."));
         let tampering = Entry::new(Kind::Tampering, format!("put back: {}", changes.join("; ")));
         entries.push(tampering.details(&[&kept.unwrap_or_default()]));
     }

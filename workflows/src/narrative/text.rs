@@ -1,8 +1,8 @@
-//! Pieces of sentences: counts, times, shortened lists.
+//! Text fragments: counts, times, shortened lists.
 
 use chrono::{DateTime, Utc};
 
-/// Paragraphs, without those that are empty.
+/// Joins paragraphs, without empty ones.
 pub(super) fn paragraphs(parts: &[&str]) -> String {
     let parts: Vec<&str> =
         parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
@@ -20,7 +20,7 @@ pub fn counted(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// The beginning of a commit's hash.
+/// The abbreviated hash of a commit.
 pub fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
@@ -32,7 +32,7 @@ pub(super) fn some_of(items: &[String]) -> String {
     if items.len() > SHOWN { format!("{shown} and {} more", items.len() - SHOWN) } else { shown }
 }
 
-/// How long something took.
+/// A duration.
 pub(super) fn took(milliseconds: u64) -> String {
     format!("{:.1} s", std::time::Duration::from_millis(milliseconds).as_secs_f64())
 }

@@ -1,9 +1,10 @@
-//! Sessions are paid: a feature asks its project before each, and gets one when it can succeed.
+//! Admission of sessions, which are paid: a feature requests each from its project, and gets it
+//! when it can succeed.
 //!
-//! Four rules, in this order: a broken baseline is repaired by one feature ([`super::repair`]);
-//! conflicts in the same files are resolved one at a time ([`super::conflicts`]); not more features
-//! than `[project] parallel` have sessions; and an agent that is out of order gets none
-//! ([`super::breaker`]). A feature that the first two hold back gives its place to another.
+//! Four rules, in this order: one feature repairs a broken baseline ([`super::repair`]); conflicts
+//! in the same files are resolved one at a time ([`super::conflicts`]); at most `[project]
+//! parallel` features have sessions; and an agent with an outage gets none ([`super::breaker`]). A
+//! feature held back by the first two rules frees its slot.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,45 +21,45 @@ use super::conflicts::{Claim, Conflicts};
 use super::memory::Memory;
 use super::repair::{self, Repair};
 
-/// Who may have a session, and who waits for one.
+/// The admission state: slots, open requests, and the reasons for waiting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Admissions {
-    /// Requests without an answer, the oldest first.
+    /// Open requests, oldest first.
     waiting: VecDeque<Waiting>,
-    /// The features that may have sessions: at most as many as work at once.
+    /// The features with a slot: at most `[project] parallel`.
     places: BTreeSet<FeatureId>,
-    /// Why features wait, in a sentence without its subject.
+    /// Why features wait, as a clause without a subject.
     pub(super) reasons: BTreeMap<FeatureId, String>,
-    /// The features that gave their place to another.
+    /// The features that freed their slot.
     aside: BTreeSet<FeatureId>,
-    /// Grows when the target may have moved.
+    /// Counts the possible moves of the target.
     moves: u64,
     pub(super) repair: Repair,
     pub(super) conflicts: Conflicts,
-    /// By the command of the agent.
+    /// The breakers, by agent command.
     breakers: BTreeMap<String, Breaker>,
     /// Why no session begins.
     pub(super) paused: Option<SessionsPaused>,
 }
 
-/// A request that waits.
+/// An open request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Waiting {
     feature: FeatureId,
     request: SessionRequest,
-    /// Of a session that resolves a conflict.
+    /// The claim of a session that resolves a conflict.
     claim: Option<Claim>,
-    /// The count of moves of the target when it came.
+    /// The count of target moves when it came.
     moves: u64,
 }
 
-/// What becomes of a request.
+/// The decision on a request.
 enum Decision {
     Answer(SessionPermit),
     /// It waits.
     Wait {
         why: String,
-        /// Another feature may have its place.
+        /// Another feature may use its slot.
         aside: bool,
     },
 }
@@ -68,7 +69,7 @@ fn wait(why: String, aside: bool) -> Decision {
 }
 
 impl Admissions {
-    /// The run of a feature is over, or another takes its place.
+    /// The run of a feature is over, or is replaced.
     pub(super) fn leave(&mut self, feature: &FeatureId) {
         self.waiting.retain(|waiting| waiting.feature != *feature);
         self.places.remove(feature);
@@ -76,14 +77,14 @@ impl Admissions {
         self.breakers.values_mut().for_each(|breaker| breaker.leave(feature));
     }
 
-    /// A feature was started: it has a place.
+    /// A feature was started: it takes a slot.
     pub(super) fn begin(&mut self, feature: &FeatureId) {
-        self.begin_anew(feature);
+        self.restart(feature);
         self.places.insert(feature.clone());
     }
 
     /// A feature has a new run.
-    pub(super) fn begin_anew(&mut self, feature: &FeatureId) {
+    pub(super) fn restart(&mut self, feature: &FeatureId) {
         self.breakers.values_mut().for_each(|breaker| breaker.forget(feature));
     }
 
@@ -93,13 +94,13 @@ impl Admissions {
         self.moves += 1;
     }
 
-    /// A person wants to go on: agents are probed at once, and a broken baseline is tried again.
+    /// A person resumes the project: agents are probed at once, and a broken baseline is retried.
     pub(super) fn hurry(&mut self) {
         self.moves += 1;
         self.breakers.values_mut().for_each(Breaker::hurry);
     }
 
-    /// When the next agent is due to be probed.
+    /// The time of the next probe of an agent.
     fn due(&self) -> Option<DateTime<Utc>> {
         self.paused.as_ref()?.until
     }
@@ -108,7 +109,7 @@ impl Admissions {
         self.breakers.entry(agent.join(" ")).or_default()
     }
 
-    /// The features that have something here.
+    /// The features with any state here.
     fn features(&self) -> impl Iterator<Item = &FeatureId> {
         let waiting = self.waiting.iter().map(|waiting| &waiting.feature);
         let probes = self.breakers.values().filter_map(Breaker::probe);
@@ -126,8 +127,9 @@ impl Memory {
     /// Whether another feature may be started.
     pub(super) fn has_room(&self) -> bool {
         let admissions = &self.admissions;
-        // A run that was asked to end works until it has ended.
-        let (parallel, in_progress) = (self.parallel(), self.current.len());
+        // A cancelled run uses its slot until it has ended.
+        let parallel = self.parallel();
+        let in_progress = self.current.len();
         let aside = admissions.aside.len().min(in_progress);
         let is_full = in_progress - aside >= parallel || in_progress >= 2 * parallel;
         let is_held = admissions.repair.is_at_work(&self.held_features())
@@ -139,8 +141,8 @@ impl Memory {
         self.settings.project.parallel.max(1) as usize
     }
 
-    /// The next feature to start: while there is other work, none that is known to change the files
-    /// of one in progress.
+    /// The next feature to start: if possible, none that is known to change the files of one in
+    /// progress.
     pub(super) fn next_apart(&self) -> Option<&FeatureId> {
         let conflicts = &self.admissions.conflicts;
         let is_at_work =
@@ -151,7 +153,7 @@ impl Memory {
         workable().find(is_apart).or_else(|| workable().next())
     }
 
-    /// Takes a message about a session. Whether it was one.
+    /// Handles a message about a session; returns whether it was one.
     pub(super) async fn take_admission(
         &mut self,
         context: &mut dyn Context,
@@ -161,7 +163,7 @@ impl Memory {
         if ![SessionRequest::SIGNAL, SessionEnded::SIGNAL].contains(&name.as_str()) {
             return Ok(false);
         }
-        // Only the run that a feature has now may ask for it.
+        // Only the current run of a feature may request a session.
         let Some(feature) = from.as_ref().and_then(|run| self.feature_of(run)) else {
             return Ok(true);
         };
@@ -176,7 +178,7 @@ impl Memory {
     }
 
     fn take_request(&mut self, feature: FeatureId, request: SessionRequest) {
-        // Work that waits for a person keeps no files from the others.
+        // Work that waits for a person reserves no files.
         let is_approved = self.settings.merge.approval
             || self.backlog.feature(&feature).is_some_and(|feature| feature.approval);
         let claim = (request.resolves && !is_approved).then(|| {
@@ -212,7 +214,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Answers the requests that can be answered.
+    /// Answers requests where possible.
     pub(super) async fn admit(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         self.forget_who_left();
         let held = self.held_features();
@@ -258,7 +260,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Features that are not in progress any more neither have a place nor wait for one.
+    /// Features no longer in progress lose their slot and their request.
     fn forget_who_left(&mut self) {
         let has_left =
             |feature: &&FeatureId| self.backlog.state(feature) != Some(&FeatureState::InProgress);
@@ -303,9 +305,10 @@ impl Memory {
         held: &BTreeSet<FeatureId>,
         now: Option<DateTime<Utc>>,
     ) -> Decision {
-        let (feature, request) = (&waiting.feature, &waiting.request);
+        let feature = &waiting.feature;
+        let request = &waiting.request;
         if held.contains(feature) {
-            return wait("waits until its run goes on".into(), false);
+            return wait("waits until its run continues".into(), false);
         }
         if let Some(broken) = &request.broken {
             if waiting.moves < self.admissions.moves {
@@ -364,8 +367,8 @@ impl Memory {
         }
     }
 
-    /// Asks the breaker of the agent. If that agent is out of order and the settings name another,
-    /// it is asked for that one.
+    /// Consults the breaker of the agent. During an outage, the breaker of the other agent in the
+    /// settings is consulted.
     fn ask_breaker(
         &mut self,
         feature: &FeatureId,
@@ -393,12 +396,12 @@ impl Memory {
         }
     }
 
-    /// The features that merge or are ready to.
+    /// The features that merge or wait to merge.
     fn ready(&self) -> impl Iterator<Item = &FeatureId> {
         self.queue.waiting().map(|ready| &ready.feature).chain(self.queue.holders())
     }
 
-    /// The run of a feature is over, and the feature is in its new state.
+    /// The run of a feature is over, and the feature has its new state.
     pub(super) fn end_admission(&mut self, feature: &FeatureId) {
         let state = self.backlog.state(feature).cloned();
         self.admissions.repair.end(feature, state.as_ref());

@@ -1,4 +1,4 @@
-//! Taking back: features that are forked, and what was built on top of them.
+//! Forks of features, and the passes that they invalidate.
 
 use longhaul_engine::RequestedBy;
 use serde::{Deserialize, Serialize};
@@ -8,16 +8,16 @@ use crate::backlog::{FeatureId, FeatureState};
 use super::memory::Memory;
 use super::runs::Current;
 
-/// The signal `fork`: a feature was given a new run that goes on from an earlier step.
+/// The signal `fork`: a feature has a new run that continues from an earlier step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forked {
     /// The feature.
     pub feature: FeatureId,
-    /// The number of the new run; it exists already.
+    /// The number of the new run, which exists already.
     pub run: u32,
-    /// How many sessions of an earlier run are in its history.
+    /// The number of copied sessions in its history.
     pub sessions: u32,
-    /// Who asked for it, and why.
+    /// The requester and the reason.
     pub request: RequestedBy,
 }
 
@@ -32,11 +32,11 @@ impl Forked {
 pub enum Unblock {
     /// The feature.
     Feature(FeatureId),
-    /// The feature, and who asked for it.
+    /// The feature, with the requester.
     Asked {
         /// The feature.
         feature: FeatureId,
-        /// Who asked for it, and why.
+        /// The requester and the reason.
         request: RequestedBy,
     },
 }
@@ -51,8 +51,8 @@ impl Unblock {
 }
 
 impl Memory {
-    /// A feature has a run that began without us: it is in progress, and what was built on it is
-    /// asked again. The run of a feature that is not in the list ends.
+    /// Handles a new run that was created by a fork: the feature is in progress, and its dependents
+    /// are invalidated. The run of a feature that is not in the list ends.
     pub(super) fn take_fork(&mut self, forked: &Forked) {
         let id = &forked.feature;
         self.current.insert(id.clone(), Current { number: forked.run, ending: false });
@@ -64,10 +64,10 @@ impl Memory {
             return self.end_run(id, "the feature is not in the list");
         }
         self.admissions.leave(id);
-        self.admissions.begin_anew(id);
+        self.admissions.restart(id);
         let record = self.record(id);
         record.runs = record.runs.max(forked.run);
-        // They are counted again with those of the new run.
+        // The new run counts them again.
         record.sessions = record.sessions.saturating_sub(forked.sessions);
         record.claimed = false;
         record.invalidated = None;
@@ -75,7 +75,7 @@ impl Memory {
         self.invalidate_below(id);
     }
 
-    /// What passed on top of a feature that is taken back is only a claim now.
+    /// Turns the passes of dependents of an invalidated feature into claims.
     pub(super) fn invalidate_below(&mut self, root: &FeatureId) {
         let mut open = self.backlog.dependents(root);
         let mut seen = std::collections::BTreeSet::from([root.clone()]);

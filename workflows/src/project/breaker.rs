@@ -1,8 +1,8 @@
-//! The breaker of an agent: when sessions fail alike without progress, the agent is out of order
-//! and not the features. No session begins for a while; then one probes.
+//! The circuit breaker of an agent: repeated equal failures without progress mean an outage of the
+//! agent, not bad features. No session begins for a while; then one probes.
 //!
-//! Each project has its own breakers. Projects that use the same agent learn of an outage
-//! separately; a limit over all projects would sit where [`Breaker::admit`] is called.
+//! Each project has its own breakers, so projects detect an outage of a shared agent separately. A
+//! limit over all projects would belong where [`Breaker::admit`] is called.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
 
-/// So many sessions in a row must fail alike before the breaker opens.
+/// The number of equal failures in a row that opens the breaker.
 const ALIKE: u32 = 3;
 /// The first wait before a probe, in seconds; each failed probe doubles it.
 const FIRST_WAIT: u32 = 30;
@@ -22,59 +22,60 @@ const LONGEST_WAIT: u32 = 15 * 60;
 /// The breaker of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Breaker {
-    /// How the last sessions in a row failed.
+    /// The failure that the last sessions in a row share.
     ending: String,
-    /// How many of them there are.
+    /// The number of these sessions.
     count: u32,
-    /// The features that had them.
+    /// Their features.
     features: BTreeSet<FeatureId>,
     /// Failed sessions, by feature, that do not count if this is an outage.
     suspects: BTreeMap<FeatureId, u32>,
-    /// Failed sessions of an outage that their features have not been told of.
+    /// Failed sessions of an outage, not yet reported to their features.
     forgiven: BTreeMap<FeatureId, u32>,
     open: Option<Open>,
-    /// Whether a session got through since a person last had the project run.
+    /// Whether a session succeeded since a person last resumed the project.
     works: bool,
 }
 
-/// No session begins.
+/// The breaker is open: no session begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Open {
-    /// When one may probe; `None`: at once.
+    /// The time of the next probe; `None`: at once.
     until: Option<DateTime<Utc>>,
-    /// How long the last wait was, in seconds.
+    /// The last wait, in seconds.
     wait: u32,
-    /// Since when no session begins.
+    /// The start of the outage.
     since: DateTime<Utc>,
     /// The feature whose session probes.
     probe: Option<FeatureId>,
-    /// The agent could not be started, which is no fault of any feature.
+    /// The agent could not be started, which is no feature's fault.
     is_start: bool,
-    /// What failed.
+    /// The failure.
     why: String,
 }
 
 /// Whether a session may begin.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Admission {
-    /// It may; so many failed sessions of the feature do not count.
+    /// Yes; this many failed sessions of the feature do not count.
     Begins { forgiven: u32 },
-    /// It may not.
+    /// No.
     Waits(SessionsPaused),
 }
 
 /// Why sessions wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsPaused {
-    /// When a session probes the agent; absent: one does now, or may at once.
+    /// The time of the next probe; absent while one runs or may start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
-    /// What failed.
+    /// The failure.
     pub reason: String,
-    /// Since when.
+    /// The start of the outage.
     pub since: DateTime<Utc>,
-    /// The agent cannot be started, or no session of it got through since a person had the project
-    /// run: it may be missing or not logged in, and waiting alone does not change that.
+    /// Whether a person may need to act: the agent cannot be started, or no session succeeded since
+    /// a person resumed the project. It may be missing or not logged in, and waiting does not
+    /// change that.
     pub needs_person: bool,
 }
 
@@ -88,13 +89,13 @@ impl Breaker {
         self.open.as_ref()?.probe.as_ref()
     }
 
-    /// Failed sessions of a feature, which no longer has this agent.
+    /// Takes the uncounted failures of a feature that now uses another agent.
     pub(super) fn settle(&mut self, feature: &FeatureId) -> u32 {
         self.leave(feature);
         self.suspects.remove(feature).unwrap_or(0) + self.forgiven.remove(feature).unwrap_or(0)
     }
 
-    /// Whether there is nothing to remember.
+    /// Whether it is in its initial state.
     pub(super) fn is_idle(&self) -> bool {
         *self == Self::default()
     }
@@ -139,10 +140,10 @@ impl Breaker {
             Some(Open { until, wait, since, probe: None, is_start, why: self.why(failure) });
     }
 
-    /// A session got through.
+    /// A session succeeded.
     pub(super) fn pass(&mut self, feature: &FeatureId) {
-        // Sessions of one feature alone that failed while another's got through say something of
-        // that feature.
+        // If only one feature fails while another succeeds, the failures are specific to that
+        // feature.
         let is_outage = self.open.as_ref().is_some_and(|open| {
             open.is_start || self.features.len() > 1 || self.features.contains(feature)
         });
@@ -155,7 +156,7 @@ impl Breaker {
         *self = Self { forgiven, works: true, ..Self::default() };
     }
 
-    /// A feature does not use the session that it was granted, or its run is over.
+    /// A feature does not use its granted session, or its run is over.
     pub(super) fn leave(&mut self, feature: &FeatureId) {
         if let Some(open) = &mut self.open
             && open.probe.as_ref() == Some(feature)
@@ -164,7 +165,7 @@ impl Breaker {
         }
     }
 
-    /// A feature begins anew: nothing of its earlier runs counts.
+    /// A feature restarts: nothing of its earlier runs counts.
     pub(super) fn forget(&mut self, feature: &FeatureId) {
         self.settle(feature);
         if self.open.is_none() {
@@ -172,7 +173,7 @@ impl Breaker {
         }
     }
 
-    /// Lets a session probe at once: a person wants to go on.
+    /// Allows a probe at once: a person resumes the project.
     pub(super) fn hurry(&mut self) {
         self.works = false;
         if let Some(open) = &mut self.open {
@@ -213,7 +214,7 @@ impl Open {
     }
 }
 
-/// A longer command is named by its program: what failed must not be cut off behind it.
+/// A long command is shortened to its program, so that the failure after it stays visible.
 const LONG: usize = 40;
 
 fn first_word(command: &str) -> String {
@@ -237,7 +238,7 @@ mod tests {
 
     const NOW: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-    /// Sessions fail until the breaker opens. Whether a person has to end that.
+    /// Lets sessions fail until the breaker opens; returns whether a person may need to act.
     fn needs_person(breaker: &mut Breaker, started: bool) -> Option<bool> {
         let feature = FeatureId::new("login").unwrap();
         for _ in 0..ALIKE {

@@ -1,11 +1,10 @@
-//! Features that change the same files: their conflicts are resolved one at a time, on a tip that
-//! does not move under them.
+//! Features that change the same files: their conflicts are resolved one at a time, on a fixed tip.
 //!
-//! A feature whose work does not merge asks for a session to resolve that. Once granted, its files
-//! are reserved until its run is over: no other feature that changes one of them merges before it
-//! or resolves beside it. Whoever was in the merge queue before it asked goes first; that costs
-//! merges only, and saves a second resolution. A feature that does not go on by itself
-//! keeps no files from the others meanwhile: it merges on top of what they landed.
+//! A feature whose work conflicts requests a session to resolve that. Once granted, its files are
+//! reserved until its run is over: no other feature that changes one of them merges or resolves
+//! meanwhile. Features that were in the merge queue before the request go first; that costs only
+//! merges, and saves a second resolution. A held feature reserves no files meanwhile: it later
+//! merges on top of the others' work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,26 +15,26 @@ use crate::feature::Ready;
 
 type Files = BTreeSet<String>;
 
-/// Which features change which files.
+/// The files that features change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Conflicts {
-    /// The features that resolve, and the files that are reserved for them.
+    /// The features that resolve, with their reserved files.
     resolving: BTreeMap<FeatureId, Files>,
-    /// The files of features whose work was ready or in conflict and has not passed.
+    /// The files of unpassed features whose work was ready or in conflict.
     touched: BTreeMap<FeatureId, Files>,
 }
 
-/// A feature that waits to resolve a conflict.
+/// A request to resolve a conflict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Claim {
     pub(super) feature: FeatureId,
     pub(super) files: Files,
-    /// The features with such files that were ready to merge before it asked.
+    /// The features with common files that were ready to merge before the request.
     pub(super) after: BTreeSet<FeatureId>,
 }
 
 impl Conflicts {
-    /// Notes which files the work on a feature changes.
+    /// Records the files that the work on a feature changes.
     pub(super) fn learn<'a>(
         &mut self,
         feature: &FeatureId,
@@ -50,12 +49,12 @@ impl Conflicts {
         self.resolving.keys()
     }
 
-    /// The features whose files are known.
+    /// The features with known files.
     pub(super) fn known(&self) -> impl Iterator<Item = &FeatureId> {
         self.touched.keys()
     }
 
-    /// Whether two features are known to change a file both.
+    /// Whether two features are known to change a common file.
     pub(super) fn overlap(&self, one: &FeatureId, other: &FeatureId) -> bool {
         match (self.touched.get(one), self.touched.get(other)) {
             (Some(one), Some(other)) => !one.is_disjoint(other),
@@ -63,7 +62,7 @@ impl Conflicts {
         }
     }
 
-    /// The claim of a feature, behind the features that are ready to merge now.
+    /// The claim of a feature, after the features that are now ready to merge.
     pub(super) fn claim<'a>(
         &self,
         feature: &FeatureId,
@@ -79,11 +78,11 @@ impl Conflicts {
         Claim { feature: feature.clone(), files, after }
     }
 
-    /// The feature that a claim has to wait for: one that resolves, asked before it, or is ready
-    /// since before it asked.
+    /// The feature that a claim must wait for: it resolves, requested earlier, or was ready before
+    /// the request.
     ///
-    /// A feature that resolves already and asks once more waits for none: those with the same files
-    /// wait for it.
+    /// A feature that already resolves and requests another session does not wait: those with
+    /// common files wait for it.
     pub(super) fn before<'a>(
         &'a self,
         claim: &'a Claim,
@@ -111,14 +110,14 @@ impl Conflicts {
             .extend(claim.files.iter().cloned());
     }
 
-    /// The feature that finished work has to wait for before it merges.
+    /// The feature that finished work must wait for before it merges.
     pub(super) fn holds_back<'a>(
         &'a self,
         ready: &Ready,
         claims: impl IntoIterator<Item = &'a Claim>,
         held: &BTreeSet<FeatureId>,
     ) -> Option<&'a FeatureId> {
-        // Files that it changes beyond its own reservation must not make two that resolve wait for
+        // Files beyond its own reservation are ignored, or two resolving features could wait for
         // each other.
         if self.resolving.contains_key(&ready.feature) {
             return None;
@@ -140,7 +139,7 @@ impl Conflicts {
         self.resolving.remove(feature);
     }
 
-    /// A feature has passed or is gone.
+    /// A feature has passed or was removed.
     pub(super) fn forget(&mut self, feature: &FeatureId) {
         self.leave(feature);
         self.touched.remove(feature);

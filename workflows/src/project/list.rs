@@ -1,4 +1,4 @@
-//! Taking over the list and the settings: features that are new, edited, gone or back.
+//! Applying the list and the settings: features that are new, edited, removed or restored.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +10,17 @@ use crate::settings::Settings;
 
 use super::memory::{Memory, Outgoing, Record};
 
-/// A feature that was taken out of the list, for when it comes back: by `git checkout` of another
-/// commit, by a rollback, or as another feature of the same id. The numbers of its runs are in the
-/// log and must not be used again.
+/// A feature that was removed from the list, kept because it may return: by `git checkout` of
+/// another commit, by a rollback, or as another feature with the same id. The numbers of its runs
+/// are in the log and must not be reused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Gone {
-    /// As the list had it last.
+    /// Its last version in the list.
     feature: Feature,
     pub(super) record: Record,
 }
 
-/// Whether an edit of these fields changes what is asked for.
+/// Whether these fields change the requirements.
 fn changes_the_question(fields: &[&str]) -> bool {
     fields.iter().any(|field| !matches!(*field, "priority" | "depends_on"))
 }
@@ -36,8 +36,8 @@ impl Memory {
         passed.filter_map(|record| record.commit.clone()).collect()
     }
 
-    /// A feature whose commit is not in the target any more has not passed. That it has is a claim:
-    /// the work may stand there under another commit.
+    /// A feature whose commit is no longer in the target has not passed. Its pass becomes a claim,
+    /// because the work may be there under another commit.
     fn take_lost(&mut self, lost: &[String]) {
         let is_lost =
             |record: &Record| record.commit.as_ref().is_some_and(|commit| lost.contains(commit));
@@ -49,8 +49,7 @@ impl Memory {
         }
     }
 
-    /// Takes a list over as it is now; an error says what is wrong with it, and nothing has
-    /// changed.
+    /// Applies the current list; on an error nothing has changed.
     pub(super) fn take_backlog(&mut self, loaded: LoadedBacklog) -> Result<(), String> {
         let settings = self.overrides.apply(loaded.settings)?;
         let changes = self.backlog.update(loaded.features).map_err(|error| error.to_string())?;
@@ -91,7 +90,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The owner may edit the settings at any time; an agent without a sandbox could too.
+    /// The user may edit the settings at any time; an agent without a sandbox could do so too.
     fn note_settings(&mut self, settings: &Settings) {
         let during: Vec<FeatureId> = self.current.keys().cloned().collect();
         let edited = [
@@ -139,8 +138,8 @@ impl Memory {
         }
     }
 
-    /// A feature that comes back as it was stands where it stood, but that a pass is a claim. With
-    /// another content it is another feature, and nothing of the old one counts.
+    /// A restored feature with equal content keeps its state, except that a pass becomes a claim.
+    /// With other content it is another feature, and its old state is dropped.
     fn take_back(&mut self, id: &FeatureId, gone: Gone) {
         let Some(feature) = self.backlog.feature(id) else { return };
         let Gone { feature: old, mut record } = gone;
@@ -163,7 +162,7 @@ impl Memory {
         }
     }
 
-    /// What the list says of a new feature: a claim at most.
+    /// The listed state of a new feature: a claim at most.
     fn take_claim(&mut self, id: &FeatureId) {
         let Some(feature) = self.backlog.feature(id) else {
             return;
@@ -177,7 +176,7 @@ impl Memory {
         }
     }
 
-    /// What was asked for has changed: an answer to the old question is only a claim.
+    /// The requirements have changed: an earlier pass becomes a claim.
     fn ask_again(&mut self, id: &FeatureId) {
         self.record(id).called_done = false;
         match self.backlog.state(id) {
@@ -190,10 +189,9 @@ impl Memory {
         }
     }
 
-    /// Has new gates checked once on the target. They are of the whole project, so it is enough
-    /// that one feature that has passed is a claim again: if a gate fails, an agent works on
-    /// that feature until it passes. A claim that is not judged yet is judged by these gates
-    /// anyway.
+    /// Makes new gates run once on the target. They apply to the whole project, so one passed
+    /// feature becomes a claim again: if a gate fails, an agent works on that feature until it
+    /// passes. An open claim is checked with these gates anyway.
     fn judge_gates(&mut self) {
         let is_to_judge = |(id, state): (&Feature, &FeatureState)| {
             matches!(state, FeatureState::Pending | FeatureState::InProgress)
@@ -208,7 +206,7 @@ impl Memory {
         }
     }
 
-    /// Tells the run that works on a feature what the list asks for now.
+    /// Sends the current version of a feature to its run.
     fn tell_edit(&mut self, id: &FeatureId) {
         if self.is_ending(id) || !self.current.contains_key(id) {
             return;

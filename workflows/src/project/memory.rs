@@ -1,4 +1,4 @@
-//! What a project remembers from one message to the next, and across segments of its history.
+//! The state of a project, and its snapshot for continue-as-new.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,24 +22,24 @@ use super::rollback::Rollback;
 use super::runs::Current;
 use super::view::ProjectSummary;
 
-/// Input of the project workflow: the project, and what it remembered when it went on as new.
+/// Input of the project workflow: the project, and its state across a continue-as-new.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProjectInput {
     /// The project.
     pub project: ProjectRef,
-    /// `None`: it has never run.
-    pub memory: Option<Remembered>,
+    /// `None`: the first run.
+    pub memory: Option<Snapshot>,
 }
 
-/// What a project carries over into a new segment.
+/// The state that continues into a new segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Remembered {
+pub struct Snapshot {
     settings: Settings,
     pub(super) target: String,
     pub(super) list_file: String,
     pub(super) features: Vec<Feature>,
     pub(super) records: BTreeMap<FeatureId, Record>,
-    /// Features that were in the list once.
+    /// Features removed from the list.
     gone: BTreeMap<FeatureId, Gone>,
     current: BTreeMap<FeatureId, Current>,
     queue: MergeQueue,
@@ -63,45 +63,45 @@ pub struct Remembered {
     pub(super) findings: Findings,
 }
 
-/// What is known of a feature that is not simply pending.
+/// The state of a feature that is not simply pending.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) state: FeatureState,
-    /// The number of its last run; also of those that its id had when it was another feature.
+    /// The number of its last run, including runs of an earlier feature with its id.
     pub(super) runs: u32,
-    /// Sessions in all of them.
+    /// The sessions of all these runs.
     pub(super) sessions: u32,
-    /// The commit that passed.
+    /// The commit on which it passed.
     pub(super) commit: Option<String>,
-    /// The files that its work changed.
+    /// The files changed by its work.
     pub(super) files: Vec<String>,
-    /// It is said to pass; its gates have not run on the target.
+    /// It is claimed to pass; its gates have not run on the target.
     pub(super) claimed: bool,
-    /// It passed as claimed: nothing of it landed.
+    /// It passed as claimed, without landing anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) by_claim: bool,
-    /// The number of its first run, if another feature had its id before.
+    /// The number of its first run, if an earlier feature had its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) anew: Option<u32>,
-    /// An agent called its work done, and that has not landed.
+    /// An agent called its work done, but the work has not landed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) called_done: bool,
-    /// It passed, and then a feature that it depends on was taken back.
+    /// A dependency that was invalidated after this feature passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invalidated: Option<FeatureId>,
-    /// What a person should know of its last run.
+    /// Findings about its last run.
     #[serde(default, skip_serializing_if = "Findings::is_empty")]
     pub(super) findings: Findings,
 }
 
-/// What a run is told.
+/// A message to a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Outgoing {
     Cancel(RunId, RequestedBy),
     Edited(RunId, Box<Edited>),
 }
 
-/// The memory of a project, ready to decide.
+/// The state of a project while it runs.
 pub(super) struct Memory {
     pub(super) project: ProjectRef,
     pub(super) settings: Settings,
@@ -109,51 +109,51 @@ pub(super) struct Memory {
     pub(super) list_file: String,
     pub(super) backlog: Backlog,
     pub(super) records: BTreeMap<FeatureId, Record>,
-    /// Features that were in the list once.
+    /// Features removed from the list.
     pub(super) gone: BTreeMap<FeatureId, Gone>,
-    /// The runs that have not ended, at most one for each feature.
+    /// The active runs, at most one for each feature.
     pub(super) current: BTreeMap<FeatureId, Current>,
     pub(super) queue: MergeQueue,
-    /// Runs that do not go on by themselves, as far as is known: paused, parked or stuck.
+    /// The known held runs: paused, parked or stuck.
     pub(super) held: BTreeSet<RunId>,
     pub(super) waits_on_next: Option<String>,
-    /// Commits that are in the target only if all are that passed: its commit at the last sync,
-    /// and those since. `None`: these are too many.
+    /// Commits that are all in the target if all passes are valid: its commit at the last sync, and
+    /// those since. `None`: too many.
     pub(super) landed: Option<Vec<String>>,
     pub(super) synced: String,
-    /// How often in a row the list could not be read for a reason that may pass.
+    /// The number of consecutive temporary failures to read the list.
     pub(super) failed_syncs: u32,
     pub(super) problem: Option<String>,
     pub(super) halted: Option<RequestedBy>,
-    /// What a batch set.
+    /// The overrides of a batch.
     pub(super) overrides: Overrides,
-    /// What a batch calls the runs that it has started.
+    /// The labels that a batch gives to new runs.
     pub(super) labels: BTreeMap<String, String>,
-    /// Whether the checkout was asked since the last change.
+    /// Whether the checkout was queried since the last change.
     pub(super) followed: bool,
-    /// What is to be done as soon as nothing is under way.
+    /// The rollback to perform as soon as no feature is in progress.
     pub(super) rollback: Option<Rollback>,
-    /// What other runs are to be told next.
+    /// Messages to send next.
     pub(super) outbox: Vec<Outgoing>,
-    /// A signal that was not followed and is not published yet.
+    /// An ignored signal that is not yet published.
     pub(super) skipped: Option<Skipped>,
-    /// Who may have a session.
+    /// The admission of sessions.
     pub(super) admissions: Admissions,
-    /// What a person should know of the project as a whole.
+    /// Findings about the project as a whole.
     pub(super) findings: Findings,
-    /// Whether there are more of them than were published.
+    /// Whether there are unpublished findings.
     pub(super) has_findings: bool,
-    /// How long until an agent is to be probed that is out of order.
+    /// The time until the next probe of an agent.
     pub(super) probe_in: Option<Duration>,
-    /// Features whose state is not published yet.
+    /// Features with unpublished states.
     pub(super) changed: BTreeSet<FeatureId>,
-    /// What was published last in this segment.
+    /// The last published values of this segment.
     pub(super) published: Option<ProjectSummary>,
 }
 
 impl Memory {
     pub(super) fn from_input(input: ProjectInput) -> Result<Self, Stop> {
-        let remembered = input.memory.unwrap_or_else(Remembered::nothing);
+        let remembered = input.memory.unwrap_or_else(Snapshot::nothing);
         let mut backlog = Backlog::new(remembered.features).map_err(refused)?;
         for (feature, record) in &remembered.records {
             restore(&mut backlog, feature, &record.state).map_err(refused)?;
@@ -192,7 +192,7 @@ impl Memory {
 
     pub(super) fn into_input(self) -> ProjectInput {
         let features = self.backlog.iter().map(|(feature, _)| feature.clone()).collect();
-        let memory = Remembered {
+        let memory = Snapshot {
             settings: self.settings,
             target: self.target,
             list_file: self.list_file,
@@ -218,7 +218,8 @@ impl Memory {
         ProjectInput { project: self.project, memory: Some(memory) }
     }
 
-    /// When the project acts without a message: it reads the list again, or has an agent probed.
+    /// The next time at which the project acts without a message: it reads the list again, or
+    /// probes an agent.
     pub(super) fn wake_in(&self) -> Option<Duration> {
         self.retry_in().into_iter().chain(self.probe_in).min()
     }
@@ -227,8 +228,7 @@ impl Memory {
         self.backlog.counts().total()
     }
 
-    /// Whether the list was read once: before that no feature can be worked on, and there is no
-    /// target.
+    /// Whether the list was read once: before that there are no features and no target.
     pub(super) fn is_synced(&self) -> bool {
         !self.target.is_empty()
     }
@@ -237,8 +237,8 @@ impl Memory {
         self.records.get(id).is_some_and(|record| record.claimed)
     }
 
-    /// Whether the next run of a feature is the first one, and another feature had its id before.
-    pub(super) fn is_anew(&self, id: &FeatureId) -> bool {
+    /// Whether the next run of a feature is its first, and an earlier feature had its id.
+    pub(super) fn replaces_earlier(&self, id: &FeatureId) -> bool {
         self.records.get(id).is_some_and(|record| record.anew == Some(record.runs + 1))
     }
 
@@ -246,8 +246,8 @@ impl Memory {
         self.set(id, FeatureState::Blocked(reason));
     }
 
-    /// Blocks a feature because a person wants that. Its run ends, and what has passed already is a
-    /// claim when it is unblocked.
+    /// Blocks a feature on request. Its run ends, and an earlier pass is a claim once it is
+    /// unblocked.
     pub(super) fn block_on_request(&mut self, id: &FeatureId, reason: String) {
         if self.backlog.state(id) == Some(&FeatureState::Passed) {
             self.record(id).claimed = true;
@@ -262,7 +262,7 @@ impl Memory {
         }
     }
 
-    /// Starts no further feature, and ends the runs of those that are worked on.
+    /// Halts: starts no further feature, and ends the active runs.
     pub(super) fn halt(&mut self, request: RequestedBy) {
         let why = if request.why.is_empty() { "the project was halted" } else { &request.why };
         let at_work: Vec<FeatureId> = self.current.keys().cloned().collect();
@@ -277,7 +277,7 @@ impl Memory {
         let _ = self.backlog.mark_started_before(id);
     }
 
-    /// Takes over what the outcome of a run says of its way.
+    /// Applies the statistics in the outcome of a run.
     pub(super) fn note_progress(&mut self, id: &FeatureId, progress: &FeatureProgress) {
         let record = self.record(id);
         record.sessions += progress.sessions;
@@ -291,7 +291,7 @@ impl Memory {
         self.has_findings |= self.findings.add(finding);
     }
 
-    /// The next run that merges, and its turn.
+    /// The next run that merges, with its turn.
     pub(super) fn next_turn(&mut self) -> Option<(RunId, Turn)> {
         let held = self.held_features();
         let waiting = self.queue.waiting().filter(|ready| !self.may_merge(ready));
@@ -302,7 +302,7 @@ impl Memory {
         Some((run, Turn { regression: regression::checks(self, &ready), tree }))
     }
 
-    /// The features whose runs do not go on by themselves.
+    /// The features with held runs.
     pub(super) fn held_features(&self) -> BTreeSet<FeatureId> {
         self.held.iter().filter_map(|run| self.feature_of(run)).collect()
     }
@@ -312,7 +312,7 @@ impl Memory {
         !has_runs && (self.halted.is_some() || self.backlog.is_settled())
     }
 
-    /// What is known of a feature, be it in the list or not.
+    /// The state of a feature, listed or not.
     pub(super) fn record(&mut self, id: &FeatureId) -> &mut Record {
         self.changed.insert(id.clone());
         match self.gone.get_mut(id) {
@@ -328,7 +328,7 @@ impl Memory {
     }
 }
 
-/// Without a check nothing could ever show that a feature is done.
+/// Without a check no feature could be proved done.
 pub const NO_CHECK: &str = "it has no acceptance check, so nothing can show that it is done: give it `checks` in the \
                         feature list, or the project a [[gate]] in longhaul.toml";
 
@@ -349,7 +349,7 @@ pub(super) fn refused(error: impl std::fmt::Display) -> Stop {
     Stop::Failed(Failure::terminal(error.to_string()))
 }
 
-impl Remembered {
+impl Snapshot {
     pub(super) fn nothing() -> Self {
         Self {
             settings: Settings::default(),

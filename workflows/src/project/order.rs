@@ -1,4 +1,4 @@
-//! The signals that a project takes: their names, what they hold, and who may send them.
+//! The signals of a project: names, content, and permitted senders.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,14 @@ use super::back::{Forked, Unblock};
 use super::rollback::Rollback;
 use super::signal;
 
-/// What a halted project does when its list was read.
+/// The behaviour of a halted project after a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     GoOn,
     Stay,
 }
 
-/// A signal that was read.
+/// A parsed signal.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Order {
     Sync(String, Then),
@@ -35,36 +35,36 @@ pub(super) enum Order {
     Held(Held),
 }
 
-/// Published under [`Skipped::KEY`]: the last signal that the project did not follow.
+/// Published under [`Skipped::KEY`]: the last ignored signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// The name of the signal.
     pub signal: String,
-    /// The run that sent it; `None`: a person or a program did.
+    /// The run that sent it; `None`: a person or a program.
     pub from: Option<RunId>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 /// The content of the signal `held`; published under [`Held::KEY`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// The runs of features that do not go on by themselves.
+    /// The held feature runs.
     pub runs: BTreeSet<RunId>,
 }
 
 impl Held {
-    /// The key that it is published under.
+    /// The key under which it is published.
     pub const KEY: &'static str = "held";
 }
 
 impl Skipped {
-    /// The key that it is published under.
+    /// The key under which it is published.
     pub const KEY: &'static str = "skipped_signal";
 }
 
 impl Order {
-    /// Reads a signal that no run has sent; `None`: a project takes no signal of this name.
+    /// Parses a signal without a sending run; `None`: the name is unknown.
     pub(super) fn read(name: &str, payload: &Payload) -> Option<Result<Self, PayloadError>> {
         Some(match name {
             signal::SYNC => payload.read().map(|id| Self::Sync(id, Then::GoOn)),

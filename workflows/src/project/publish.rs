@@ -1,4 +1,4 @@
-//! Publishing what changed, so that others can see where a project stands without reading its
+//! Publishes changed values, so that readers see the state of a project without reading its
 //! history.
 
 use longhaul_engine::{Context, ContextExt, Payload, Stop};
@@ -11,7 +11,7 @@ use super::order::Skipped;
 use super::view::{BacklogView, FeatureView, Phase, ProjectSummary};
 
 impl Memory {
-    /// Publishes the features that changed, then the project.
+    /// Publishes the changed features, then the project.
     pub(super) async fn publish(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for feature in std::mem::take(&mut self.changed) {
             let value =

@@ -1,11 +1,11 @@
 //! The merge queue: which run merges next, and in which integration work tree.
 //!
-//! One run merges at a time, because what is merged behind the back of another has to be merged and
-//! checked again. A run that does not go on by itself (paused, parked, stuck) must not hold up the
-//! others, so the next one gets a turn beside it. Two properties keep that safe under any
-//! interleaving and any crash, whatever is known of pauses:
+//! One run merges at a time, because concurrent merges invalidate each other and must be repeated
+//! and checked again. A held run (paused, parked, stuck) must not block the others, so the next one
+//! gets a turn beside it. Two properties keep that safe under any interleaving and any crash, even
+//! if the held runs are not known exactly:
 //!
-//! - An integration work tree belongs to one run from the turn until the run gives it back or ends.
+//! - An integration work tree belongs to one run from the turn until the run returns it or ends.
 //! - Landing is a compare-and-swap of the tip: a run whose tip has moved merges again, and its
 //!   gates run again.
 
@@ -16,31 +16,31 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::FeatureId;
 use crate::feature::Ready;
 
-/// The runs that merge, and those that want to. A feature has one run at a time, so its id names
-/// the run.
+/// The runs that merge or wait to merge. A feature has one run at a time, so its id identifies the
+/// run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct MergeQueue {
-    /// The features that have a turn, and the integration work tree of each.
+    /// The features with a turn, each with its integration work tree.
     holders: BTreeMap<FeatureId, u32>,
-    /// The features that wait, the next one first.
+    /// The waiting features, the next one first.
     waiting: VecDeque<Ready>,
 }
 
 impl MergeQueue {
-    /// A feature wants to merge. One that waits already keeps its place.
+    /// A feature requests a merge. A waiting one keeps its place.
     pub(super) fn add(&mut self, ready: Ready) {
         if self.waiting.iter().all(|waiting| waiting.feature != ready.feature) {
             self.waiting.push_back(ready);
         }
     }
 
-    /// A feature gives its turn back.
+    /// A feature returns its turn.
     pub(super) fn give_back(&mut self, id: &FeatureId) {
         self.holders.remove(id);
     }
 
-    /// A feature that will not merge any more gets no turn. One that has a turn keeps its work tree
-    /// until its run ended.
+    /// A feature no longer wants to merge, so it gets no turn. If it has one, it keeps its work
+    /// tree until its run ends.
     pub(super) fn stop_waiting(&mut self, id: &FeatureId) {
         self.waiting.retain(|ready| ready.feature != *id);
     }
@@ -51,20 +51,19 @@ impl MergeQueue {
         self.stop_waiting(id);
     }
 
-    /// Finished work that waits for its turn.
+    /// The finished features that wait for a turn.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Ready> {
         self.waiting.iter()
     }
 
-    /// The features that have a turn.
+    /// The features with a turn.
     pub(super) fn holders(&self) -> impl Iterator<Item = &FeatureId> {
         self.holders.keys()
     }
 
-    /// The feature that gets the next turn, of those that may merge, and its integration work tree.
-    /// Features that do not go on by themselves get none, and do not count among those that
-    /// have one. A feature that has a turn and asks again does not know of it (a damaged log
-    /// has lost that), and gets the same one.
+    /// The next feature to get a turn, of those that may merge, and its integration work tree. Held
+    /// features get none, and do not count among those that have one. A feature that has a turn and
+    /// requests it again has lost the grant (by damage to the log), and gets the same one.
     pub(super) fn next(
         &mut self,
         is_held: impl Fn(&FeatureId) -> bool,
@@ -99,7 +98,7 @@ mod tests {
         Ready { feature: FeatureId::new(id).unwrap(), files: Vec::new() }
     }
 
-    /// Says who gets the next turn while these features are held.
+    /// The next turn while these features are held.
     fn next(queue: &mut MergeQueue, held: &[&str]) -> Option<(String, u32)> {
         let next = queue.next(|id| held.contains(&id.as_str()), |_| true);
         next.map(|(ready, tree)| (ready.feature.to_string(), tree))

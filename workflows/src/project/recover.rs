@@ -1,4 +1,4 @@
-//! Beginning a project again whose run is over: it was terminated, or it failed.
+//! Restarting a project whose run was terminated or failed.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,13 @@ use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::ProjectRef;
 use crate::projection::ProjectView;
 
-use super::memory::{ProjectInput, Record, Remembered};
+use super::memory::{ProjectInput, Record, Snapshot};
 use super::view::FeatureView;
 
 impl ProjectInput {
-    /// The input of a run that continues from what the last one published, and from the files that
-    /// passed features changed. No run below the project is alive: features that were worked on
-    /// are pending, and get another run. It stays halted until its first sync, which brings the
-    /// settings.
+    /// The input of a run that continues from the last published values, and from the changed files
+    /// of passed features. No feature run is active: features in progress become pending, and get
+    /// another run. The project stays halted until its first sync, which brings the settings.
     pub fn recovered(
         project: ProjectRef,
         published: &BTreeMap<String, Payload>,
@@ -33,7 +32,7 @@ impl ProjectInput {
                 recovered(view, files.remove(&feature.id).unwrap_or_default()),
             ))
         });
-        let mut memory = Remembered::nothing();
+        let mut memory = Snapshot::nothing();
         memory.records = records.collect();
         memory.features = backlog;
         memory.target = summary.target;

@@ -1,4 +1,4 @@
-//! Which finished features a merge could have broken.
+//! The finished features that a merge could break.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::settings::Regression;
 
 use super::memory::Memory;
 
-/// The checks of finished features to run again on the merged result; the same command only once.
+/// The checks of finished features to repeat on the merged result, without duplicate commands.
 pub(super) fn checks(memory: &Memory, ready: &Ready) -> Vec<Check> {
     let scope = memory.settings.merge.regression;
     if scope == Regression::None {

@@ -1,5 +1,4 @@
-//! A project whose baseline fails is repaired once: one feature repairs, the others wait and start
-//! from the result.
+//! Repair of a broken baseline: one feature repairs it, the others wait and start from the result.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{FeatureId, FeatureState};
 use crate::feature::BrokenBase;
 
-/// After so many features gave up on the repair of a commit, no other tries.
+/// The number of features that may give up on the repair of a commit.
 const TRIES: usize = 2;
 
-/// What is known of the baseline.
+/// The state of the baseline.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Repair {
-    /// The feature that repairs, and the commit that it repairs.
+    /// The repairing feature, and the commit that it repairs.
     at_work: Option<(FeatureId, String)>,
     /// The commit of the last repair that landed.
     repaired: Option<String>,
     /// The commit on which repairs failed.
     base: String,
-    /// The features that gave up on it, and why.
+    /// The features that gave up on it, with the reasons.
     failed: Vec<(FeatureId, String)>,
 }
 
@@ -29,26 +28,26 @@ pub(super) struct Repair {
 pub(super) enum Turn {
     /// It repairs the baseline.
     Repairs,
-    /// Another feature does, for now.
+    /// Another feature repairs it now.
     Waits(String),
-    /// The commit is repaired: it should start from the target as it is now.
+    /// The commit is repaired: the feature should start from the current target.
     Rebase,
     /// The repair failed too often.
     Refused(String),
 }
 
 impl Repair {
-    /// Whether a feature repairs the baseline now. One that does not go on by itself does not.
+    /// Whether a feature repairs the baseline now; a held one does not.
     pub(super) fn is_at_work(&self, held: &BTreeSet<FeatureId>) -> bool {
         self.repairer().is_some_and(|repairer| !held.contains(repairer))
     }
 
-    /// The feature that repairs.
+    /// The repairing feature.
     pub(super) fn repairer(&self) -> Option<&FeatureId> {
         self.at_work.as_ref().map(|(feature, _)| feature)
     }
 
-    /// What a feature may do that found the baseline broken.
+    /// The decision for a feature that found the baseline broken.
     pub(super) fn turn(
         &self,
         feature: &FeatureId,

@@ -1,5 +1,4 @@
-//! Rolling a project back: the one way in which its target branch moves backwards, and the log with
-//! it.
+//! Rollback of a project: the only way to move its target branch and its log backwards.
 
 use longhaul_engine::{Context, ContextExt, RequestedBy, Stop};
 use serde::{Deserialize, Serialize};
@@ -9,26 +8,26 @@ use crate::contracts::{RollBack, RollBackInput, WentBack};
 
 use super::memory::Memory;
 
-/// The signal `rollback`: go back to a commit as soon as nothing is under way. The project stays
-/// halted after it.
+/// The signal `rollback`: return to a commit as soon as no feature is in progress. The project
+/// stays halted after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rollback {
-    /// What the result is known by.
+    /// The id of the request, repeated in the result.
     pub id: String,
-    /// The commit.
+    /// The target commit.
     pub to: String,
-    /// Who asked for it, and why.
+    /// The requester and the reason.
     pub request: RequestedBy,
 }
 
-/// Published under [`RollbackView::KEY`]: what came of the last rollback.
+/// Published under [`RollbackView::KEY`]: the result of the last rollback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollbackView {
-    /// What was asked.
+    /// The request.
     pub asked: Rollback,
-    /// What was done.
+    /// The output of the rollback, if it succeeded.
     pub done: Option<WentBack>,
-    /// Why nothing was done.
+    /// The reason of a refusal.
     pub problem: Option<String>,
 }
 
@@ -38,7 +37,7 @@ impl Rollback {
 }
 
 impl RollbackView {
-    /// The key that it is published under.
+    /// The key under which it is published.
     pub const KEY: &'static str = "rollback";
 }
 
@@ -48,7 +47,7 @@ impl Memory {
         self.rollback = Some(rollback);
     }
 
-    /// Rolls back, if that was asked and no feature is under way any more.
+    /// Rolls back, if requested and no feature is in progress.
     pub(super) async fn roll_back(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         if !self.current.is_empty() {
             return Ok(());
@@ -63,13 +62,13 @@ impl Memory {
         if let Some(went) = &done {
             self.undo(&went.undone);
         }
-        // The last word: whoever waits for it finds all else as it is now.
+        // Published last: a reader that waits for it finds all other values up to date.
         self.publish(context).await?;
         context.set(RollbackView::KEY, &RollbackView { asked, done, problem }).await
     }
 
     fn way_back(&self, to: &str, at: String) -> RollBackInput {
-        // A feature that is not in the list now can come back, and its branch with it.
+        // A removed feature can return, and its branch with it.
         let gone = self.gone.iter().map(|(id, gone)| (id, &gone.record));
         let records = || self.records.iter().chain(gone.clone());
         let landed =
@@ -89,8 +88,7 @@ impl Memory {
         }
     }
 
-    /// What is not on the target any more is to be done again; what was built on it is only a
-    /// claim.
+    /// Features undone on the target become pending; their dependents become claims.
     fn undo(&mut self, undone: &[FeatureId]) {
         self.waits_on_next = None;
         for id in undone {
@@ -98,7 +96,7 @@ impl Memory {
             let was_blocked = matches!(record.state, FeatureState::Blocked(_));
             record.commit = None;
             record.files = Vec::new();
-            // Nothing of it landed, so nothing of it is undone.
+            // None of its work landed, so none is undone.
             record.claimed = std::mem::take(&mut record.by_claim);
             record.invalidated = None;
             if !was_blocked {

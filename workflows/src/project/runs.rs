@@ -1,5 +1,5 @@
-//! The runs of features. A feature has one run at a time: the next one starts when the one before
-//! has ended, however it was told to.
+//! The runs of features. A feature has one run at a time: the next one starts after the previous
+//! one has ended, whatever the cause.
 
 use longhaul_engine::{Outcome, RequestedBy, RunId, Stop};
 use serde::{Deserialize, Serialize};
@@ -10,20 +10,20 @@ use crate::feature::FeatureOutcome;
 use super::CANCELLED;
 use super::memory::{Memory, NO_CHECK, Outgoing, refused};
 
-/// The run of a feature that was started and has not ended.
+/// The active run of a feature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Current {
     /// Its number.
     pub(super) number: u32,
-    /// Whether it was asked to end.
+    /// Whether it was cancelled.
     pub(super) ending: bool,
 }
 
-/// How many landings are remembered apart from the features: state is copied when the project
-/// continues as new.
+/// The most landings remembered besides those of the features: the state is copied at each
+/// continue-as-new.
 const MOST_LANDED: usize = 100;
 
-/// A pass, as the run of a feature reports it.
+/// A pass as reported by a feature run.
 struct Pass {
     commit: String,
     files: Vec<String>,
@@ -32,7 +32,7 @@ struct Pass {
 }
 
 impl Memory {
-    /// The next feature to start a run for, if the limits allow one.
+    /// The next feature to start, if the limits allow one.
     pub(super) fn next_to_start(&mut self) -> Option<FeatureId> {
         if !self.has_room() || !self.is_synced() || self.halted.is_some() || self.rollback.is_some()
         {
@@ -49,7 +49,7 @@ impl Memory {
         }
     }
 
-    /// Marks a feature as begun; the id of its new run. The number of a run is never used again.
+    /// Marks a feature as begun; returns the id of its new run. Run numbers are never reused.
     pub(super) fn begin(&mut self, id: &FeatureId) -> Result<RunId, Stop> {
         self.admissions.begin(id);
         let record = self.record(id);
@@ -60,7 +60,7 @@ impl Memory {
         self.run_of(id).ok_or_else(|| refused("its run has no valid id"))
     }
 
-    /// The run of a feature: the one that has not ended, else the last.
+    /// The run of a feature: the active one, else the last.
     pub(super) fn run_of(&self, id: &FeatureId) -> Option<RunId> {
         let last = || self.records.get(id).map(|record| record.runs).filter(|runs| *runs > 0);
         let number = self.current.get(id).map(|current| current.number).or_else(last)?;
@@ -71,7 +71,7 @@ impl Memory {
         RunId::new(format!("{}/{id}/{number}", self.project.id)).ok()
     }
 
-    /// The feature that a run works on now. No other run speaks for a feature.
+    /// The feature whose current run this is. Messages of other runs do not count for a feature.
     pub(super) fn feature_of(&self, run: &RunId) -> Option<FeatureId> {
         let rest = run.as_str().strip_prefix(self.project.id.as_str())?.strip_prefix('/')?;
         let (feature, number) = rest.rsplit_once('/')?;
@@ -80,12 +80,12 @@ impl Memory {
         (current.number.to_string() == number).then_some(feature)
     }
 
-    /// Whether the run of a feature was asked to end.
+    /// Whether the run of a feature was cancelled.
     pub(super) fn is_ending(&self, id: &FeatureId) -> bool {
         self.current.get(id).is_some_and(|current| current.ending)
     }
 
-    /// Asks the run of a feature to end, if it has one.
+    /// Cancels the run of a feature, if it has one.
     pub(super) fn end_run(&mut self, id: &FeatureId, why: &str) {
         let Some(current) = self.current.get_mut(id).filter(|current| !current.ending) else {
             return;
@@ -100,7 +100,7 @@ impl Memory {
         }
     }
 
-    /// Takes the outcome of a run. Runs that are not the current one of a feature decide nothing.
+    /// Applies the outcome of a run. Only the current run of a feature counts.
     pub(super) fn take_outcome(&mut self, run: &RunId, outcome: Outcome) {
         if let Some(feature) = self.feature_of(run) {
             self.take_outcome_of(&feature, outcome);
@@ -123,7 +123,7 @@ impl Memory {
             Outcome::Cancelled => Err(CANCELLED.into()),
         };
         match result {
-            // It had landed before it was asked to end: the target branch is right.
+            // It had landed before it was cancelled: the target branch decides.
             Ok(FeatureOutcome::Passed {
                 commit,
                 waits_on_next,
@@ -144,7 +144,7 @@ impl Memory {
         }
     }
 
-    /// A person may have blocked or unblocked the feature since: then that holds.
+    /// A person may have blocked or unblocked the feature since: that takes precedence.
     fn block_if_in_progress(&mut self, id: &FeatureId, reason: String) {
         if self.backlog.state(id) == Some(&FeatureState::InProgress) {
             self.block(id, reason);
@@ -157,8 +157,7 @@ impl Memory {
         }
     }
 
-    /// A feature passes if the checks that passed are those of the list; else the pass is a claim
-    /// for these.
+    /// A feature passes if the passed checks are those of the list; else the pass is a claim.
     fn pass(&mut self, id: &FeatureId, pass: Pass) {
         let Pass { commit, files, checks, by_claim } = pass;
         let feature = self.backlog.feature(id);

@@ -9,15 +9,14 @@ use crate::contracts::{Follow, FollowInput, LoadBacklog};
 use super::memory::Memory;
 use super::order::Then;
 
-/// The delay after the first sync that failed for a reason which may pass; it doubles with each
-/// further one.
+/// The delay after the first temporary failure of a sync; it doubles with each further one.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// The longest of these delays.
 const LAST_RETRY: Duration = Duration::from_mins(5);
 
 impl Memory {
-    /// Reads the list and the settings as they are now. What is wrong with them is published; the
-    /// old ones stay.
+    /// Reads the current list and settings. If they are invalid, the error is published and the old
+    /// ones stay.
     pub(super) async fn sync(
         &mut self,
         context: &mut dyn Context,
@@ -36,14 +35,14 @@ impl Memory {
         Ok(())
     }
 
-    /// When the list is read again because it could not be read for a reason that may pass. What is
-    /// wrong with the list itself does not pass; an edit of it is a sync.
+    /// The time of the next attempt to read the list after a temporary failure. An invalid list is
+    /// not retried; an edit of it causes a sync.
     pub(super) fn retry_in(&self) -> Option<Duration> {
         let doublings = self.failed_syncs.checked_sub(1)?;
         Some(FIRST_RETRY.saturating_mul(2_u32.saturating_pow(doublings)).min(LAST_RETRY))
     }
 
-    /// Reads the list again after a failure that may have passed.
+    /// Reads the list again after a temporary failure.
     pub(super) async fn sync_again(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         if self.failed_syncs > 0 { self.load(context).await } else { Ok(()) }
     }
@@ -51,7 +50,7 @@ impl Memory {
     async fn load(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         let mut loaded = context.call::<LoadBacklog>(self.load_input()).await;
         if loaded.as_ref().is_ok_and(|loaded| !loaded.lost.is_empty()) {
-            // History was rewritten: which of the features are not in it any more?
+            // The history was rewritten: finds the features that are no longer in it.
             self.landed = None;
             loaded = context.call::<LoadBacklog>(self.load_input()).await;
         }
@@ -69,8 +68,8 @@ impl Memory {
         if self.problem.is_none() { self.publish_backlog(context).await } else { Ok(()) }
     }
 
-    /// Moves work that waits on `longhaul/next` to the target branch, if the user's checkout lets
-    /// it now.
+    /// Moves work that waits on `longhaul/next` to the target branch, if the user's checkout
+    /// permits it now.
     pub(super) async fn follow(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         let input = FollowInput {
             project: self.project.clone(),

@@ -1,4 +1,4 @@
-//! What people asked of a run: recorded in its history, or still in its mailbox.
+//! Requests of people to a run: recorded in its history, or still in its mailbox.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Event, EventKind, Message, MessageBody, Payload, Position, RequestedBy};
@@ -16,35 +16,35 @@ pub struct Action {
     /// `pause`, `resume`, `cancel`, `terminate`, `reconcile_landed`, `reconcile_not_landed`,
     /// `approve`, `deny`, `child_ended`, or the name of a signal.
     pub what: String,
-    /// The feature that it is about, if it was sent to the project.
+    /// The feature concerned, if it was sent to the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<String>,
-    /// The person or program that asked for it; absent if it is not known.
+    /// The person or program that made the request; absent if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// The reason given; absent if there is none.
+    /// The reason given; absent if none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
-/// A request of a person that a run has taken.
+/// A request of a person that a run has received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditEntry {
     /// The position of its event in the history.
     pub position: Position,
-    /// When it was recorded.
+    /// The time of its recording.
     pub at: DateTime<Utc>,
-    /// What was asked, by whom and why.
+    /// The request, the requester and the reason.
     #[serde(flatten)]
     pub action: Action,
 }
 
-/// A message that a run has not taken yet.
+/// A message that a run has not yet received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MailboxEntry {
     /// When it was sent.
     pub at: DateTime<Utc>,
-    /// What it asks, who sent it and why.
+    /// The request, the sender and the reason.
     #[serde(flatten)]
     pub action: Action,
 }
@@ -81,7 +81,7 @@ impl Action {
         if landed { "reconcile_landed" } else { "reconcile_not_landed" }
     }
 
-    /// The person or program that asked for it.
+    /// The person or program that made the request.
     pub fn request(&self) -> RequestedBy {
         RequestedBy { by: self.by.clone(), why: self.why.clone() }
     }
@@ -98,7 +98,7 @@ impl std::fmt::Display for Action {
 }
 
 impl AuditEntry {
-    /// The request that an event records, if it records one.
+    /// The request in an event, if any.
     pub fn of(event: &Event) -> Option<Self> {
         let by = |what: &str, request: &RequestedBy| Action::by(what, request.clone());
         let action = match &event.kind {
@@ -135,8 +135,7 @@ impl MailboxEntry {
         Self { at: message.at, action: Action::of(&message.body) }
     }
 
-    /// What a run was asked, and the reason why it does not go on, in a line; `None` if there is
-    /// neither.
+    /// The requests to a run, and the reason why it is held, in a line; `None` if there is neither.
     pub fn remark(pending: &[Self], reason: Option<&str>) -> Option<String> {
         let pending = pending.iter().map(|entry| format!("pending: {}", entry.action));
         let parts: Vec<String> = pending.chain(reason.map(str::to_owned)).collect();
@@ -152,7 +151,7 @@ impl MailboxEntry {
     }
 }
 
-/// The person behind a message, if there is one.
+/// The sender of a message, if it is a person.
 fn request(body: &MessageBody) -> Option<RequestedBy> {
     match body {
         MessageBody::Pause(request)
@@ -167,7 +166,7 @@ fn request(body: &MessageBody) -> Option<RequestedBy> {
     }
 }
 
-/// Some signals carry the person in their content.
+/// Some signals name the person in their content.
 fn signature(payload: &Payload) -> Option<RequestedBy> {
     #[derive(Deserialize)]
     struct Signature {
@@ -181,7 +180,7 @@ fn signature(payload: &Payload) -> Option<RequestedBy> {
     Some(RequestedBy { by, why })
 }
 
-/// The feature that a signal to a project is about.
+/// The feature that a signal to a project concerns.
 fn feature(body: &MessageBody) -> Option<String> {
     let MessageBody::Signal { name, payload, from: None, .. } = body else { return None };
     let feature = match name.as_str() {

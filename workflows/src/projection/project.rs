@@ -1,4 +1,4 @@
-//! What a project has published: folded from its values, once, for every reader.
+//! The published state of a project, folded from its values for every reader.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::project::{BacklogView, FeatureView, ProjectSummary, Skipped};
 
 use super::state::State;
 
-/// What a project has published.
+/// The published state of a project.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectView {
     /// The project as a whole; `None` before it has published anything.
@@ -19,9 +19,9 @@ pub struct ProjectView {
     pub backlog: Vec<Feature>,
     /// The features that are not simply pending.
     pub features: BTreeMap<FeatureId, FeatureView>,
-    /// The last signal that it did not follow.
+    /// The last ignored signal.
     pub skipped: Option<Skipped>,
-    /// What a person should know of the project as a whole.
+    /// Findings about the project as a whole.
     pub findings: Findings,
 }
 
@@ -35,13 +35,13 @@ impl ProjectView {
         view
     }
 
-    /// The view of a list that no log knows, or that was edited since.
+    /// The view of a list that is not in the log, or was edited since.
     #[must_use]
     pub fn with_list(self, backlog: Vec<Feature>) -> Self {
         Self { backlog, ..self }
     }
 
-    /// Takes a value in. A value that cannot be read changes nothing.
+    /// Applies a value. An unreadable value changes nothing.
     pub fn apply(&mut self, key: &str, value: &Payload) {
         match key {
             ProjectSummary::KEY => self.summary = value.read().ok().or(self.summary.take()),
@@ -65,7 +65,7 @@ impl ProjectView {
         }
     }
 
-    /// What is known of a feature that is not simply pending.
+    /// The state of a feature that is not simply pending.
     pub fn feature(&self, id: &FeatureId) -> Option<&FeatureView> {
         self.features.get(id)
     }
@@ -102,7 +102,7 @@ impl ProjectView {
         self.backlog.iter().find(|feature| feature.id == *id)
     }
 
-    /// The features in this state.
+    /// The features in a state.
     pub fn in_state(&self, wanted: State) -> Vec<String> {
         self.features
             .keys()
@@ -111,7 +111,7 @@ impl ProjectView {
             .collect()
     }
 
-    /// The runs by which its features passed.
+    /// The runs in which its features passed.
     pub fn passed_runs(&self) -> impl Iterator<Item = &RunId> {
         self.features
             .values()

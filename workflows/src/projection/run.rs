@@ -1,4 +1,4 @@
-//! What the history of a run amounts to: folded from its events, once, for every reader.
+//! The projection of a run's history, folded from its events for every reader.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,51 +18,51 @@ use crate::feature::{COPIED, FeatureOutcome, FeatureProgress};
 use super::audit::AuditEntry;
 use super::session::{Session, SessionRecord, SessionState, Step};
 
-/// What is under way or waited for.
+/// The current activity or wait of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Waits {
-    /// For the next attempt.
+    /// Waits for the next attempt.
     Retry {
         /// The activity.
         name: String,
-        /// The attempt that failed.
+        /// The number of the failed attempt.
         attempt: u32,
-        /// Why it failed.
+        /// The failure.
         failure: Failure,
-        /// When the next one is due.
+        /// The time of the next attempt.
         at: DateTime<Utc>,
     },
-    /// For a message, or until a time.
+    /// Waits for a message, perhaps with a deadline.
     Message {
-        /// That time.
+        /// The deadline.
         deadline: Option<DateTime<Utc>>,
     },
-    /// For a time.
+    /// Waits for a time.
     Timer {
-        /// That time.
+        /// The end of the wait.
         at: DateTime<Utc>,
     },
-    /// A guarded activity runs, or ran when its owner died.
+    /// A guarded activity is in progress, or was when its owner died.
     Call {
         /// The activity.
         name: String,
-        /// When it began.
+        /// The start of the attempt.
         since: DateTime<Utc>,
     },
 }
 
-/// How often an activity was called and tried.
+/// The counters of an activity.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivityCounts {
     /// Its name.
     pub name: String,
-    /// Calls that are done.
+    /// Completed calls.
     pub completed: u32,
-    /// Attempts, those that failed included.
+    /// Attempts, including failed ones.
     pub attempts: u32,
     /// Attempts that failed.
     pub failures: u32,
-    /// The last attempt that failed.
+    /// The last failed attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<LastFailure>,
 }
@@ -72,28 +72,28 @@ pub struct ActivityCounts {
 pub struct LastFailure {
     /// The position of its event in the history.
     pub position: Position,
-    /// When it was recorded.
+    /// The time of its recording.
     pub at: DateTime<Utc>,
     /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// What kind of failure it was.
+    /// The kind of failure.
     pub kind: FailureClass,
-    /// What failed.
+    /// The failure message.
     pub message: String,
-    /// When the next attempt is due; absent if there is none.
+    /// The time of the next attempt; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<DateTime<Utc>>,
 }
 
-/// What kind of failure an attempt ended with.
+/// The kind of failure of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
-    /// It may pass.
+    /// It may succeed when repeated.
     Retryable,
-    /// It will not pass.
+    /// It is permanent.
     Terminal,
-    /// The run was cancelled.
+    /// The attempt was cancelled.
     Cancelled,
     /// The machine failed: a full disk, no descriptors.
     Machine,
@@ -101,102 +101,101 @@ pub enum FailureClass {
     RateLimited,
 }
 
-/// A check that Longhaul ran, and its evidence.
+/// A check run by Longhaul, with its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckRun {
     /// The position of its event in the history.
     pub position: Position,
-    /// When it was recorded.
+    /// The time of its recording.
     pub at: DateTime<Utc>,
     /// The step of the feature: `gates`, `merging`.
     pub step: String,
     /// Whether it passed.
     pub passed: bool,
-    /// The command, how it ended, and what it printed.
+    /// The command, its result, and its output.
     #[serde(flatten)]
     pub evidence: Evidence,
 }
 
-/// A segment of a history: how it began.
+/// A segment of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Segment {
     /// The position of its first event in the history.
     pub position: Position,
-    /// When it was recorded.
+    /// The time of its recording.
     pub at: DateTime<Utc>,
-    /// Why it began.
+    /// The cause of its beginning.
     pub cause: SegmentCause,
 }
 
-/// Why a segment of a history began.
+/// The cause of a segment of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SegmentCause {
     /// The run was started.
     Started,
-    /// The run went on with its state as input, to keep its history short.
+    /// The run continued as new with its state as input, to keep its history short.
     ContinuedAsNew,
-    /// The run was over, and was started again.
+    /// The finished run was started again.
     Restarted,
 }
 
-/// When the gates of a feature were last run.
+/// The time of the last gates of a feature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tested {
-    /// When it was recorded.
+    /// The time of their recording.
     pub at: DateTime<Utc>,
-    /// As the feature list says it.
+    /// As in the feature list.
     pub text: String,
 }
 
-/// A commit that would land.
+/// A commit to land.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// The commit.
     pub commit: String,
-    /// The time that is written into it.
+    /// The time written into it.
     pub at: String,
-    /// Whether it is on the target already: the work was done again and changed nothing.
+    /// Whether it is on the target already: the repeated work changed nothing.
     pub is_old: bool,
 }
 
-/// What a history amounts to.
+/// The projection of a history.
 #[derive(Debug, Clone, Default)]
 pub struct RunView {
-    /// How many events it has.
+    /// The number of events.
     pub events: u64,
-    /// When the last one was recorded.
+    /// The time of the last event.
     pub last_at: Option<DateTime<Utc>>,
-    /// What the run of a feature published last.
+    /// The last published progress of a feature run.
     pub progress: FeatureProgress,
-    /// What is under way or waited for.
+    /// The current activity or wait.
     pub waits: Option<Waits>,
     /// Its activities, by name.
     pub activities: BTreeMap<String, ActivityCounts>,
-    /// The checks that ran, in their order.
+    /// The checks that ran, in order.
     pub checks: Vec<CheckRun>,
     /// The sessions, in the order of their start.
     pub sessions: Vec<Session>,
     /// The segments of the history.
     pub segments: Vec<Segment>,
-    /// What people asked of it.
+    /// The requests of people.
     pub audit: Vec<AuditEntry>,
-    /// What the last segment of a feature came to.
+    /// The outcome of the last segment of a feature run.
     pub outcome: Option<FeatureOutcome>,
     /// Whether the run is over.
     pub is_over: bool,
-    /// When the gates were last run.
+    /// The time of the last gates.
     pub tested: Option<Tested>,
-    /// The same, of gates of which a commit on the target tells; a landing that changed nothing
-    /// left none.
+    /// The same, for gates recorded by a commit on the target; a landing without changes has none.
     pub landed: Option<Tested>,
-    /// The commit that would land.
+    /// The commit to land.
     pub candidate: Option<Candidate>,
-    /// Whether the next checks are those of the baseline.
+    /// Whether the next checks are the baseline's.
     pub expects_baseline: bool,
-    /// How many of the first events are copies from the run that this one was forked from.
+    /// The number of events copied from the run that this one was forked from.
     copied: u64,
-    /// Calls whose start is recorded, and whose end is not.
+    /// Calls with a recorded start and no recorded end.
     open: BTreeSet<Slot>,
 }
 
@@ -210,7 +209,7 @@ impl RunView {
         view
     }
 
-    /// Takes the next event in.
+    /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         (self.events, self.last_at) = (event.position + 1, Some(event.at));
         self.audit.extend(AuditEntry::of(event));
@@ -276,7 +275,7 @@ impl RunView {
         (1..self.copied).contains(&event.position)
     }
 
-    /// The session under way, or the last one of this segment.
+    /// The current session, or the last one of this segment.
     pub fn session(&self) -> Option<&Session> {
         let is_own = |session: &&Session| {
             session.record.segment == self.segments.len() && !session.record.is_copied
@@ -290,7 +289,7 @@ impl RunView {
         self.audit.iter().rev().find(|entry| entry.position >= since && entry.ended().is_some())
     }
 
-    /// The last check that failed, unless the same command passed later.
+    /// The last failed check, unless the same command passed later.
     pub fn failed_check(&self) -> Option<&CheckRun> {
         let last = self.checks.iter().rev().find(|check| !check.passed)?;
         let passed_later = |later: &CheckRun| {
@@ -328,7 +327,7 @@ impl RunView {
         self.activities.entry(name.to_owned()).or_insert_with(new)
     }
 
-    /// Counts an attempt that ended, if its start was not recorded and counted.
+    /// Counts a completed attempt whose start was not recorded.
     fn count(&mut self, slot: Slot, name: &str) {
         let is_new = !self.open.remove(&slot);
         self.activity(name).attempts += u32::from(is_new);
@@ -409,7 +408,7 @@ impl RunView {
                 let Some(session) = self.sessions.last_mut() else { return };
                 match output.read::<SessionReport>() {
                     Ok(report) => session.end(event.at, &report),
-                    // A person said that the session happened: there is no report.
+                    // A person settled the session: there is no report.
                     Err(_) => session.interrupt(),
                 }
             }
@@ -457,7 +456,7 @@ impl RunView {
         self.take_checks(event, report.evidence);
     }
 
-    /// Whether a commit is the merged result that would land.
+    /// Whether a commit is the merged result to land.
     pub fn is_candidate(&self, commit: &str) -> bool {
         self.candidate.as_ref().is_some_and(|candidate| candidate.commit == commit)
     }
@@ -476,8 +475,8 @@ impl RunView {
     fn land(&mut self, event: &Event, input: &Payload) {
         self.pass(Step::Landing);
         let Ok(input) = input.read::<LandInput>() else { return };
-        // The commit has a time of the test in its feature list. The list of the user must not
-        // differ from it.
+        // The time of the test in the commit's feature list. The list of the user must not differ
+        // from it.
         let Some(candidate) =
             self.candidate.take().filter(|candidate| candidate.commit == input.commit)
         else {
@@ -509,7 +508,7 @@ impl From<&FailureKind> for FailureClass {
     }
 }
 
-/// Whether an event is about the next session, not about the one before it.
+/// Whether an event concerns the next session, not the previous one.
 fn announces_session(event: &Event) -> bool {
     match &event.kind {
         EventKind::ActivityStarted { name, .. } => name == RunSession::NAME,

@@ -1,4 +1,4 @@
-//! One session of an agent, folded from the history of its run.
+//! The projection of an agent session, folded from the history of its run.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{SessionEnding, SessionReason, SessionReport};
 
-/// The steps from a session to the target branch.
+/// The steps of work from a session to the target branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// The agent worked.
+    /// The agent session.
     Session,
-    /// Its work was sealed.
+    /// The seal of its work.
     Checkpoint,
-    /// The gates passed.
+    /// The gates.
     Gates,
-    /// The work merged with the target.
+    /// The merge with the target.
     Merge,
-    /// The gates passed on the merged result.
+    /// The gates on the merged result.
     MergedGates,
-    /// The target branch moved.
+    /// The move of the target branch.
     Landing,
 }
 
@@ -50,19 +50,19 @@ impl Step {
     }
 }
 
-/// How far a session is.
+/// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
     /// The agent works.
     Working,
-    /// It was cut off.
+    /// It was interrupted.
     Interrupted,
-    /// The agent said that the feature is done.
+    /// The agent claims that the feature is done.
     ClaimsDone,
     /// Its context was full.
     ContextFull,
-    /// No agent was started: work of the run had landed already.
+    /// No agent was started: work of the run had already landed.
     Landed,
     /// It failed, or the agent could not be started.
     Failed,
@@ -73,56 +73,56 @@ pub enum SessionState {
 pub struct Session {
     /// Its number within the run, from 1.
     pub number: u32,
-    /// The call: the name of its directory in `sessions/<run>/`.
+    /// The slot of its call: the name of its directory in `sessions/<run>/`.
     pub call: String,
-    /// Why it was begun.
+    /// The reason for it.
     pub reason: SessionReason,
-    /// How many attempts it took; more than one if it was cut off.
+    /// The number of its attempts; more than one after an interruption.
     pub attempts: u32,
-    /// How far it is.
+    /// Its state.
     pub state: SessionState,
-    /// Why it failed, or was cut off.
+    /// The reason of its failure or interruption.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// When it began.
+    /// Its start.
     pub started_at: DateTime<Utc>,
-    /// When it ended.
+    /// Its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DateTime<Utc>>,
-    /// How long the agent worked, in seconds; absent while it does.
+    /// The working time of the agent, in seconds; absent while it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// The file with the whole output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// What the files for people tell besides.
+    /// Additional fields for the files for people.
     #[serde(skip)]
     pub record: SessionRecord,
 }
 
-/// What the files for people tell of a session besides.
+/// Additional fields of a session for the files for people.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionRecord {
-    /// The segment of the history that it belongs to, from 1.
+    /// The number of its history segment, from 1.
     pub segment: usize,
     /// The position of its first event.
     pub position: Position,
     /// Whether its events are copies from the run that this one was forked from.
     pub is_copied: bool,
-    /// When something last happened that belongs to it.
+    /// The time of its last event.
     pub last_activity: DateTime<Utc>,
-    /// The steps that its work has passed.
+    /// The completed steps of its work.
     pub steps: BTreeSet<Step>,
-    /// The notes of its agent, as they were left: those of its report, then those of the seal.
+    /// The notes of its agent, unchanged: those of its report, then those of the seal.
     pub notes: Vec<String>,
-    /// Where its work was sealed: position, time and commit.
+    /// The seal of its work: position, time and commit.
     pub checkpoints: Vec<(Position, DateTime<Utc>, String)>,
-    /// Whether nothing more belongs to it.
+    /// Whether no further event belongs to it.
     pub is_closed: bool,
 }
 
 impl Session {
-    /// Takes the report of its agent in.
+    /// Applies the report of its agent.
     pub(super) fn end(&mut self, at: DateTime<Utc>, report: &SessionReport) {
         self.ended_at = Some(at);
         self.seconds = Some(std::time::Duration::from_millis(report.duration_ms).as_secs_f64());
@@ -148,21 +148,21 @@ impl Session {
         self.ended_at = (!is_tried_again).then_some(at);
     }
 
-    /// It was cut off while its agent worked.
+    /// It was interrupted while its agent worked.
     pub(super) fn interrupt(&mut self) {
         if self.state == SessionState::Working {
             self.state = SessionState::Interrupted;
         }
     }
 
-    /// Another session goes on, or the run is over.
+    /// Another session begins, or the run is over.
     pub(super) fn close(&mut self, at: DateTime<Utc>) {
         self.interrupt();
         self.ended_at.get_or_insert(at);
         self.record.is_closed = true;
     }
 
-    /// Something happened that belongs to it.
+    /// Records an event that belongs to it.
     pub(super) fn touch(&mut self, at: DateTime<Utc>) {
         if !self.record.is_closed {
             self.record.last_activity = at;

@@ -1,4 +1,4 @@
-//! The states of runs and features, in the words that every output uses.
+//! The states of runs and features, as named in every output.
 
 use longhaul_engine::Status;
 use schemars::JsonSchema;
@@ -10,30 +10,30 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It can be worked on.
+    /// Workable.
     #[default]
     Pending,
-    /// Something is being done, or is to be done.
+    /// In progress.
     Running,
     /// A feature: a dependency has not passed. A run: it waits for a message, a timer or the next
     /// attempt.
     Waiting,
-    /// Over. A feature: its gates passed on the target branch.
+    /// Completed. A feature: its gates passed on the target branch.
     Passed,
-    /// It was given up, or a person blocked it.
+    /// It was given up, or blocked by a person.
     Blocked,
-    /// Over, with a failure.
+    /// Failed.
     Failed,
-    /// Over, because a person cancelled or terminated it.
+    /// Cancelled or terminated by a person.
     Cancelled,
-    /// A person paused it.
+    /// Paused by a person.
     Paused,
     /// The outcome of an effect is unknown.
     Parked,
 }
 
 impl State {
-    /// All states, in the order of a life.
+    /// All states, from the first to the last of a lifetime.
     pub const ALL: [Self; 9] = [
         Self::Pending,
         Self::Running,
@@ -46,12 +46,12 @@ impl State {
         Self::Parked,
     ];
 
-    /// Whether nothing more happens to a run in this state.
+    /// Whether this state is final.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Passed | Self::Blocked | Self::Failed | Self::Cancelled)
     }
 
-    /// The word for it.
+    /// The name of the state.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",

@@ -7,7 +7,7 @@ use serde::de::{Error, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// Where the value of a variable is read when a session starts.
+/// The source of a variable's value, read when a session starts.
 ///
 /// In `longhaul.toml`: `NAME = "value"` ([`EnvSource::Settings`]; the value is dropped here), `NAME
 /// = { file = "path" }` or `NAME = { env = "OTHER" }`.
@@ -17,9 +17,9 @@ pub enum EnvSource {
     /// `[agent] env` of the project's `longhaul.toml`.
     #[serde(rename = "in")]
     Settings(SettingsFile),
-    /// A file, relative to the root of the checkout. One newline at its end does not count.
+    /// A file, relative to the root of the checkout. One trailing newline is ignored.
     File(String),
-    /// A variable of the process that runs the log.
+    /// A variable of the process that owns the log.
     Env(String),
 }
 
@@ -36,7 +36,7 @@ impl EnvSource {
     pub const SETTINGS: Self = Self::Settings(SettingsFile::Longhaul);
 }
 
-/// The source as the log and people write it.
+/// The source as the log and outputs show it.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Reference {
@@ -68,7 +68,7 @@ impl<'de> Deserialize<'de> for EnvSource {
     }
 }
 
-/// A text that is dropped as soon as it is known to be one.
+/// A string whose content is dropped during parsing.
 struct Literal;
 
 impl<'de> Deserialize<'de> for Literal {
@@ -105,8 +105,7 @@ pub(super) fn map<'de, D: Deserializer<'de>>(
     entries.into_iter().map(source).collect()
 }
 
-/// The name of a variable whose value is written out in `[agent]` settings that are to be recorded,
-/// if there is one.
+/// The first variable with a literal value in `[agent]` settings that are to be recorded, if any.
 pub fn literal_env(agent: &Value) -> Option<&str> {
     let variables = agent.get("env")?.as_object()?;
     variables.iter().find(|(_, source)| !source.is_object()).map(|(name, _)| name.as_str())

@@ -1,4 +1,4 @@
-//! What programs of a project may reach: the settings of the sandbox.
+//! The sandbox settings of a project's programs.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,21 +15,21 @@ pub enum SandboxMode {
     Off,
 }
 
-/// What of the network a program reaches.
+/// The network access of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkAccess {
-    /// All of it.
+    /// The whole network.
     #[default]
     On,
-    /// A loopback interface of its own: its processes reach each other and nothing else.
+    /// A loopback interface of its own: its processes reach only each other.
     Loopback,
-    /// Nothing.
+    /// No network.
     Off,
 }
 
 impl NetworkAccess {
-    /// As the settings write it.
+    /// Its name in the settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::On => "on",
@@ -39,25 +39,25 @@ impl NetworkAccess {
     }
 }
 
-/// What one program of a project may reach.
+/// The access of one program of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Confinement {
     /// Whether there is a sandbox.
     pub sandbox: SandboxMode,
-    /// What of the network it reaches.
+    /// Its network access.
     pub network: NetworkAccess,
-    /// Paths that it may write besides its own; `None`: state of agents and package caches in the
-    /// home directory.
+    /// Writable paths besides its own; `None`: state of agents and package caches in the home
+    /// directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Vec<String>>,
-    /// The directory of held-out checks, which only those checks see.
+    /// The directory of held-out checks, visible only to those checks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_out: Option<String>,
 }
 
 impl Confinement {
-    /// Whether it is what holds where nothing is chosen.
+    /// Whether it is the default.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

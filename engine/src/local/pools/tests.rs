@@ -25,8 +25,7 @@ fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Option<T> {
     }
 }
 
-/// Lets all of them enter one after the other, each for as short a time as possible; the order in
-/// which they did.
+/// Lets all calls enter one after the other, each as briefly as possible; returns their order.
 fn order(pools: &Pools, projects: &[&str]) -> Vec<String> {
     let hold = poll(pin!(pools.enter(Some("agents"), &run("first"))).as_mut()).flatten();
     let runs: Vec<_> = projects.iter().map(|project| run(project)).collect();
@@ -83,7 +82,9 @@ fn a_limit_of_a_label_holds_up_no_others() {
     for project in ["a", "b"] {
         pools.share(project, Share { priority: 9, labels: vec!["team=web".into()] });
     }
-    let (first, second, other) = (run("a"), run("b"), run("c"));
+    let first = run("a");
+    let second = run("b");
+    let other = run("c");
     let first = poll(pin!(pools.enter(Some("agents"), &first)).as_mut());
     let mut entering = Box::pin(pools.enter(Some("agents"), &second));
     assert!(first.is_some() && poll(entering.as_mut()).is_none());
@@ -108,20 +109,24 @@ fn who_ceases_to_wait_takes_no_place_away() {
 
 /// A call enters, or leaves with or without having had a slot.
 #[derive(Debug, Clone)]
-enum Deed {
+enum Step {
     Comes(usize),
     Leaves(usize),
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
-    let deed =
-        prop_oneof![(0..6_usize).prop_map(Deed::Comes), any::<usize>().prop_map(Deed::Leaves)];
-    prop::collection::vec(deed, 1..120)
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step =
+        prop_oneof![(0..6_usize).prop_map(Step::Comes), any::<usize>().prop_map(Step::Leaves)];
+    prop::collection::vec(step, 1..120)
 }
 
 proptest! {
     #[test]
-    fn never_more_than_the_limits_and_no_place_is_lost(size in 1..4_usize, limit in 1..3_usize, deeds in deeds()) {
+    fn never_more_than_the_limits_and_no_place_is_lost(
+        size in 1..4_usize,
+        limit in 1..3_usize,
+        steps in steps(),
+    ) {
         let pools = pools(size);
         pools.limit("agents", "team=web", limit);
         let runs: Vec<RunId> = (0..6).map(|number| run(&format!("p{number}"))).collect();
@@ -130,12 +135,19 @@ proptest! {
         }
         let mut waiting: Vec<(usize, Waiting<'_>)> = Vec::new();
         let mut inside: Vec<(usize, PoolSlot)> = Vec::new();
-        for deed in deeds {
-            match deed {
-                Deed::Comes(project) => waiting.push((project, Box::pin(pools.enter(Some("agents"), &runs[project])))),
-                Deed::Leaves(who) if !inside.is_empty() && who % 3 > 0 => drop(inside.swap_remove(who % inside.len())),
-                Deed::Leaves(who) if !waiting.is_empty() => drop(waiting.swap_remove(who % waiting.len())),
-                Deed::Leaves(_) => {}
+        for step in steps {
+            match step {
+                Step::Comes(project) => {
+                    let entering = Box::pin(pools.enter(Some("agents"), &runs[project]));
+                    waiting.push((project, entering));
+                }
+                Step::Leaves(call) if !inside.is_empty() && call % 3 > 0 => {
+                    inside.swap_remove(call % inside.len());
+                }
+                Step::Leaves(call) if !waiting.is_empty() => {
+                    drop(waiting.swap_remove(call % waiting.len()));
+                }
+                Step::Leaves(_) => {}
             }
             let mut still = Vec::new();
             for (project, mut entering) in std::mem::take(&mut waiting) {

@@ -10,10 +10,10 @@ use super::{Backlog, Counts, FeatureState, Node};
 use crate::backlog::error::BacklogError;
 use crate::backlog::feature::{Feature, FeatureId};
 
-/// A feature, its state, and whether it was begun in an earlier life.
+/// A feature, its state, and whether an earlier run began it.
 type Entry = (Feature, FeatureState, bool);
 
-/// Builds a backlog from features in the file's order.
+/// Builds a backlog from features in the order of the file.
 pub(super) fn build(entries: Vec<Entry>) -> Result<Backlog, BacklogError> {
     refuse_duplicates(&entries)?;
     let edges: usize = entries.iter().map(|(feature, ..)| feature.depends_on.len()).sum();
@@ -81,8 +81,8 @@ fn refuse_cycles(graph: &DiGraph<Node, ()>) -> Result<(), BacklogError> {
         return Ok(());
     };
     let mut path = shortest_cycle(graph, cycle.node_id());
-    // The one that comes first in the file begins, so that the message does not depend on how the
-    // circle was found.
+    // The path begins at the first feature in the file, so that the message does not depend on the
+    // search order.
     let first =
         path.iter().enumerate().min_by_key(|(_, place)| **place).map_or(0, |(index, _)| index);
     path.rotate_left(first);
@@ -92,8 +92,7 @@ fn refuse_cycles(graph: &DiGraph<Node, ()>) -> Result<(), BacklogError> {
     ))
 }
 
-/// The shortest way from a feature over its dependencies back to itself, without the second mention
-/// of it.
+/// The shortest dependency cycle through a feature, without its repetition at the end.
 fn shortest_cycle(graph: &DiGraph<Node, ()>, start: NodeIndex) -> Vec<NodeIndex> {
     let mut reached_from = HashMap::new();
     let mut open = VecDeque::from([start]);

@@ -24,7 +24,7 @@ fn backlog(text: &str) -> Backlog {
     Backlog::new(features(text)).unwrap()
 }
 
-/// Runs everything to the end; `x` in the list of blocked ones is blocked when it is handed out.
+/// Runs all features to the end; features in the list `blocked` are blocked when they start.
 fn check_order(text: &str, blocked: &str, expected: &str) {
     let mut backlog = backlog(text);
     let mut order = Vec::new();
@@ -123,15 +123,15 @@ fn a_wrong_edit_changes_nothing() {
 fn what_is_no_dag_is_refused_with_both_places() {
     check_refused(
         "x\na: b\nb: c x\nc: a",
-        "the dependencies go in a circle: a -> b -> c -> a; take one of them out of `depends_on`",
+        "the dependencies form a cycle: a -> b -> c -> a; take one of them out of `depends_on`",
     );
     check_refused(
         "z: y\ny: z\na: z",
-        "the dependencies go in a circle: z -> y -> z; take one of them out of `depends_on`",
+        "the dependencies form a cycle: z -> y -> z; take one of them out of `depends_on`",
     );
     check_refused(
         "a: a",
-        "the dependencies go in a circle: a -> a; take one of them out of `depends_on`",
+        "the dependencies form a cycle: a -> a; take one of them out of `depends_on`",
     );
     check_refused(
         "a\nb: zz",
@@ -183,7 +183,7 @@ fn a_chain_of_a_hundred_thousand_does_not_overflow_the_stack() {
     backlog.mark_blocked(&id("f0"), "first").unwrap();
     assert_eq!(backlog.blocked_by(&id("f99999")), [id("f0")]);
     let Err(BacklogError::Cycle(path)) = Backlog::new(chain(&[id("f99999")])) else {
-        panic!("a circle was taken")
+        panic!("a cycle was accepted")
     };
     assert_eq!(path.len(), 100_001);
 }

@@ -1,4 +1,4 @@
-//! Applies an edited list while its features are being worked on.
+//! Applies an edited list while features are in progress.
 
 use std::collections::HashSet;
 
@@ -11,23 +11,22 @@ use crate::backlog::feature::{Feature, FeatureId};
 pub struct Changes {
     /// New features, in the file's order.
     pub added: Vec<FeatureId>,
-    /// Features that stayed, with the names of the fields that were edited.
+    /// Features that stayed, with the names of their edited fields.
     pub edited: Vec<(FeatureId, Vec<&'static str>)>,
-    /// Features that are gone, as the list had them last, with the state of each: one in progress
-    /// should be stopped.
+    /// Removed features, as last listed, with their states: one in progress should be stopped.
     pub removed: Vec<(Feature, FeatureState)>,
 }
 
 impl Changes {
-    /// Whether the edit changed nothing that matters.
+    /// Whether the edit changed nothing relevant.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.edited.is_empty() && self.removed.is_empty()
     }
 }
 
 impl Backlog {
-    /// Takes over an edited list. Features that stay keep their states, also when their checks were
-    /// edited; new ones are pending. On an error the backlog is as it was.
+    /// Applies an edited list. Remaining features keep their states, even if their checks changed;
+    /// new ones are pending. On an error the backlog is unchanged.
     pub fn update(&mut self, features: Vec<Feature>) -> Result<Changes, BacklogError> {
         let mut changes = Changes::default();
         let mut entries = Vec::with_capacity(features.len());
