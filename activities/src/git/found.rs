@@ -1,4 +1,4 @@
-//! Making a repository, and committing single files of the user's checkout, for `longhaul init`.
+//! Creates a repository, and commits single files of the user's checkout, for `longhaul init`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,8 @@ use longhaul_engine::Failure;
 
 use super::command::Git;
 
-/// Makes a repository of a directory that is in none. `false`: it is the top of one already; a
-/// terminal failure if it is anything else.
+/// Creates a repository in a directory. `false`: the directory already is the top of one; a
+/// terminal failure if it lies inside one.
 pub async fn make_repository(dir: &Path) -> Result<bool, Failure> {
     let shown = dir.display();
     let is = |what: &'static str| async move {
@@ -39,7 +39,7 @@ pub async fn make_repository(dir: &Path) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Commits these files, and nothing else that may be changed or staged.
+/// Commits these files, without other changed or staged files.
 pub async fn commit_files(root: &Path, files: &[&str], subject: &str) -> Result<(), Failure> {
     Git::at(root).args(["add", "--"]).args(files).run().await?;
     let mut commit = Git::at(root);

@@ -1,4 +1,4 @@
-//! Bringing a work tree back to its feature's branch when an agent has left it.
+//! Returns a work tree to its feature's branch after an agent has left it.
 
 use longhaul_engine::Failure;
 use longhaul_workflows::contracts::Tampering;
@@ -10,19 +10,19 @@ use super::refs::{NewCommit, Repository};
 use super::snapshot::Snapshot;
 use super::tree::Tree;
 
-/// Where a work tree belongs, and where its state is kept before it is brought there.
+/// The expected branch of a work tree, and the ref that keeps its state before it returns there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Belongs<'a> {
     pub(super) kept: Kept<'a>,
     pub(super) target: &'a str,
-    /// The message of a commit for work that is taken over.
+    /// The message of a commit with adopted work.
     pub(super) message: &'a str,
 }
 
 impl Repository {
-    /// The commit of the branch, after the work that was done in a tree was taken along where that
-    /// can be done without a conflict. If the branch could not simply follow, the state before
-    /// is kept and what happened is told.
+    /// Returns the commit of the branch after adopting work done elsewhere, if it merges without
+    /// conflict. If the branch cannot fast-forward, keeps the state before and reports the
+    /// tampering.
     pub(super) async fn return_to_branch(
         &self,
         tree: &Tree,
@@ -46,13 +46,13 @@ impl Repository {
                 Ok(commit)
             }
             (None, None) => {
-                // The branch was deleted. Its files are still there, and become a commit on what it
-                // once began with.
+                // The branch was deleted. Its files still exist and become a commit on the branch's
+                // original base.
                 let start = self.lead(belongs.target).await?.commit().to_owned();
                 self.move_ref(&reference, None, &start).await?;
                 Ok(start)
             }
-            // A new branch without a commit: the files stay and become a commit on the feature's
+            // A new branch without a commit: its files stay and become a commit on the feature's
             // branch.
             (Some(tip), None) => Ok(tip),
         }
@@ -85,8 +85,8 @@ impl Repository {
         Ok(stand)
     }
 
-    /// A commit on the branch with the work that was done elsewhere; `None` if there is none, or if
-    /// it conflicts.
+    /// A commit on the branch with the work done elsewhere; `None` if there is none, or if it
+    /// conflicts.
     async fn taken_over(
         &self,
         belongs: Belongs<'_>,
@@ -115,21 +115,21 @@ impl Repository {
     }
 }
 
-/// Adds to what is told, once.
+/// Adds a report, once.
 pub(super) fn tell(told: &mut Vec<Tampering>, tampering: Tampering) {
     if !told.contains(&tampering) {
         told.push(tampering);
     }
 }
 
-/// The message of a kept state: it holds what is to be told, for an attempt that comes after a
-/// crash and sees nothing wrong any more.
+/// The message of a kept state. It holds the reports for a retry after a crash, which no longer
+/// sees the tampering.
 pub(super) fn kept_message(told: &[Tampering]) -> String {
     let told = serde_json::to_string(told).expect("texts can be written as JSON");
     format!("Longhaul: before protected files were put back\n\n{told}\n")
 }
 
-/// What an earlier attempt wrote with [`kept_message`].
+/// The reports of an earlier attempt, as written by [`kept_message`].
 pub(super) fn told_before(message: &str) -> Vec<Tampering> {
     message.lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! `MergeCandidate`: the commit that would land, checked out where its gates can be run.
+//! `MergeCandidate`: the commit that would land, and the tree in which its gates run.
 
 use std::sync::{Arc, PoisonError};
 
@@ -18,7 +18,7 @@ use super::refs::{NewCommit, Repository};
 use super::tree::{Condition, Tree};
 use super::trees::{Change, Entry};
 
-/// A merged tree, the files that it changes, and those that it does not change any more.
+/// A merged tree, the files that it changes, and those whose change was dropped.
 struct Kept {
     tree: String,
     files: Vec<String>,
@@ -44,7 +44,7 @@ impl Repository {
             let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
             return Ok(Merged::Conflict { tip, files, output: merged.output });
         }
-        // Whoever runs something in it brings it to the commit.
+        // The activity that runs in the tree checks out the commit.
         let worktree = shown(&self.tree(&integration(input.tree)).path);
         let Kept { tree: merged, mut files, put_back } =
             self.keep_protected(&tip, merged.tree, input).await?;
@@ -67,8 +67,8 @@ impl Repository {
         Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside })
     }
 
-    /// A merged tree with the protected files of the tip. An agent's changes to them were put back
-    /// when its work was sealed, but a merge can move files too.
+    /// A merged tree with the protected files of the tip. Sealing has reverted an agent's changes
+    /// to them, but a merge can move files too.
     async fn keep_protected(
         &self,
         tip: &str,
@@ -91,8 +91,8 @@ impl Repository {
         Ok(Kept { tree, files, put_back })
     }
 
-    /// Whether the work landed before: by this run, whose log has lost that since, or done again
-    /// without another result.
+    /// Whether the work has landed: by this run whose log lost that, or by another run with the
+    /// same result.
     async fn is_there_already(
         &self,
         tip: &str,
@@ -100,7 +100,7 @@ impl Repository {
         input: &MergeInput,
         run: &RunId,
     ) -> Result<bool, Failure> {
-        // Work that was continued on what landed contains that commit.
+        // Work that continues on a landed commit contains that commit.
         if self
             .landing(&[tip.to_owned()], Some(&input.commit), &input.feature, run)
             .await?
@@ -115,7 +115,7 @@ impl Repository {
         Ok(listed.is_some_and(|(_, text)| list::passes(&text, &input.feature)))
     }
 
-    /// The tree with the feature marked as passing in the list, if the list is in it.
+    /// The tree with the feature marked as passing in the list, if the tree contains the list.
     async fn marked(&self, tree: String, input: &MergeInput) -> Result<String, Failure> {
         let Some((mode, text)) = self.file_in(&tree, &input.list_file).await? else {
             return Ok(tree);
@@ -126,11 +126,10 @@ impl Repository {
         }
     }
 
-    /// An integration work tree at a commit. No agent works there, and what a candidate left that
-    /// did not land, installed packages for one, must not make the next one pass.
+    /// An integration work tree, reset to a commit. No agent works there. Leftovers of a candidate
+    /// that did not land, such as installed packages, must not make the next one pass.
     ///
-    /// One caller at a time has it, until it drops the guard: after a repair of the log, two runs
-    /// may have been given the same tree.
+    /// The guard gives exclusive use: after a repair of the log, two runs may share a tree number.
     pub(super) async fn integration_at(
         &self,
         commit: &str,

@@ -1,4 +1,4 @@
-//! `RefreshWorktree`: the tip brought into a feature's branch.
+//! `RefreshWorktree`: merges the tip into a feature's branch.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ impl Repository {
         };
         let stand = Stand::on(&branch, &input.target);
         if self.is_ancestor(&tip, &head).await? {
-            // An earlier attempt may have moved the branch and died before its files followed.
+            // An earlier attempt may have moved the branch and died before it updated the files.
             self.ready(&tree, stand, &head).await?;
             return self.refreshed(head, tip, None).await;
         }

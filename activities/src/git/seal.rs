@@ -1,4 +1,4 @@
-//! `Seal`: protected files put back, and the rest committed.
+//! `Seal`: reverts protected files and commits the rest.
 
 use std::path::Path;
 
@@ -68,7 +68,7 @@ impl Repository {
         })
     }
 
-    /// Branches that something else than Longhaul moved while the session went on.
+    /// Branches that were moved outside of Longhaul during the session.
     async fn seen_outside(
         &self,
         tree: &Tree,
@@ -80,8 +80,8 @@ impl Repository {
         Ok(next.into_iter().chain(self.moved_outside(tree, target, attempt).await?).collect())
     }
 
-    /// A tree that cannot be built upon is never sealed: what is in it is kept, and it is made
-    /// again from the branch, or from what was kept when the feature was closed.
+    /// Makes the tree ready. A suspect tree is never sealed: its content is kept, and it is
+    /// recreated from the branch, or from the ref that closing the feature left.
     async fn ready_to_seal(
         &self,
         tree: &Tree,
@@ -104,8 +104,8 @@ impl Repository {
         self.ready(tree, Stand::on(kept.branch, target), &commit).await
     }
 
-    /// Puts protected files back as the base has them, after keeping what was there, and takes
-    /// Longhaul's own files out of what is committed.
+    /// Reverts protected files to the base after keeping their state, and excludes Longhaul's own
+    /// files from the commit.
     async fn restore_protected(
         &self,
         tree: &Tree,
@@ -122,8 +122,8 @@ impl Repository {
             changes.into_iter().filter(|change| protected.covers_change(change)).collect();
         let hidden = protected.hidden(self, snapshot, base).await?;
         if !tampered.is_empty() || !hidden.is_empty() {
-            // Of a file that an earlier attempt told of, what is left now is half of its putting
-            // back.
+            // For a file that an earlier attempt reported, the remaining difference is a half-done
+            // revert.
             let known: Vec<String> = told.iter().map(|tampering| tampering.file.clone()).collect();
             for change in
                 tampered.iter().filter(|change| !known.contains(&files::shown(&change.path)))
@@ -148,7 +148,7 @@ impl Repository {
         restore_entries(snapshot, &own).await
     }
 
-    /// Commits a state on the branch, if it is a new one or ends a merge.
+    /// Commits a state on the branch, if it has changed or ends a merge.
     async fn commit_state(
         &self,
         tree: &Tree,

@@ -1,4 +1,4 @@
-//! The tip: the commit that the next finished feature goes on top of.
+//! The tip: the commit on which the next finished feature lands.
 
 use longhaul_engine::Failure;
 
@@ -7,7 +7,7 @@ use super::list;
 use super::names::{NEXT, PROGRESS_FILE, head_ref};
 use super::refs::{NewCommit, Repository};
 
-/// Where the target and `longhaul/next` are, and which of them leads.
+/// The target and `longhaul/next`, and which of them is ahead.
 #[derive(Debug)]
 pub(super) enum Lead {
     /// Nothing waits on `longhaul/next`. It may still exist, as a part of the target.
@@ -19,7 +19,7 @@ pub(super) enum Lead {
 }
 
 impl Lead {
-    /// The commit that work stands on or will; of two, the one with finished work that waits.
+    /// The base of new work; if both have commits, `longhaul/next`.
     pub(super) fn commit(&self) -> &str {
         match self {
             Self::Target(commit) | Self::Next(commit) | Self::Both { next: commit, .. } => commit,
@@ -51,8 +51,8 @@ impl Repository {
     }
 
     /// The tip. When the user committed to the target while work waits on `longhaul/next`, it is a
-    /// merge of both, the same each time that it is made; no branch moves to it, for no gate
-    /// has passed on it. To be called with the repository held.
+    /// reproducible merge of both; no branch moves to it, because no gate has passed on it. The
+    /// caller holds the repository lock.
     pub(super) async fn tip(
         &self,
         target: &str,
@@ -64,8 +64,7 @@ impl Repository {
         }
     }
 
-    /// The last commit that a branch has in common with the tip. Changes nothing, and cannot meet a
-    /// conflict.
+    /// The merge base of a branch and the tip. Read-only, and cannot meet a conflict.
     pub(super) async fn base_of(
         &self,
         commit: &str,
@@ -120,7 +119,7 @@ impl Repository {
         Ok(joined)
     }
 
-    /// The tree with a conflict settled in a file that Longhaul itself writes to; `None` for any
+    /// The tree with a conflict resolved in a file that Longhaul itself writes; `None` for any
     /// other file.
     async fn settled(
         &self,

@@ -1,4 +1,4 @@
-//! The configuration of a repository: git refuses every command when it cannot read it.
+//! Damaged configuration: git refuses every command when it cannot read it.
 
 use std::path::{Path, PathBuf};
 
