@@ -1,7 +1,8 @@
-//! File-system syncs: what an event refers to reaches stable storage before the event does.
+//! File-system syncs: everything that an event refers to reaches stable storage before the event
+//! does.
 //!
-//! A work tree holds files of programs that never sync, so one `syncfs` covers what no list of
-//! files could. Callers that wait at the same time share one call.
+//! Programs in a work tree do not sync their files, so one `syncfs` covers what no list of files
+//! could. Concurrent callers share one call.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-/// Syncs file systems for one process. Clones share the calls under way.
+/// Syncs file systems for one process. Clones share pending calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disk {
     systems: Arc<std::sync::Mutex<HashMap<u64, Arc<System>>>>,
@@ -56,7 +57,7 @@ impl System {
         if self.synced.load(Ordering::SeqCst) >= ticket {
             return Ok(());
         }
-        // Covers every caller that has taken a ticket by now.
+        // Covers every caller that has a ticket by now.
         let covered = self.requested.load(Ordering::SeqCst);
         tokio::task::spawn_blocking(move || sync_system_of(&path))
             .await

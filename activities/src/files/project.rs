@@ -1,5 +1,4 @@
-//! The run of the project, as the files show it: what it has published, and what happened to the
-//! project as a whole.
+//! The run of the project for the files: its published view, and its events for the whole project.
 
 use longhaul_engine::{Event, EventKind, Payload, RunId};
 use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
@@ -14,9 +13,9 @@ use super::timeline::{Key, TimelineEntry};
 pub(super) struct ProjectRun {
     pub(super) id: RunId,
     pub(super) view: ProjectView,
-    /// The entries since they were taken last.
+    /// The entries since they were last taken.
     pub(super) entries: Vec<TimelineEntry>,
-    /// How many features pass, of how many: each change of it since it was asked last.
+    /// Passed and total features: each change since it was last taken.
     pub(super) counted: Vec<(Key, usize, usize)>,
 }
 
@@ -25,8 +24,8 @@ impl ProjectRun {
         Self { id, view: ProjectView::default(), entries: Vec::new(), counted: Vec::new() }
     }
 
-    /// Takes the next event in. `told_by_run` says whether the run of a feature has told already
-    /// why it is blocked.
+    /// Applies the next event. `told_by_run`: whether the feature's run has already reported why it
+    /// is blocked.
     pub(super) fn apply(&mut self, event: &Event, told_by_run: impl Fn(&FeatureView) -> bool) {
         match &event.kind {
             EventKind::StatusPublished { key, value, .. } => {

@@ -25,7 +25,7 @@ pub(crate) fn turn_of(root: &Path) -> Arc<Mutex<()>> {
     turn
 }
 
-/// The lock of the feature list of a project, among all processes; dropping it releases it.
+/// The lock of a project's feature list, shared among all processes; dropping it releases it.
 #[derive(Debug)]
 pub struct ListTurn(#[expect(dead_code, reason = "it is held, not used")] Option<File>);
 
@@ -33,10 +33,10 @@ pub struct ListTurn(#[expect(dead_code, reason = "it is held, not used")] Option
 pub(crate) const LIST_PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Waits for the lock of the feature list at `root`, and goes on without it after the timeout. To
-/// be held from before the list is read until it is written, and for nothing else.
+/// Waits for the lock of the feature list at `root`; after the timeout, continues without it. Held
+/// only from before the list is read until it is written.
 pub fn list_turn(root: &Path, patience: Duration) -> ListTurn {
-    // It needs no file of its own, and users who lock a project lock its directory.
+    // No lock file is needed: users who lock a project lock its directory.
     let git = root.join(".git");
     let Ok(file) = File::open(if git.exists() { &git } else { root }) else {
         return ListTurn(None);

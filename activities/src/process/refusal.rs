@@ -1,4 +1,4 @@
-//! What is said when a program could not be run as it should.
+//! The failures of programs that could not be run as required.
 
 use longhaul_engine::Failure;
 use nix::errno::Errno;
@@ -26,8 +26,7 @@ pub(super) fn supervisor_lost(spec: &Spec, said: &[u8]) -> Failure {
     }
 }
 
-/// What the program did then says nothing about its work: many exit with 0 when they are asked to
-/// end.
+/// The exit code then proves nothing about the work: many programs exit with 0 on SIGTERM.
 pub(super) fn stopped_by_others(spec: &Spec) -> Failure {
     Failure::retryable(format!(
         "the supervisor of `{}` got a signal to end from somebody else",
@@ -63,8 +62,7 @@ pub(super) fn not_started(spec: &Spec, errno: Option<i32>, error: &str) -> Failu
     Failure::terminal(format!("`{program}` cannot be started: {error}.{searched} {}", spec.remedy))
 }
 
-/// It worked when it was tried, so something is wrong with this machine now, or with a path that is
-/// granted.
+/// The sandbox worked when it was probed, so the fault is in this machine, or in a granted path.
 pub(super) fn not_confined(spec: &Spec, error: &str) -> Failure {
     let program = spec.program.display();
     Failure::retryable(format!("the sandbox of `{program}` cannot be set up: {error}"))

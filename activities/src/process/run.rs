@@ -1,5 +1,5 @@
-//! The owner's side: starts a program under a supervisor, follows its output, and ends it when it
-//! must end.
+//! The owner's side: starts a program under a supervisor, follows its output, and ends it when
+//! required.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,26 +31,26 @@ pub struct Runner {
     supervisor: Arc<Supervisor>,
 }
 
-/// A program that ran and is over, with all its processes.
+/// The result of a program, once all its processes have ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
     /// Its exit code; `None` if a signal or a limit ended it.
     pub exit_code: Option<i32>,
-    /// What ended it, if it was not an exit: `timed out after 600 s`, `silent for 600 s`, `killed
-    /// by signal 9`.
+    /// The reason if it did not exit by itself: `timed out after 600 s`, `silent for 600 s`,
+    /// `killed by signal 9`.
     pub ended_by: Option<String>,
-    /// How long it took.
+    /// Its run time.
     pub duration: Duration,
     /// blake3 of its whole output, in hex.
     pub output_digest: String,
-    /// The end of its output, at most 8 KiB.
+    /// The tail of its output, at most 8 KiB.
     pub output_tail: String,
-    /// The file that holds its output; of more than 64 MiB, the middle is left out.
+    /// The file with its output; beyond 64 MiB, the middle is omitted.
     pub log: PathBuf,
 }
 
 impl Finished {
-    /// How it ended, for people: `exit code 1`.
+    /// How it ended, for display: `exit code 1`.
     pub fn ending(&self) -> String {
         match (&self.ended_by, self.exit_code) {
             (Some(reason), _) => reason.clone(),
@@ -61,7 +61,7 @@ impl Finished {
 }
 
 impl Runner {
-    /// A runner that keeps its logs in the data directory, which must be there.
+    /// A runner that keeps its logs in the data directory, which must exist.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor) -> Self {
         let data_dir = data_dir.as_ref();
         let owner = owner_id(data_dir).into();
@@ -74,8 +74,8 @@ impl Runner {
         &self.data_dir
     }
 
-    /// Runs a program to its end, or until the attempt is cancelled. All its processes are over
-    /// when this returns; when this is dropped, they are ended soon after.
+    /// Runs a program to its end, or until the attempt is cancelled. All its processes have ended
+    /// when this returns; when the future is dropped, they are ended soon after.
     pub async fn run(&self, spec: &Spec, attempt: &Attempt) -> Result<Finished, Failure> {
         self.run_until(spec, attempt, attempt.cancelled()).await
     }
@@ -151,7 +151,7 @@ impl Runner {
         })
     }
 
-    /// Ends what is left of the processes of one call, an earlier attempt's too.
+    /// Ends the remaining processes of one call, also those of an earlier attempt.
     pub(crate) async fn end_call(&self, key: &str) -> Result<(), Failure> {
         let (owner, key) = (self.owner.clone(), key.to_owned());
         let swept = tokio::task::spawn_blocking(move || sweep::end_call(&owner, &key))
@@ -167,8 +167,8 @@ impl Runner {
         Ok(())
     }
 
-    /// A directory of its own for the temporary files of an attempt; what a lost one left in it is
-    /// gone.
+    /// A fresh directory for the temporary files of an attempt; leftovers of a lost attempt are
+    /// removed.
     async fn temporary(&self, attempt: &Attempt) -> Result<PathBuf, Failure> {
         let (data_dir, attempt) = (self.data_dir.clone(), attempt.clone());
         let made =
@@ -206,8 +206,8 @@ impl Runner {
             let message = format!("the supervisor {supervisor} cannot be started: {error}");
             machine::failure(&error, Doing::Fork, &self.data_dir, message, |message| {
                 match error.kind() {
-                    // It is Longhaul itself: an upgrade that is under way, say. The work has no
-                    // part in it.
+                    // Longhaul's own binary failed, for example during an upgrade. The work is not
+                    // at fault.
                     io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
                         Failure::machine(format!("{message}; install longhaul again"))
                     }

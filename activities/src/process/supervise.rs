@@ -1,12 +1,11 @@
-//! The supervisor: a small process between us and a program, which ends the whole tree of the
-//! program when the program ends, when we ask for it, and when we are gone.
+//! The supervisor: a small process between Longhaul and a program. It ends the whole tree of the
+//! program when the program ends, on request, and when Longhaul is gone.
 //!
-//! Its standard input is a pipe that the owner holds: anything that comes out of it, its end too,
-//! means *stop*. Its standard output is the output of the program. Its standard error carries one
-//! line, the verdict.
+//! Its standard input is a pipe from the owner: any byte, or its end, means *stop*. Its standard
+//! output is the output of the program. Its standard error carries one line, the verdict.
 //!
 //! With a sandbox, the program is a grandchild at best: the child is `bwrap`, or this binary again,
-//! which restricts itself and becomes the program. What happens inside is read from the standard
+//! which restricts itself and becomes the program. Reports from inside are read from the standard
 //! error of that child.
 
 use std::ffi::OsString;
@@ -67,8 +66,8 @@ impl Order {
     }
 }
 
-/// What the hidden command `supervise-process` does, given the arguments after it. To be called
-/// before the process has any other thread or an asynchronous runtime.
+/// The entry point of the hidden command `supervise-process`, given the arguments after it. Must be
+/// called before the process has other threads or an asynchronous runtime.
 pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     if args.next_if(|first| first == INSIDE).is_some() {
@@ -84,7 +83,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         };
     }
     let complain = |text: &str| {
-        // Whoever reads this may be gone.
+        // The reader may be gone.
         let _ = writeln!(io::stderr(), "longhaul supervise-process: {text}");
         ExitCode::from(2)
     };
@@ -93,7 +92,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             "not for people: Longhaul starts this itself, around every agent and every check",
         );
     };
-    // Refused to the leader of a process group, which has its own group already.
+    // Fails for the leader of a process group, which already has its own group.
     let _ = unistd::setsid();
     #[cfg(target_os = "linux")]
     if let Err(error) = nix::sys::prctl::set_child_subreaper(true) {
@@ -135,7 +134,7 @@ async fn supervise(order: &Order) -> io::Result<Verdict> {
         }
     }
     program.reap();
-    // A report that is there already.
+    // Takes a pending report.
     let _ = tokio::time::timeout(Duration::ZERO, program.reported()).await;
     let stopped = !program.is_over();
     let left = program::end_tree(&mut program, &mut children, &mut stop, order.grace).await;
@@ -143,7 +142,7 @@ async fn supervise(order: &Order) -> io::Result<Verdict> {
     Ok(Verdict { ending, stopped, left })
 }
 
-/// The ways in which a supervisor is told to stop.
+/// The ways to ask a supervisor to stop.
 pub(super) struct Stop {
     control: pipe::Receiver,
     signals: [SignalStream; 3],
@@ -164,7 +163,7 @@ impl Stop {
         }
     }
 
-    /// Once it stops, a signal means that there is no time for grace.
+    /// While it stops, a signal ends the grace period.
     pub(super) async fn urged(&mut self) {
         signalled(&mut self.signals).await;
     }

@@ -1,4 +1,4 @@
-//! One session of an agent: the configured program, its files, and the report that outlives us.
+//! One session of an agent: the configured program, its files, and its durable report.
 
 mod files;
 mod progress_file;
@@ -24,24 +24,25 @@ use crate::project;
 
 use files::SessionFiles;
 
-/// The exit code by which an agent says that its context is full and that a fresh session should go
-/// on. One that cannot choose its exit code makes the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
+/// The exit code of an agent whose context is full: a fresh session continues its work. An agent
+/// that cannot choose its exit code creates the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
 pub const CONTEXT_FULL: i32 = 75;
 
-/// The exit codes of shells, `env` and others whose command cannot be executed, or is not there.
+/// The exit codes of shells, `env` and others for a command that cannot be executed, or was not
+/// found.
 const LACKS_COMMAND: [i32; 2] = [126, 127];
 
 const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.";
 
-/// Runs sessions. Each has a folder `sessions/<run>/<call>` in the data directory, for its record,
-/// and a folder `.longhaul/session` in its tree, which the agent reads and writes.
+/// Runs sessions. Each has a directory `sessions/<run>/<call>` in the data directory, for its
+/// record, and a directory `.longhaul/session` in its tree, shared with the agent.
 #[derive(Debug, Clone)]
 pub struct SessionHandler {
     setup: SetUp,
 }
 
 impl SessionHandler {
-    /// A handler that keeps its files in a data directory, which must be there.
+    /// A handler that keeps its files in a data directory, which must exist.
     pub fn new(
         data_dir: impl AsRef<std::path::Path>,
         supervisor: Supervisor,
@@ -50,8 +51,8 @@ impl SessionHandler {
         Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
     }
 
-    /// Ends what is left of a session that was cut, and keeps what it did not commit; the ref that
-    /// holds it.
+    /// Ends the processes of an interrupted session, and keeps its uncommitted work under the
+    /// returned ref.
     async fn clear_up(
         &self,
         input: &SessionInput,
@@ -66,7 +67,7 @@ impl SessionHandler {
         Ok(self.setup.git.reopen_worktree(&open, attempt).await?.rescued)
     }
 
-    /// Whether what the session is to do has landed already: the log of its run has lost its end.
+    /// Whether the session's work has already landed: the log of its run has lost its end.
     async fn landed(
         &self,
         input: &SessionInput,
@@ -194,19 +195,17 @@ impl Handler<RunSession> for SessionHandler {
             let message = format!("{cause}: the agent failed there ({})", finished.ending());
             return Err(Failure::machine(message));
         }
-        // The report says that the session is over: what it did must outlive a power cut before
-        // that.
+        // The report proves that the session has ended: its work must survive a power cut first.
         tree.settle().await?;
         if let Err(error) = files.keep(&report) {
-            // The log records it next. Only a crash before that would repeat the session, and this
-            // would not.
+            // The log records the report next. A crash before that repeats the session; failing
+            // here would repeat it for certain.
             tracing::warn!(run = %attempt.run, %error, "the report of a session is not kept in its folder");
         }
         Ok(report)
     }
 
-    /// A session that was lost on its way leaves its work in the work tree, for a fresh one to go
-    /// on with.
+    /// A lost session leaves its work in the work tree, where a fresh one continues.
     async fn probe(&self, input: SessionInput, attempt: &Attempt) -> Probe<SessionReport> {
         if let Err(failure) = self.setup.runner.end_call(&attempt.key()).await {
             return machine::unanswered(failure);
@@ -215,7 +214,7 @@ impl Handler<RunSession> for SessionHandler {
     }
 }
 
-/// The program of an agent and its arguments, where it is looked for from the user's checkout.
+/// The program of an agent and its arguments, resolved from the user's checkout.
 fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>), Failure> {
     let Some((program, args)) =
         input.agent.command.split_first().filter(|(program, _)| !program.is_empty())
@@ -234,7 +233,7 @@ fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>
     Ok((program, args.iter().map(Into::into).collect()))
 }
 
-/// The report where no agent was started.
+/// The report of a session without an agent process.
 fn without_agent(ending: SessionEnding, sandbox: String) -> SessionReport {
     SessionReport {
         ending,

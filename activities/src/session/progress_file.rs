@@ -1,4 +1,4 @@
-//! The user's `claude-progress.txt`, brought into the work tree for the agent to read.
+//! The user's `claude-progress.txt`, copied into the work tree for the agent to read.
 
 use std::io;
 use std::path::Path;
@@ -9,8 +9,8 @@ use crate::files::{PROGRESS_FILE, progress_file};
 use crate::git::WorkTree;
 use crate::machine::{self, Doing};
 
-/// Copies the file, of a long one the end, unless git tracks one in the work tree: then the branch
-/// has its own.
+/// Copies the file, only the end of a long one, unless git tracks it in the work tree: then the
+/// branch has its own.
 pub(super) async fn bring(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
     let Some(content) =
         progress_file(root).map_err(|error| Failure::retryable(error.to_string()))?
@@ -27,8 +27,7 @@ pub(super) async fn bring(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Puts a new file in the place of an old one, so that a link which an agent left there is not
-/// followed.
+/// Replaces the file by rename, so that an agent's link at its path is not followed.
 fn write(content: &[u8], worktree: &Path) -> io::Result<()> {
     let file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(worktree)?;
     std::fs::write(file.path(), content)?;

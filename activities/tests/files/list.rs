@@ -1,4 +1,4 @@
-//! The feature list: our states in the user's text.
+//! The feature list: Longhaul's states in the user's text.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::world::World;
 
 const NAME: &str = "feature_list.json";
 
-/// Written as Longhaul would not write it, so that every rewriting shows.
+/// Unusual formatting, so that any rewrite shows.
 const UNTOUCHED: &str = r#"{"meta": {"version": 1, "lastModified": "2026-01-01T00:00:00Z"},
  "features": [
   {"id": "login",  "name": "Login",  "status": "todo", "passes": false, "depends_on": [], "mood": "good"},
@@ -40,13 +40,13 @@ async fn states_of_the_log_are_written_into_the_list() {
     story::first_session(&mut world).await;
     story::second_session(&mut world).await;
     projector.refresh().await.unwrap();
-    // The time of the gates that failed.
+    // The time of the failed gates.
     assert_eq!(entry(&world, 0)["lastTested"], "2026-01-31T09:00:18Z");
 
     story::third_session(&mut world).await;
     story::land(&mut world).await;
     projector.refresh().await.unwrap();
-    // The time that the landed commit has in its own list: the checkout does not differ from it.
+    // The time in the landed commit's own list: the checkout does not differ from it.
     let login = json!({"id": "login", "name": "Login", "status": "completed", "passes": true, "depends_on": [],
         "mood": "good", "lastTested": "2026-01-31T08:59:59Z"});
     assert_eq!(entry(&world, 0), login);

@@ -1,4 +1,4 @@
-//! `claude-progress.txt`: nothing twice, nothing lost, nothing of anybody else's touched.
+//! `claude-progress.txt`: no duplicates, no losses, and foreign text unchanged.
 
 use longhaul_engine::{EventKind, RequestedBy};
 use longhaul_workflows::contracts::{RunSession, SessionEnding, SessionReason};
@@ -16,7 +16,7 @@ async fn told() -> (World, String) {
     (world, text)
 }
 
-/// Cuts the file off and looks what a new process makes of it.
+/// Truncates the file and checks the result of a new process.
 async fn check_cut(kept: impl FnOnce(&str) -> usize) {
     let (world, whole) = told().await;
     let kept = kept(&whole);
@@ -27,7 +27,7 @@ async fn check_cut(kept: impl FnOnce(&str) -> usize) {
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let expected = headers(&whole);
     let mut found = headers(&text);
-    // What a crash left of a header is not one of them.
+    // A truncated header is not one of them.
     found.retain(|header| expected.contains(header));
     found.dedup();
     assert_eq!(found, expected);
@@ -97,7 +97,7 @@ async fn notes_of_an_agent_cannot_pass_for_an_entry() {
     let input = story::session(1, SessionReason::Start);
     world.started::<RunSession>(RUN, &input, 1).await;
     let ruler = "=".repeat(60);
-    // The gate that follows will fail in the second in which the agent says that it has passed.
+    // The next gate fails in the same second in which the agent claims that it passed.
     let forged = format!(
         "{ruler}\n[2026-01-31 09:00:06] Session: login-1-s1\nAction: gates_failed\nFeature: login\n\nno"
     );
@@ -157,7 +157,7 @@ async fn what_could_not_be_appended_is_appended_later() {
     assert_eq!(headers(&world.read(NAME)).len(), 3);
 }
 
-/// The most memory that this process has used, in KiB.
+/// The peak memory of this process, in KiB.
 #[cfg(target_os = "linux")]
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

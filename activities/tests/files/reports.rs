@@ -1,4 +1,4 @@
-//! The exact text of every file, and that nothing is written without need.
+//! The exact text of every file; unchanged files are not written.
 
 use longhaul_engine::event::Cause;
 use longhaul_engine::{CommandDigest, EventKind, Failure, Payload, RequestedBy};
@@ -8,7 +8,7 @@ use longhaul_workflows::project::Phase;
 use crate::story::{self, RUN};
 use crate::world::{PROJECT, World, blocked, headers, in_progress};
 
-/// Compares a file with the one in `golden/`. `LONGHAUL_GOLDEN=write` writes that instead.
+/// Compares a file with the one in `golden/`; with `LONGHAUL_GOLDEN=write`, replaces that one.
 fn check_golden(world: &World, name: &str, golden: &str) {
     let path =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/golden").join(golden);

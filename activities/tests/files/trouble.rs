@@ -1,5 +1,4 @@
-//! What stands in the way: links, folders, events that nobody understands. The rest is written all
-//! the same.
+//! Obstacles: links, directories, unknown events. All other files are still written.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -8,7 +7,7 @@ use longhaul_engine::{EventKind, Payload};
 use crate::story::{self, RUN};
 use crate::world::World;
 
-/// A world whose story is told, and a folder outside of the project.
+/// A world with the recorded story, and a directory outside of the project.
 async fn told() -> (World, tempfile::TempDir) {
     let mut world = World::with_project().await;
     story::tell(&mut world).await;

@@ -1,4 +1,4 @@
-//! What a power cut leaves of a repository is found, named, and put right where git holds enough.
+//! Damage after a power cut is found, named, and repaired where git holds enough data.
 
 use longhaul_activities::git::{Checkout, Damage, exclude_own_files, find_damage, repair};
 
@@ -83,7 +83,7 @@ async fn a_ref_that_nothing_is_known_of_is_named_and_left() {
     assert_eq!(found(&world).await.len(), 1);
 }
 
-/// What a power cut leaves in a file.
+/// The content of a file after a power cut.
 const LEFT: [&[u8]; 2] = [b"", &[0; 21]];
 
 fn leave(world: &World, file: &str, left: &[u8]) {

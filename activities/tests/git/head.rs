@@ -1,4 +1,4 @@
-//! An agent that leaves its branch loses nothing, and is brought back.
+//! An agent that leaves its branch loses nothing, and the tree returns to the branch.
 
 use crate::support::{World, commit, read, rescue, run, status, write};
 

@@ -1,4 +1,4 @@
-//! Work that is broken off at any moment and begun again comes to the same end.
+//! Work that is interrupted at any moment and repeated reaches the same end.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use longhaul_workflows::contracts::MergeStyle;
 
 use crate::support::{World, read, rescue, status, write};
 
-/// Breaks `work` off after ever longer times; git is killed with it.
+/// Interrupts `work` after increasing times; its git processes are killed too.
 async fn broken_off<F: Future>(work: impl Fn() -> F) {
     for millis in [0, 3, 7, 12, 18, 25, 33, 42] {
         let _ = tokio::time::timeout(Duration::from_millis(millis), work()).await;

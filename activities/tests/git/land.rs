@@ -1,4 +1,4 @@
-//! The target moves forward only, and never over anything of the user's.
+//! The target only fast-forwards, and never overwrites the user's changes.
 
 use longhaul_engine::{FailureKind, Probe};
 use longhaul_workflows::contracts::{Land, MergeStyle, Merged};
@@ -157,7 +157,7 @@ async fn a_list_that_was_aside_when_longhaul_was_killed_is_put_back() {
     let edited = LIST.replace("\"Cart\"", "\"A cart, rather\"");
     world.write("feature_list.json", &edited);
     world.write("src/a file.txt", "mine\n");
-    // As it is on disk after the save and the restore.
+    // The state on disk between saving and restoring the file.
     let target = world.root.canonicalize().unwrap().join("feature_list.json");
     let name = blake3::hash(target.as_os_str().as_encoded_bytes()).to_hex();
     let home =
@@ -178,7 +178,7 @@ async fn a_list_that_was_aside_when_longhaul_was_killed_is_put_back() {
     assert!(save.with_extension("1").exists(), "and so does the save");
 }
 
-/// The mark that is on disk while git moves the user's checkout.
+/// Writes the marker that is on disk while git moves the user's checkout.
 fn mark_move(world: &World, from: &str, to: &str) -> std::path::PathBuf {
     let checkout = world.root.canonicalize().unwrap();
     let name = blake3::hash(checkout.as_os_str().as_encoded_bytes()).to_hex();
@@ -190,8 +190,8 @@ fn mark_move(world: &World, from: &str, to: &str) -> std::path::PathBuf {
     mark
 }
 
-/// A move of the user's checkout stops as `leave` leaves it, by a kill or a power cut, and is
-/// finished.
+/// Completes a move of the user's checkout that was interrupted in the state of `leave`, by a kill
+/// or a power cut.
 async fn check_interrupted(what: &str, leave: impl Fn(&World, &str)) {
     let world = World::new();
     world.open("login").await;

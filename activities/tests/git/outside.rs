@@ -1,5 +1,4 @@
-//! Branches that something else than Longhaul moved: nothing lands by that without gates, and it is
-//! told.
+//! Branches moved outside of Longhaul: nothing lands without gates, and the move is reported.
 
 use longhaul_workflows::contracts::{MergeStyle, Merged, OutsideChange};
 
@@ -19,7 +18,7 @@ fn kept(commit: &str) -> String {
     format!("refs/longhaul/foreign/{}", &commit[..10])
 }
 
-/// A world where the login waits because of a change of the user's.
+/// A world where the login waits because of a user's change.
 async fn waiting() -> (World, String) {
     let world = World::new();
     let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;

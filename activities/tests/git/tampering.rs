@@ -1,4 +1,4 @@
-//! What an agent may not change is seen, kept, put back and told, however it was done.
+//! Forbidden changes of an agent are found, kept, reverted and reported, by any method.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -7,8 +7,7 @@ use longhaul_workflows::contracts::Sealed;
 
 use crate::support::{LIST, World, commit, read, rescue, run, status, write};
 
-/// Lets `act` loose in a work tree and checks what is told of it; everything protected must be as
-/// before.
+/// Runs `act` in a work tree and checks the report; protected files must be unchanged.
 async fn check(act: impl Fn(&Path), expected: &str) -> (World, Sealed) {
     let world = World::new();
     world.open("login").await;

@@ -1,4 +1,4 @@
-//! Checks: what they run on, what they leave.
+//! Checks: their inputs, and their leftovers.
 
 use std::time::Duration;
 
@@ -171,7 +171,7 @@ async fn gates_are_set_up_for_each_commit_and_a_failure_is_evidence() {
     assert_eq!(report.evidence.len(), 1, "no check runs then");
 }
 
-/// Whether a check passes on a commit in the tree of merged results.
+/// Whether a check passes on a commit in an integration tree.
 async fn passes_merged(world: &World, command: u32, commit: &str, run: &str) -> bool {
     let input = ChecksInput {
         project: world.project(),
@@ -212,7 +212,7 @@ async fn two_runs_with_one_tree_of_merged_results_check_one_after_the_other() {
     assert_eq!(tokio::join!(passes_merged(&world, 5, &first, wait), other), (true, true));
 }
 
-/// What a hidden check and a plain one after it print, with held-out files at `held_out`.
+/// The output of a hidden check and of a plain one after it, with held-out files at `held_out`.
 async fn held_out(
     world: &World,
     held_out: &str,

@@ -1,4 +1,4 @@
-//! Sessions of an agent: what it gets, what it leaves, and the report that is never paid for twice.
+//! Sessions of an agent: its inputs, its leftovers, and a report that is never paid for twice.
 
 use longhaul_activities::process::owned;
 use longhaul_activities::session::SessionHandler;

@@ -1,4 +1,4 @@
-//! Whole trees of processes: whatever happens, nothing is left of them.
+//! Whole process trees: nothing is left of them.
 
 use longhaul_engine::FailureKind;
 use nix::sys::signal::{self, Signal};
@@ -6,8 +6,7 @@ use nix::unistd::Pid;
 
 use super::support::{World, attempt, wait_for, wait_until_gone};
 
-/// Starts a background child, a double-forked one and one that ignores SIGTERM; writes their
-/// numbers.
+/// Starts a background child, a double-forked one and one that ignores SIGTERM; writes their pids.
 const FAMILY: &str = "
     sleep 600 & echo $! >>pids
     (sleep 600 & echo $! >>pids)
