@@ -30,7 +30,7 @@ const CAUSES: [(Errno, &str, &str, bool); 9] = [
 
 /// The operation that met a system error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum Operation {
     /// Reading or writing files.
     Files,
     /// Starting a process.
@@ -40,14 +40,17 @@ pub(crate) enum Doing {
 /// The failure of an operation on a place: of the machine if the error is, else the given one.
 pub(crate) fn failure(
     error: &io::Error,
-    doing: Doing,
+    operation: Operation,
     place: &Path,
     message: String,
-    otherwise: impl FnOnce(String) -> Failure,
+    or_else: impl FnOnce(String) -> Failure,
 ) -> Failure {
-    match error.raw_os_error().and_then(|number| cause(Errno::from_raw(number), doing, &[place])) {
+    match error
+        .raw_os_error()
+        .and_then(|number| cause(Errno::from_raw(number), operation, &[place]))
+    {
         Some(cause) => Failure::machine(format!("{cause}: {message}")),
-        None => otherwise(message),
+        None => or_else(message),
     }
 }
 
@@ -55,28 +58,28 @@ pub(crate) fn failure(
 pub(crate) fn unreadable(
     error: &Unreadable,
     path: &Path,
-    otherwise: impl FnOnce(String) -> Failure,
+    or_else: impl FnOnce(String) -> Failure,
 ) -> Failure {
     match error {
         Unreadable::Io { error: cause, .. } => {
-            failure(cause, Doing::Files, path, error.to_string(), otherwise)
+            failure(cause, Operation::Files, path, error.to_string(), or_else)
         }
-        _ => otherwise(error.to_string()),
+        _ => or_else(error.to_string()),
     }
 }
 
 /// The meaning of a system error at one of the places, if it is the machine's fault.
-pub(crate) fn cause(errno: Errno, doing: Doing, places: &[&Path]) -> Option<String> {
-    if errno == Errno::EAGAIN && doing != Doing::Fork {
+pub(crate) fn cause(errno: Errno, operation: Operation, places: &[&Path]) -> Option<String> {
+    if errno == Errno::EAGAIN && operation != Operation::Fork {
         return None;
     }
     let (_, _, name, has_place) = CAUSES.iter().find(|(known, ..)| *known == errno)?;
-    let place = has_place.then(|| the_one(errno, places)).flatten();
+    let place = has_place.then(|| place_of(errno, places)).flatten();
     Some(place.map_or_else(|| (*name).to_owned(), |place| format!("{name} on {}", mount(place))))
 }
 
 /// The place of an error: the one that shows it, else any if all are on one file system.
-fn the_one<'a>(errno: Errno, places: &[&'a Path]) -> Option<&'a Path> {
+fn place_of<'a>(errno: Errno, places: &[&'a Path]) -> Option<&'a Path> {
     let shows_it = |place: &&&Path| match errno {
         Errno::ENOSPC => is_full(place),
         Errno::EROFS => is_read_only(place),
@@ -89,7 +92,7 @@ fn the_one<'a>(errno: Errno, places: &[&'a Path]) -> Option<&'a Path> {
 
 /// The machine's fault in a program's standard error, if any. Only the system's text counts, at the
 /// end of a line after a colon: file names come before it.
-pub(crate) fn said_cause(stderr: &str, places: &[&Path]) -> Option<String> {
+pub(crate) fn cause_in_stderr(stderr: &str, places: &[&Path]) -> Option<String> {
     let errno = stderr.lines().find_map(|line| {
         let line = without_number(line.trim_end()).trim_end_matches('.');
         let (_, text) = line.rsplit_once(": ")?;
@@ -105,7 +108,7 @@ pub(crate) fn said_cause(stderr: &str, places: &[&Path]) -> Option<String> {
             None => None,
         }
     })?;
-    cause(errno, Doing::Fork, places)
+    cause(errno, Operation::Fork, places)
 }
 
 /// A line without ` (os error 24)`, which Rust appends.
@@ -201,26 +204,26 @@ mod tests {
             ("fatal: not a git repository", None),
         ];
         for (stderr, expected) in cases {
-            assert_eq!(said_cause(stderr, &[here]).as_deref(), expected, "{stderr}");
+            assert_eq!(cause_in_stderr(stderr, &[here]).as_deref(), expected, "{stderr}");
         }
     }
 
     #[test]
     fn the_cause_stands_before_what_was_tried() {
-        let failed = |number, doing| {
+        let failed = |number, operation| {
             let error = io::Error::from_raw_os_error(number);
-            failure(&error, doing, Path::new("/"), "cannot write /a".into(), Failure::retryable)
+            failure(&error, operation, Path::new("/"), "cannot write /a".into(), Failure::retryable)
         };
-        let full = failed(Errno::ENOSPC as i32, Doing::Files);
+        let full = failed(Errno::ENOSPC as i32, Operation::Files);
         assert_eq!(full, Failure::machine("disk full on /: cannot write /a"));
         let busy = Errno::EAGAIN as i32;
-        assert_eq!(failed(busy, Doing::Files), Failure::retryable("cannot write /a"));
+        assert_eq!(failed(busy, Operation::Files), Failure::retryable("cannot write /a"));
         assert_eq!(
-            failed(busy, Doing::Fork),
+            failed(busy, Operation::Fork),
             Failure::machine("no more processes allowed: cannot write /a")
         );
         assert_eq!(
-            failed(Errno::EACCES as i32, Doing::Files),
+            failed(Errno::EACCES as i32, Operation::Files),
             Failure::retryable("cannot write /a")
         );
     }
@@ -229,7 +232,7 @@ mod tests {
     fn of_several_file_systems_none_is_named_without_proof() {
         let (root, other) = (Path::new("/"), Path::new("/proc"));
         let said = |places: &[&Path]| {
-            said_cause("error: file write error: No space left on device", places)
+            cause_in_stderr("error: file write error: No space left on device", places)
         };
         assert_eq!(said(&[root, Path::new("/missing/too")]).as_deref(), Some("disk full on /"));
         assert_eq!(said(&[root, other]).as_deref(), Some("disk full"));

@@ -43,7 +43,7 @@ impl Handler<LoadBacklog> for ProjectReader {
     ) -> Result<LoadedBacklog, Failure> {
         let root = self.git.root_of(&input.project);
         // Waits for moves of the checkout to end.
-        let turn = crate::files::turn_of(&root);
+        let turn = crate::files::files_lock(&root);
         let _mine = turn.lock().await;
         let mut loaded = load(&root).await?;
         if !input.landed.is_empty() {
@@ -155,7 +155,7 @@ pub fn agent_env(
             })?),
             EnvSource::Env(other) => Some(std::env::var(other).map_err(|_| {
                 Failure::terminal(format!(
-                    "the variable `{name}` is to be that of `{other}`, which the process that runs the log does not have"
+                    "the variable `{name}` is to be that of `{other}`, which is not set in the process that runs the log"
                 ))
             })?),
         };
@@ -205,7 +205,8 @@ fn features(
         let tasks = tasks_md::read_tasks(&text).map_err(|error| wrong(TASKS_FILE, &error))?;
         return Ok((settings.project.list.clone(), tasks.features, tasks.notes));
     }
-    let (list, root) = (&settings.project.list, root.display());
+    let list = &settings.project.list;
+    let root = root.display();
     let missing = format!("there is no feature list in {root}: neither {list} nor {TASKS_FILE}");
     Err(Failure::terminal(missing).with_code(NO_LIST))
 }

@@ -11,7 +11,7 @@ use longhaul_workflows::contracts::{Evidence, ProjectRef, RunSetup, SetupInput, 
 use longhaul_workflows::settings::Confinement;
 
 use crate::confine::{Places, sandbox};
-use crate::files::turn_of;
+use crate::files::files_lock;
 use crate::git::{GitHandlers, Wanted, WorkTree};
 use crate::process::{Environment, Limits, Runner, Sandbox, Spec};
 use crate::project::settings;
@@ -104,7 +104,7 @@ impl SetUp {
         let root = self.git.root_of(wanted.project);
         // Waits for moves of the checkout to end.
         let settings = {
-            let turn = turn_of(&root);
+            let turn = files_lock(&root);
             let _mine = turn.lock().await;
             settings(&root)
         };
@@ -137,7 +137,8 @@ impl SetUp {
         confinement: &Confinement,
         sees_held_out: bool,
     ) -> Result<Option<Sandbox>, Failure> {
-        let (root, data_dir) = (self.git.root_of(project), self.runner.data_dir());
+        let root = self.git.root_of(project);
+        let data_dir = self.runner.data_dir();
         let places = Places { root: &root, tree, data_dir, sees_held_out };
         sandbox(&places, None, env, confinement)
     }

@@ -115,7 +115,7 @@ pub(crate) fn sandbox(
     match sandbox.not_enforced() {
         Some(lack) if confinement.sandbox == SandboxMode::Required => {
             Err(Failure::terminal(format!(
-                "`network = \"{}\"` in longhaul.toml cannot be kept: {lack}. Install bubblewrap",
+                "`network = \"{}\"` in longhaul.toml cannot be enforced: {lack}. Install bubblewrap",
                 confinement.network.as_str()
             )))
         }

@@ -24,10 +24,10 @@ pub enum FilesError {
         reason: String,
     },
     /// A symbolic link at the path of a file or directory of Longhaul's.
-    #[error("{} is a symbolic link, and Longhaul does not write through it; remove it, then it is made anew", .0.display())]
+    #[error("{} is a symbolic link, and Longhaul does not write through it; remove it, and it is recreated", .0.display())]
     Link(PathBuf),
     /// A file of another type at the path.
-    #[error("{} is not a {expected}; move it away, then one is made", path.display())]
+    #[error("{} is not a {expected}; move it away, and it is created", path.display())]
     NotA {
         /// The expected type.
         expected: &'static str,

@@ -59,11 +59,11 @@ impl Fold {
 
     /// Applies new events, each run's in order, and returns their timeline entries by time.
     pub(super) fn apply(&mut self, news: &[(RunId, Vec<Event>)]) -> Vec<TimelineEntry> {
-        let mut told = Vec::new();
+        let mut entries = Vec::new();
         let (of_project, of_features): (Vec<_>, Vec<_>) =
             news.iter().partition(|(run, _)| *run == self.project.id);
         for (run, events) in of_features {
-            self.apply_feature(run, events, &mut told);
+            self.apply_feature(run, events, &mut entries);
         }
         // The project's events react to those of the runs, so they come last.
         let runs = &self.runs;
@@ -75,18 +75,18 @@ impl Fold {
             });
             self.last_at = self.last_at.max(Some(event.at));
         }
-        told.append(&mut self.project.entries);
+        entries.append(&mut self.project.entries);
         for (key, passed, features) in self.project.counted.drain(..) {
             self.log.insert(key, format!("Progress: {passed}/{features}"));
         }
-        told.sort_by(|one, other| one.key.cmp(&other.key));
-        for entry in &told {
+        entries.sort_by(|one, other| one.key.cmp(&other.key));
+        for entry in &entries {
             self.note(entry);
         }
-        told
+        entries
     }
 
-    fn apply_feature(&mut self, id: &RunId, events: &[Event], told: &mut Vec<TimelineEntry>) {
+    fn apply_feature(&mut self, id: &RunId, events: &[Event], entries: &mut Vec<TimelineEntry>) {
         if !self.runs.contains_key(id) {
             let Some(run) = FeatureRun::of(&self.project.id, id) else { return };
             self.runs.insert(id.clone(), run);
@@ -112,7 +112,7 @@ impl Fold {
                 known.insert(run.feature.clone(), found.clone());
             }
         }
-        told.append(&mut run.entries);
+        entries.append(&mut run.entries);
     }
 
     fn note(&mut self, TimelineEntry { key, feature, entry, .. }: &TimelineEntry) {

@@ -49,7 +49,7 @@ pub use error::FilesError;
 use error::FirstError;
 pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file};
 use state::{Cursors, NewEvents, State};
-pub(crate) use turn::{LIST_PATIENCE, turn_of};
+pub(crate) use turn::{LIST_PATIENCE, files_lock};
 pub use turn::{ListTurn, list_turn};
 
 /// Keeps the files of one project current from the log.
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Projector {
 impl Projector {
     /// A projector for a project whose checkout is at `root`. Does no I/O yet.
     pub fn new(store: Arc<dyn RunReader>, project: RunId, root: PathBuf) -> Self {
-        let turn = turn_of(&root);
+        let turn = files_lock(&root);
         let state = Arc::new(Mutex::new(State::new(project.clone(), root)));
         Self { store, project, turn, state }
     }

@@ -65,9 +65,9 @@ struct Entry {
 
 impl ProgressFile {
     /// Adds entries to append.
-    pub(super) fn take(&mut self, told: &[TimelineEntry]) {
-        let told = told.iter().filter(|entry| entry.entry.kind.is_for_progress_file());
-        self.pending.extend(told.map(Entry::of));
+    pub(super) fn take(&mut self, entries: &[TimelineEntry]) {
+        let entries = entries.iter().filter(|entry| entry.entry.kind.is_for_progress_file());
+        self.pending.extend(entries.map(Entry::of));
     }
 
     /// Appends the pending entries with one write.
@@ -172,7 +172,8 @@ impl Held {
     /// Finds entries with these headers. Memory use is bounded, whatever the file holds.
     fn find(file: &mut File, from: u64, wanted: &HashSet<&Header>) -> io::Result<Self> {
         let mut counts = HashMap::new();
-        let (mut last, mut at) = (None, from);
+        let mut last = None;
+        let mut at = from;
         // The header lines after the last ruler, and their offset.
         let mut head: Option<(u64, Vec<u8>, usize)> = None;
         file.seek(SeekFrom::Start(from))?;
@@ -215,7 +216,8 @@ impl Held {
             return false;
         };
         *count -= 1;
-        let (last, whole) = (self.last.trim_ascii_end(), entry.text.as_bytes().trim_ascii_end());
+        let last = self.last.trim_ascii_end();
+        let whole = entry.text.as_bytes().trim_ascii_end();
         let is_cut = last.len() < whole.len() && whole.starts_with(last);
         !(is_cut && *count == 0 && Header::read(cut_line(last).1).as_ref() == Some(&entry.header))
     }

@@ -32,7 +32,7 @@ impl ProjectRun {
                 self.take_value(event, key, value, told_by_run)
             }
             EventKind::RunPaused(request) => {
-                self.tell(
+                self.add_entry(
                     event,
                     None,
                     Kind::Paused,
@@ -40,7 +40,7 @@ impl ProjectRun {
                 );
             }
             EventKind::RunResumed(request) => {
-                self.tell(
+                self.add_entry(
                     event,
                     None,
                     Kind::Resumed,
@@ -72,7 +72,7 @@ impl ProjectRun {
             && !before.is_some_and(|before| blocked(&before) && before.reason == now.reason)
         {
             let reason = now.reason.clone().unwrap_or_default();
-            self.tell(event, Some(id), Kind::FeatureBlocked, reason);
+            self.add_entry(event, Some(id), Kind::FeatureBlocked, reason);
         }
     }
 
@@ -84,7 +84,7 @@ impl ProjectRun {
         }
         match (before.and_then(|before| before.halted.as_ref()), &now.halted) {
             (None, Some(request)) => {
-                self.tell(
+                self.add_entry(
                     event,
                     None,
                     Kind::Paused,
@@ -92,14 +92,14 @@ impl ProjectRun {
                 );
             }
             (Some(_), None) => {
-                self.tell(event, None, Kind::Resumed, "the project is resumed".to_owned())
+                self.add_entry(event, None, Kind::Resumed, "the project is resumed".to_owned())
             }
             _ => {}
         }
         if let Some(problem) = &now.problem
             && before.and_then(|before| before.problem.as_ref()) != Some(problem)
         {
-            self.tell(event, None, Kind::ListProblem, problem.clone());
+            self.add_entry(event, None, Kind::ListProblem, problem.clone());
         }
     }
 
@@ -107,7 +107,7 @@ impl ProjectRun {
         Key { at: event.at, run: self.id.clone(), position: event.position, nth }
     }
 
-    fn tell(&mut self, event: &Event, feature: Option<FeatureId>, kind: Kind, text: String) {
+    fn add_entry(&mut self, event: &Event, feature: Option<FeatureId>, kind: Kind, text: String) {
         let before = self.entries.last().filter(|entry| entry.key.position == event.position);
         let nth = before.map_or(0, |entry| entry.key.nth + 1);
         let session = feature.as_ref().map_or_else(|| self.id.to_string(), ToString::to_string);

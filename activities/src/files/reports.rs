@@ -111,13 +111,13 @@ pub(super) fn history(fold: &Fold) -> Option<String> {
     let entries: Vec<HistoryEntry> = fold
         .history
         .iter()
-        .map(|(key, told)| HistoryEntry {
+        .map(|(key, entry)| HistoryEntry {
             timestamp: precise(key.at),
-            feature: told.feature.as_ref(),
+            feature: entry.feature.as_ref(),
             run: &key.run,
             position: key.position,
-            kind: told.kind,
-            text: &told.text,
+            kind: entry.kind,
+            text: &entry.text,
         })
         .collect();
     (!entries.is_empty()).then(|| json(&entries))

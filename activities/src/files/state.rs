@@ -98,8 +98,8 @@ impl State {
 
     fn apply(&mut self, news: NewEvents) {
         if !news.events.is_empty() {
-            let told = self.fold.apply(&news.events);
-            self.progress_file.take(&told);
+            let entries = self.fold.apply(&news.events);
+            self.progress_file.take(&entries);
             self.list.set(self.fold.states());
             self.stale = true;
         }

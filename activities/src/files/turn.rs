@@ -14,7 +14,7 @@ type Turns = HashMap<PathBuf, Weak<Mutex<()>>>;
 static TURNS: LazyLock<Lock<Turns>> = LazyLock::new(Lock::default);
 
 /// Per-directory lock, held across read and write, so that projections never go backwards.
-pub(crate) fn turn_of(root: &Path) -> Arc<Mutex<()>> {
+pub(crate) fn files_lock(root: &Path) -> Arc<Mutex<()>> {
     let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     turns.retain(|_, turn| turn.strong_count() > 0);
     if let Some(turn) = turns.get(root).and_then(Weak::upgrade) {

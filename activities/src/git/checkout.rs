@@ -8,11 +8,11 @@ use longhaul_engine::Failure;
 use super::command::{Git, is_contention};
 use super::damage::damaged_index;
 use super::files;
-use super::left::foreign_lock;
 use super::names::head_ref;
 use super::refs::Repository;
 use super::repository::{checked_out, git_dir, operation_in};
-use crate::files::{LIST_PATIENCE, list_turn, turn_of};
+use super::stale_locks::foreign_lock;
+use crate::files::{LIST_PATIENCE, files_lock, list_turn};
 
 /// Attempts on a checkout that another git process is using.
 const TRIES: u32 = 5;
@@ -83,7 +83,7 @@ impl Repository {
     pub(super) async fn advance(&self, step: Step<'_>) -> Result<Moved, Failure> {
         if !step.back && !self.is_ancestor(step.from, step.to).await? {
             return Err(super::land::stale(format!(
-                "`{}` is at {} and {} does not stand on that",
+                "`{}` is at {}, which is not an ancestor of {}",
                 step.branch, step.from, step.to
             )));
         }
@@ -111,14 +111,14 @@ impl Repository {
 
     async fn advance_checkout(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
         // Git would fail if the list were rewritten while it is put aside.
-        let turn = turn_of(checkout);
+        let turn = files_lock(checkout);
         let _turn = turn.lock().await;
         let root = checkout.to_owned();
         let _list = tokio::task::spawn_blocking(move || list_turn(&root, LIST_PATIENCE)).await;
         if let Some(lock) = foreign_lock(step.branch, &self.common, Some(checkout)).await? {
             return Ok(Moved::Blocked(lock));
         }
-        if let Some(reason) = self.in_the_way(checkout, step).await? {
+        if let Some(reason) = self.blocker(checkout, step).await? {
             return Ok(Moved::Blocked(reason));
         }
         let changes = self.changes_in(checkout, step).await?;
@@ -144,7 +144,7 @@ impl Repository {
         for file in &changes.own {
             saves.push(self.put_aside(checkout, file).await?);
         }
-        let outcome = self.take_along(checkout, step).await;
+        let outcome = self.move_with_checkout(checkout, step).await;
         for save in saves {
             save.put_back()?;
         }
@@ -152,7 +152,7 @@ impl Repository {
     }
 
     /// Why a checkout cannot follow, if the user's changes block it.
-    pub(super) async fn in_the_way(
+    pub(super) async fn blocker(
         &self,
         checkout: &Path,
         step: Step<'_>,
@@ -204,7 +204,7 @@ impl Repository {
     }
 
     /// Lets git move a checkout together with the branch.
-    async fn take_along(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
+    async fn move_with_checkout(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -228,10 +228,10 @@ impl Repository {
             if merged.machine_cause().is_some() {
                 return Err(merged.failure());
             }
-            let said = merged.error_text().to_owned();
+            let stderr = merged.error_text().to_owned();
             let dir = checkout.display();
-            if !is_contention(&said) {
-                return Ok(Moved::Blocked(refusal(checkout, &said)));
+            if !is_contention(&stderr) {
+                return Ok(Moved::Blocked(refusal(checkout, &stderr)));
             }
             if tries == TRIES {
                 let lock = foreign_lock(step.branch, &self.common, Some(checkout)).await?;
@@ -255,20 +255,23 @@ pub(super) async fn detach(checkout: &Path) -> Result<(), Failure> {
 }
 
 /// Why git did not move a checkout. Git indents the names of the blocking files.
-fn refusal(checkout: &Path, said: &str) -> String {
+fn refusal(checkout: &Path, stderr: &str) -> String {
     let dir = checkout.display();
-    let files: Vec<Vec<u8>> = said
+    let files: Vec<Vec<u8>> = stderr
         .lines()
         .filter_map(|line| line.strip_prefix('\t'))
         .map(|name| name.as_bytes().to_vec())
         .collect();
-    if said.contains("untracked") && !files.is_empty() {
+    if stderr.contains("untracked") && !files.is_empty() {
         return format!(
-            "{dir} has untracked files in the way: {}; move or remove them",
+            "{dir} has untracked files that block it: {}; move or remove them",
             named(&files)
         );
     }
-    format!("git could not move {dir} ({})", said.split_whitespace().collect::<Vec<_>>().join(" "))
+    format!(
+        "git could not move {dir} ({})",
+        stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+    )
 }
 
 /// Whether the index version of a file equals HEAD or the file itself.

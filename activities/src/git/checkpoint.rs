@@ -106,14 +106,16 @@ fn message(keep: &Keep) -> String {
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let note = one_line(&keep.note);
     let note = if note.is_empty() { format!("checkpoint of {}", keep.run) } else { note };
-    let (by, why) = (one_line(&keep.request.by), one_line(&keep.request.why));
+    let by = one_line(&keep.request.by);
+    let why = one_line(&keep.request.why);
     let why = if why.is_empty() { why } else { format!("Why: {why}\n") };
     format!("{note}\n\nRun-Id: {}\nPosition: {}\nBy: {by}\n{why}", keep.run, keep.position)
 }
 
 fn read(entry: &str) -> Option<Kept> {
     let mut parts = entry.trim_start().splitn(5, '\0');
-    let (number, commit) = (parts.next()?.parse().ok()?, parts.next()?.to_owned());
+    let number = parts.next()?.parse().ok()?;
+    let commit = parts.next()?.to_owned();
     let at = DateTime::parse_from_rfc3339(parts.next()?).ok()?.to_utc();
     let position = parts.next()?.trim().parse().ok()?;
     Some(Kept { number, position, at, commit, note: parts.next()?.trim().to_owned() })

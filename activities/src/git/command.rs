@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
 use super::damage::Place;
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 
 /// Limit of standard output in bytes. Longer output is a failure: no query here needs that much.
 const OUTPUT_LIMIT: u64 = 256 * 1024 * 1024;
@@ -159,12 +159,13 @@ impl Git {
 
     /// Runs the command and returns its result, whatever the exit code.
     pub(super) async fn finish(self) -> Result<Finished, Failure> {
-        let (shown, named) = (self.shown(), self.named());
+        let shown = self.shown();
+        let named = self.named();
         let mut child = self.command().spawn().map_err(|error| cannot_start(&error, &self.dir))?;
         let outcome = exchange(&mut child, self.input).await;
         let (status, stdout, stderr) = outcome.map_err(|error| {
             let message = format!("{shown}: talking to git failed: {error}");
-            machine::failure(&error, Doing::Files, &self.dir, message, Failure::retryable)
+            machine::failure(&error, Operation::Files, &self.dir, message, Failure::retryable)
         })?;
         if stdout.len() as u64 > OUTPUT_LIMIT {
             return Err(Failure::terminal(format!(
@@ -289,7 +290,7 @@ impl Finished {
         let mut said: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
         // Git rarely writes there: the directory counts only if it is full.
         said.extend(machine::full(&temporary).map(|_| temporary.as_path()));
-        machine::said_cause(&self.stderr, &said).or_else(silent)
+        machine::cause_in_stderr(&self.stderr, &said).or_else(silent)
     }
 }
 
@@ -319,7 +320,7 @@ fn cannot_start(error: &std::io::Error, dir: &Path) -> Failure {
     }
     machine::failure(
         error,
-        Doing::Fork,
+        Operation::Fork,
         dir,
         format!("git cannot be started in {}: {error}", dir.display()),
         Failure::retryable,
@@ -330,7 +331,9 @@ async fn exchange(
     child: &mut Child,
     input: Option<Vec<u8>>,
 ) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let stdin = child.stdin.take();
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
     let write = async {
         if let (Some(mut pipe), Some(bytes)) = (stdin, input) {
             // A git that exits early closes the pipe; its exit code tells why.
@@ -354,7 +357,8 @@ async fn exchange(
         Ok::<_, std::io::Error>(bytes)
     };
     let ((), stdout, stderr) = tokio::join!(write, read, complaints);
-    let (stdout, stderr) = (stdout?, stderr?);
+    let stdout = stdout?;
+    let stderr = stderr?;
     Ok((child.wait().await?, stdout, stderr))
 }
 

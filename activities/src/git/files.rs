@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use longhaul_engine::Failure;
 
 use crate::files::placed::{self, Links};
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 
 /// A file system failure: operation, path and error.
 pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
     let message = format!("cannot {what} {}: {error}", path.display());
-    machine::failure(error, Doing::Files, path, message, Failure::retryable)
+    machine::failure(error, Operation::Files, path, message, Failure::retryable)
 }
 
 /// The longest git file, in bytes: an index grows with the number of files.

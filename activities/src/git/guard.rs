@@ -56,7 +56,7 @@ impl WorkTree {
         if !protected.is_empty() {
             let plumbing = &self.tree().plumbing;
             let listed = plumbing.git().args(["ls-tree", "-r", "-z", commit]).run().await?;
-            let objects = search.take_in(&listed.stdout, &mut entries);
+            let objects = search.read_listing(&listed.stdout, &mut entries);
             if !entries.is_empty() {
                 let printed =
                     plumbing.git().args(["cat-file", "--batch"]).input(objects).run().await?.stdout;
@@ -81,7 +81,7 @@ fn fixed_part(glob: &str) -> PathBuf {
 impl Search {
     /// Parses `ls-tree -r -z`: records the paths of the commit and returns the objects of the
     /// entries.
-    fn take_in(&mut self, listed: &[u8], entries: &mut Vec<Entry>) -> String {
+    fn read_listing(&mut self, listed: &[u8], entries: &mut Vec<Entry>) -> String {
         let mut objects = String::new();
         for line in files::nul_separated(listed) {
             let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
@@ -107,8 +107,8 @@ impl Search {
     /// followed.
     fn others(&self, top: &Path) -> Result<Vec<PathBuf>, Failure> {
         let mut found = Vec::new();
-        let mut left = self.places.clone();
-        while let Some(path) = left.pop() {
+        let mut pending = self.places.clone();
+        while let Some(path) = pending.pop() {
             let full = top.join(&path);
             let Ok(metadata) = fs::symlink_metadata(&full) else { continue };
             if self.known.contains(&path) || path == Path::new(".git") {
@@ -117,7 +117,7 @@ impl Search {
             if metadata.is_dir() {
                 match fs::read_dir(&full) {
                     Ok(entries) => {
-                        left.extend(entries.flatten().map(|entry| path.join(entry.file_name())))
+                        pending.extend(entries.flatten().map(|entry| path.join(entry.file_name())))
                     }
                     // Checks cannot read anything in it either.
                     Err(error)
@@ -154,7 +154,8 @@ impl Guard<'_> {
     pub(crate) async fn restore(&self) -> Result<Vec<String>, Failure> {
         let top = self.work.path();
         let mut restored = Vec::new();
-        let (search, of) = (Arc::clone(&self.search), top.to_owned());
+        let search = Arc::clone(&self.search);
+        let of = top.to_owned();
         // A pattern can match anywhere, so its whole tree is searched.
         let searched = tokio::task::spawn_blocking(move || search.others(&of)).await;
         let others = searched.map_err(|error| {

@@ -9,7 +9,7 @@ use longhaul_engine::Failure;
 use super::command::Git;
 use super::files;
 use super::refs::Repository;
-use super::saved::Move;
+use super::stash::Move;
 use super::trees::{Change, Entry};
 
 impl Repository {

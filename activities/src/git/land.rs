@@ -7,7 +7,7 @@ use longhaul_workflows::contracts::{FollowInput, Land, LandInput, Landed};
 use super::checkout::{Moved, Step};
 use super::names::{NEXT, PROGRESS_FILE, head_ref};
 use super::refs::Repository;
-use super::tip::Lead;
+use super::tip::TipState;
 
 impl Repository {
     pub(super) async fn land(&self, input: &LandInput) -> Result<Landed, Failure> {
@@ -27,7 +27,7 @@ impl Repository {
         }
         if !self.is_ancestor(&tip, &input.commit).await? {
             return Err(stale(format!(
-                "{} does not stand on {tip}, the tip of `{}`",
+                "{} is not based on {tip}, the tip of `{}`",
                 input.commit, input.target
             )));
         }
@@ -52,9 +52,9 @@ impl Repository {
             return Ok(Probe::NotLanded);
         }
         let target_commit = self.target_commit(&input.target).await?;
-        let waits_on_next = match self.lead(&input.target).await? {
-            Lead::Target(_) => None,
-            Lead::Next(_) | Lead::Both { .. } => {
+        let waits_on_next = match self.tip_state(&input.target).await? {
+            TipState::Target(_) => None,
+            TipState::Next(_) | TipState::Both { .. } => {
                 Some(format!("`{NEXT}` is ahead of `{}` in {}", input.target, self.root.display()))
             }
         };
@@ -75,9 +75,9 @@ impl Repository {
     /// Moves the target to the tip, if commits wait on `longhaul/next`.
     async fn settle(&self, target: &str, list_file: &str) -> Result<Landed, Failure> {
         let target_commit = self.target_commit(target).await?;
-        let tip = match self.lead(target).await? {
-            Lead::Target(tip) | Lead::Next(tip) => tip,
-            Lead::Both { .. } => {
+        let tip = match self.tip_state(target).await? {
+            TipState::Target(tip) | TipState::Next(tip) => tip,
+            TipState::Both { .. } => {
                 // No gate has passed on a merge of both; the next feature to land merges them and
                 // runs its gates on the result.
                 let waits_on_next = Some(match self.tip(target, Some(list_file)).await {
@@ -137,7 +137,7 @@ impl Repository {
             return self.move_ref(&head_ref(NEXT), None, to).await;
         };
         if !self.is_ancestor(from, to).await? {
-            return Err(stale(format!("`{NEXT}` is at {from}, and {to} does not stand on that")));
+            return Err(stale(format!("`{NEXT}` is at {from}, which is not an ancestor of {to}")));
         }
         self.record_next(&[from, to])?;
         match self.advance(Step { branch: NEXT, from, to, own_files: &[], back: false }).await? {

@@ -12,7 +12,7 @@ use super::list;
 use super::message::message;
 use super::names::integration;
 use super::open::shown;
-use super::private::Stand;
+use super::private::NewHead;
 use super::protected::Protected;
 use super::refs::{NewCommit, Repository};
 use super::tree::{Condition, Tree};
@@ -49,7 +49,8 @@ impl Repository {
         let Kept { tree: merged, mut files, put_back } =
             self.keep_protected(&tip, merged.tree, input).await?;
         if self.is_there_already(&tip, &merged, input, &attempt.run).await? {
-            let (commit, files) = (tip.clone(), Vec::new());
+            let commit = tip.clone();
+            let files = Vec::new();
             return Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside });
         }
         let tree = self.marked(merged.clone(), input).await?;
@@ -83,7 +84,8 @@ impl Repository {
         let (over, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_over);
         let names =
             |changes: &[Change]| changes.iter().map(|change| files::shown(&change.path)).collect();
-        let (files, put_back) = (names(&kept), names(&over));
+        let files = names(&kept);
+        let put_back = names(&over);
         let entries: Vec<(&[u8], &Entry)> =
             over.iter().map(|change| (&*change.path, &change.before)).collect();
         let tree =
@@ -147,7 +149,7 @@ impl Repository {
         {
             tree.empty().await?;
         }
-        self.ready(&tree, Stand::Commit, commit).await?;
+        self.ready(&tree, NewHead::Commit, commit).await?;
         Ok((tree, held))
     }
 }

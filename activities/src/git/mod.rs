@@ -4,12 +4,11 @@
 //! returns when its effects are on stable storage. Reading order: `open` (a work tree for a
 //! feature), `seal` (a checkpoint), `merge` and `land` (the way to the target branch), `close`;
 //! `landed` finds earlier landings. Below them: `plumbing` (Longhaul's own git directory), `tree`
-//! and `private` (work trees and the repositories in them), `tip` (the base of new work), `back`
-//! (rewind of a feature), `snapshot` and `rescue` (nothing is lost), `protected` and `head` (limits
-//! on agents), `checkout` and `saved` (the user's files), and [`check_git`] with its neighbours for
-//! a project's first use.
+//! and `private` (work trees and the repositories in them), `tip` (the base of new work), `rewind`
+//! (a feature at an earlier commit), `snapshot` and `rescue` (nothing is lost), `protected` and
+//! `head` (limits on agents), `checkout` and `stash` (the user's files), and [`check_git`] with its
+//! neighbours for a project's first use.
 
-mod back;
 mod checkout;
 mod checkpoint;
 mod claim;
@@ -17,13 +16,12 @@ mod close;
 mod command;
 mod damage;
 mod files;
-mod found;
 mod guard;
 mod head;
+mod init;
 mod interrupted;
 mod land;
 mod landed;
-mod left;
 mod list;
 mod locks;
 mod merge;
@@ -42,10 +40,12 @@ mod refresh;
 mod refs;
 mod repository;
 mod rescue;
+mod rewind;
 mod rollback;
-mod saved;
 mod seal;
 mod snapshot;
+mod stale_locks;
+mod stash;
 mod tidy;
 mod tip;
 mod tree;
@@ -65,10 +65,9 @@ use longhaul_workflows::contracts::{
     Worktree,
 };
 
-pub use back::TakeBack;
 pub use checkpoint::{Keep, Kept};
 pub use damage::{Damage, find_damage, repair};
-pub use found::{commit_files, has_commit, make_repository};
+pub use init::{commit_files, has_commit, make_repository};
 pub use landed::LandedWork;
 pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;
@@ -78,6 +77,7 @@ pub use repository::{
     Checkout, branch_of, check_git, commits_not_in, exclude_own_files, has_branch,
     known_project_id, project_id, share_repository, tip_of,
 };
+pub use rewind::TakeBack;
 pub use rollback::WayBack;
 pub(crate) use work::{Wanted, WorkTree};
 
@@ -103,7 +103,8 @@ impl GitHandlers {
     /// Handlers that keep their work trees under `data_dir`.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         let process = process_name().into();
-        let (known, places) = (Arc::default(), Arc::default());
+        let known = Arc::default();
+        let places = Arc::default();
         Self { data_dir: data_dir.into(), process, disk: Disk::default(), known, places }
     }
 

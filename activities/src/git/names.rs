@@ -125,7 +125,8 @@ fn ref_part(part: &str) -> String {
 
 /// The run id encoded in part of a ref name; `None`: not one of Longhaul's.
 pub(super) fn run_of_path(path: &str) -> Option<RunId> {
-    let (mut id, mut rest) = (String::new(), path);
+    let mut id = String::new();
+    let mut rest = path;
     while let Some((before, code)) = rest.split_once('%') {
         id.push_str(before);
         let byte = code.get(..2).and_then(|code| u8::from_str_radix(code, 16).ok())?;

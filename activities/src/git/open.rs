@@ -6,10 +6,10 @@ use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::{OpenInput, Worktree};
 
 use super::names::{NEXT, branch, feature_ref, head_ref, rescue_ref};
-use super::private::{Head, Stand};
+use super::private::{Head, NewHead};
 use super::refs::Repository;
 use super::snapshot::Snapshot;
-use super::tip::Lead;
+use super::tip::TipState;
 use super::tree::{Condition, Tree};
 use super::trees::Change;
 
@@ -47,9 +47,9 @@ impl Repository {
         }
         if is_clean && !is_behind {
             tree.begin_use()?;
-            self.write_private(&tree, Stand::on(&branch, &input.target), &head).await?;
+            self.write_private(&tree, NewHead::on(&branch, &input.target), &head).await?;
         } else {
-            self.ready(&tree, Stand::on(&branch, &input.target), &head).await?;
+            self.ready(&tree, NewHead::on(&branch, &input.target), &head).await?;
         }
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
         let has_work = head != tip && !self.is_ancestor(&head, &tip).await?;
@@ -73,8 +73,8 @@ impl Repository {
         let _held = self.exclusive().await;
         match self.tip(target, None).await {
             Ok(tip) => Ok(tip),
-            Err(failure) => match self.lead(target).await? {
-                Lead::Both { next, .. } => {
+            Err(failure) => match self.tip_state(target).await? {
+                TipState::Both { next, .. } => {
                     tracing::warn!(%failure, "starting from {NEXT}");
                     Ok(next)
                 }

@@ -62,12 +62,14 @@ impl Plumbing {
             chosen("GIT_COMMITTER_NAME", name),
             chosen("GIT_COMMITTER_EMAIL", email),
         ];
-        let (objects, shallow) = (common.join("objects"), common.join("shallow"));
+        let objects = common.join("objects");
+        let shallow = common.join("shallow");
         let remotes = values.iter().filter_map(|(name, value)| {
             let remote = name.strip_prefix("remote.")?.strip_suffix(".url")?;
             Some((remote.to_owned(), value.clone()))
         });
-        let (identity, remotes) = (identity.into(), remotes.collect());
+        let identity = identity.into();
+        let remotes = remotes.collect();
         Ok(Self { dir: dir.to_owned(), objects, shallow, is_sha256, identity, remotes })
     }
 

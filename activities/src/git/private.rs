@@ -19,7 +19,7 @@ const OURS: &str = "longhaul";
 
 /// The HEAD that a work tree gets.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Stand<'a> {
+pub(super) enum NewHead<'a> {
     /// A branch of the private repository, at the commit.
     Branch {
         name: &'a str,
@@ -30,7 +30,7 @@ pub(super) enum Stand<'a> {
     Commit,
 }
 
-impl<'a> Stand<'a> {
+impl<'a> NewHead<'a> {
     /// A branch, with the target updated.
     pub(super) fn on(name: &'a str, target: &'a str) -> Self {
         Self::Branch { name, target: Some(target) }
@@ -191,21 +191,21 @@ impl Repository {
     pub(super) async fn ready(
         &self,
         tree: &Tree,
-        stand: Stand<'_>,
+        new_head: NewHead<'_>,
         commit: &str,
     ) -> Result<(), Failure> {
         tree.make_usable()?;
         // `-ff` where no agent works: it removes nested repositories that a check made.
-        let clean = if matches!(stand, Stand::Commit) { "-ffd" } else { "-fd" };
+        let clean = if matches!(new_head, NewHead::Commit) { "-ffd" } else { "-fd" };
         tree.reset_to(commit, clean).await?;
-        self.write_private(tree, stand, commit).await
+        self.write_private(tree, new_head, commit).await
     }
 
     /// Writes the files of a private repository, except its objects and the branches of its own.
     pub(super) async fn write_private(
         &self,
         tree: &Tree,
-        stand: Stand<'_>,
+        new_head: NewHead<'_>,
         commit: &str,
     ) -> Result<(), Failure> {
         let dir = tree.private_dir();
@@ -233,20 +233,20 @@ impl Repository {
         copy_if_there(&self.plumbing.excluded(), &dir.join("info/exclude"))?;
         files::copy_with_time(&tree.index(), &dir.join("index"))?;
         let line = format!("{commit}\n");
-        if let Stand::Branch { target: Some(target), .. } = stand
+        if let NewHead::Branch { target: Some(target), .. } = new_head
             && let Some(tip) = self.commit_of(&head_ref(target)).await?
         {
             write_ref(&dir.join(head_ref(target)), &format!("{tip}\n"))?;
         }
-        match stand {
-            Stand::Branch { name, .. } => {
+        match new_head {
+            NewHead::Branch { name, .. } => {
                 write_ref(&dir.join(head_ref(name)), &line)?;
                 // After the ref: a crash in between leaves a ref that looks moved, to the commit of
                 // the project's branch.
                 tree.set_branch_at(commit)?;
                 files::write(&dir.join("HEAD"), format!("ref: {}\n", head_ref(name)).as_bytes())?;
             }
-            Stand::Commit => files::write(&dir.join("HEAD"), line.as_bytes())?,
+            NewHead::Commit => files::write(&dir.join("HEAD"), line.as_bytes())?,
         }
         files::write(
             &dir.join(OURS),

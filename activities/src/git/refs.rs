@@ -9,9 +9,9 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::command::Git;
 use super::files;
-use super::left::{clear_lock, clear_lock_of_packed};
 use super::plumbing::Plumbing;
 use super::reader::Reader;
+use super::stale_locks::{clear_lock, clear_lock_of_packed};
 use crate::disk::Disk;
 
 /// The number of cached ancestry answers.

@@ -9,8 +9,8 @@ use longhaul_engine::Failure;
 use super::command::Git;
 use super::damage::find_damage;
 use super::files;
-use super::left::foreign_lock_at;
 use super::names::{NEXT, ON_THE_WAY, OWN_DIR, PROGRESS_FILE, head_ref};
+use super::stale_locks::foreign_lock_at;
 
 /// The oldest git with `merge-tree --write-tree`.
 const OLDEST: (u32, u32) = (2, 38);
@@ -108,7 +108,8 @@ impl Checkout {
 /// The failure for a damaged repository in which git does not work, if it is damaged.
 async fn damaged(dir: &Path) -> Option<Failure> {
     let damage = find_damage(dir).await.ok()?;
-    let (file, shown) = (damage.first()?.file().display(), dir.display());
+    let file = damage.first()?.file().display();
+    let shown = dir.display();
     Some(Failure::terminal(format!(
         "the repository of {shown} is damaged: git cannot read {file}; see `longhaul doctor {shown}`"
     )))

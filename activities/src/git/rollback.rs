@@ -42,7 +42,7 @@ impl GitHandlers {
             commit.ok_or_else(|| Failure::terminal(format!("`{to}` is no commit in {root}")))?;
         if !repository.is_ancestor(&commit, &from).await? {
             return Err(Failure::terminal(format!(
-                "`{to}` is not on `{target}` in {root}: only commits of it can be gone back to"
+                "`{to}` is not on `{target}` in {root}: choose one of its commits"
             )));
         }
         let step = Step {
@@ -166,7 +166,7 @@ impl Repository {
     async fn obstacle(&self, step: Step<'_>) -> Result<Option<String>, Failure> {
         match self.checkouts_of(step.branch).await?.as_slice() {
             [] => Ok(None),
-            [checkout] => self.in_the_way(checkout, step).await,
+            [checkout] => self.blocker(checkout, step).await,
             several => Ok(Some(format!(
                 "`{}` is checked out in {}; leave it checked out in your own checkout only",
                 step.branch,

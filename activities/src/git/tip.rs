@@ -9,7 +9,7 @@ use super::refs::{NewCommit, Repository};
 
 /// The target and `longhaul/next`, and which of them is ahead.
 #[derive(Debug)]
-pub(super) enum Lead {
+pub(super) enum TipState {
     /// Nothing waits on `longhaul/next`. It may still exist, as a part of the target.
     Target(String),
     /// `longhaul/next` is ahead of the target.
@@ -18,7 +18,7 @@ pub(super) enum Lead {
     Both { target: String, next: String },
 }
 
-impl Lead {
+impl TipState {
     /// The base of new work; if both have commits, `longhaul/next`.
     pub(super) fn commit(&self) -> &str {
         match self {
@@ -38,16 +38,16 @@ impl Repository {
         })
     }
 
-    pub(super) async fn lead(&self, target: &str) -> Result<Lead, Failure> {
+    pub(super) async fn tip_state(&self, target: &str) -> Result<TipState, Failure> {
         let target = self.target_commit(target).await?;
-        let Some(next) = self.next().await? else { return Ok(Lead::Target(target)) };
+        let Some(next) = self.next().await? else { return Ok(TipState::Target(target)) };
         if self.is_ancestor(&next, &target).await? {
-            return Ok(Lead::Target(target));
+            return Ok(TipState::Target(target));
         }
         if self.is_ancestor(&target, &next).await? {
-            return Ok(Lead::Next(next));
+            return Ok(TipState::Next(next));
         }
-        Ok(Lead::Both { target, next })
+        Ok(TipState::Both { target, next })
     }
 
     /// The tip. When the user committed to the target while work waits on `longhaul/next`, it is a
@@ -58,9 +58,11 @@ impl Repository {
         target: &str,
         list_file: Option<&str>,
     ) -> Result<String, Failure> {
-        match self.lead(target).await? {
-            Lead::Target(commit) | Lead::Next(commit) => Ok(commit),
-            Lead::Both { target: ours, next } => self.join(target, &ours, &next, list_file).await,
+        match self.tip_state(target).await? {
+            TipState::Target(commit) | TipState::Next(commit) => Ok(commit),
+            TipState::Both { target: ours, next } => {
+                self.join(target, &ours, &next, list_file).await
+            }
         }
     }
 
@@ -70,9 +72,9 @@ impl Repository {
         commit: &str,
         target: &str,
     ) -> Result<Option<String>, Failure> {
-        match self.lead(target).await? {
-            Lead::Target(tip) | Lead::Next(tip) => self.merge_base(commit, &tip).await,
-            Lead::Both { target, next } => {
+        match self.tip_state(target).await? {
+            TipState::Target(tip) | TipState::Next(tip) => self.merge_base(commit, &tip).await,
+            TipState::Both { target, next } => {
                 let (one, other) = (
                     self.merge_base(commit, &target).await?,
                     self.merge_base(commit, &next).await?,

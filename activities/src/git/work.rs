@@ -12,7 +12,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::GitHandlers;
 use super::names::{branch, feature_ref, gates_tree, head_ref, integration_of, rescue_ref};
 use super::open::Kept;
-use super::private::Stand;
+use super::private::NewHead;
 use super::refs::Repository;
 use super::tree::{Condition, Tree};
 
@@ -80,7 +80,7 @@ impl GitHandlers {
             (tree, Some(held))
         } else {
             let tree = repository.tree(&gates_tree(&tree.name()));
-            repository.ready(&tree, Stand::Commit, commit).await?;
+            repository.ready(&tree, NewHead::Commit, commit).await?;
             (tree, None)
         };
         Ok(WorkTree { repository, tree, branch: None, _held: held })
@@ -127,8 +127,8 @@ impl WorkTree {
     pub(crate) async fn reset(&self, commit: &str) -> Result<(), Failure> {
         // `-ff` also removes nested repositories that a program made.
         self.tree.reset_to(commit, "-ffd").await?;
-        let stand = self.branch.as_deref().map_or(Stand::Commit, Stand::alone);
-        self.repository.write_private(&self.tree, stand, commit).await
+        let new_head = self.branch.as_deref().map_or(NewHead::Commit, NewHead::alone);
+        self.repository.write_private(&self.tree, new_head, commit).await
     }
 
     /// Begins to watch the target for a session: sealing reports foreign moves from now on.
@@ -142,7 +142,8 @@ impl WorkTree {
 
     /// Whether a file is in the commit of the last reset.
     pub(crate) async fn tracks(&self, file: &str) -> Result<bool, Failure> {
-        let (commit, plumbing) = (self.at()?, &self.tree.plumbing);
+        let commit = self.at()?;
+        let plumbing = &self.tree.plumbing;
         let name = format!("{commit}:{file}");
         match self.repository.reader.object(&name).await {
             Some(found) => Ok(found.is_some()),
@@ -173,7 +174,7 @@ impl Repository {
             Some(commit) => commit,
             None => self.revive(branch, wanted).await?,
         };
-        self.ready(tree, Stand::alone(branch), &commit).await
+        self.ready(tree, NewHead::alone(branch), &commit).await
     }
 
     /// Recreates the branch: at the expected commit, or at the ref that closing the run left.

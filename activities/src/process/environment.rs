@@ -102,7 +102,7 @@ impl Environment {
     }
 
     /// The first variable that no system accepts.
-    pub(super) fn impossible(&self) -> Option<String> {
+    pub(super) fn first_invalid(&self) -> Option<String> {
         let impossible = |name: &OsStr, value: &OsStr| {
             let (name, value) = (name.as_encoded_bytes(), value.as_encoded_bytes());
             name.is_empty() || name.contains(&b'=') || name.contains(&0) || value.contains(&0)
@@ -161,8 +161,8 @@ mod tests {
     #[test]
     fn what_no_system_can_set_is_found() {
         let fine = Environment::chosen_from([], &[]).with("A", "b=c");
-        assert_eq!(fine.impossible(), None);
-        assert_eq!(fine.clone().with("A=B", "").impossible(), Some("A=B".into()));
-        assert_eq!(fine.with("A", "\0").impossible(), Some("A".into()));
+        assert_eq!(fine.first_invalid(), None);
+        assert_eq!(fine.clone().with("A=B", "").first_invalid(), Some("A=B".into()));
+        assert_eq!(fine.with("A", "\0").first_invalid(), Some("A".into()));
     }
 }

@@ -19,7 +19,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Why Longhaul ends a program.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Why {
+pub(super) enum StopReason {
     TooLong(Duration),
     Silent(Duration),
     Asked,
@@ -35,7 +35,7 @@ pub(super) struct Running {
     /// Signs of life besides the output.
     pub(super) life: Life,
     /// The supervisor's own output, on its standard error.
-    pub(super) said: Vec<u8>,
+    pub(super) report_bytes: Vec<u8>,
 }
 
 impl Running {
@@ -47,12 +47,14 @@ impl Running {
         grace: Duration,
         stop: impl Future<Output = ()>,
         alive: impl Fn(),
-    ) -> Option<Why> {
+    ) -> Option<StopReason> {
         tokio::pin!(stop);
         let mut why = None;
         let mut buffer = vec![0; 64 * 1024];
-        let too_long = limits.total.map(|limit| (Instant::now() + limit, Why::TooLong(limit)));
-        let silent = || limits.silence.map(|limit| (Instant::now() + limit, Why::Silent(limit)));
+        let too_long =
+            limits.total.map(|limit| (Instant::now() + limit, StopReason::TooLong(limit)));
+        let silent =
+            || limits.silence.map(|limit| (Instant::now() + limit, StopReason::Silent(limit)));
         let mut deadlines = [too_long, silent()];
         let mut give_up_at = None;
         loop {
@@ -72,18 +74,18 @@ impl Running {
                     deadlines[1] = silent();
                     continue;
                 }
-                said = self.report.read_buf(&mut self.said) => match said {
+                read = self.report.read_buf(&mut self.report_bytes) => match read {
                     Ok(1..) => continue,
                     _ => return why,
                 },
-                () = &mut stop, if why.is_none() => Why::Asked,
+                () = &mut stop, if why.is_none() => StopReason::Asked,
                 () = until(next.map(|(at, _)| at)) => match next {
                     Some((_, reason)) => reason,
                     None => continue,
                 },
                 () = until(give_up_at) => return why,
             };
-            if let Why::Silent(silence) = reason
+            if let StopReason::Silent(silence) = reason
                 && (self.has_spoken(&mut buffer).await || self.life.is_seen(silence).await)
             {
                 alive();
@@ -115,7 +117,7 @@ impl Running {
                 Ok(None) | Err(_) => self.stream = None,
             }
         }
-        let verdict = serde_json::from_slice(&self.said).ok();
+        let verdict = serde_json::from_slice(&self.report_bytes).ok();
         if verdict.is_none() {
             let _ = self.supervisor.start_kill();
         }

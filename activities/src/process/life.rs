@@ -29,7 +29,9 @@ impl Life {
 
     /// Whether there was a sign of life since the last check, `silence` ago.
     pub(super) async fn is_seen(&mut self, silence: Duration) -> bool {
-        let (supervisor, folder, since) = (self.supervisor, self.folder.clone(), self.at);
+        let supervisor = self.supervisor;
+        let folder = self.folder.clone();
+        let since = self.at;
         self.at = SystemTime::now();
         let look = move || (tree::cpu_time(supervisor), has_changed(&folder, since));
         let Ok((cpu_time, has_changed)) = tokio::task::spawn_blocking(look).await else {

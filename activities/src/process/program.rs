@@ -21,7 +21,7 @@ use tokio::signal::unix::Signal as SignalStream;
 use tokio::time::Instant;
 
 use super::sandbox::{Confined, INSIDE, Level, RESTRICTED, Report, command_of};
-use super::supervise::{Order, Stop};
+use super::supervise::{SpawnRequest, Stop};
 use super::tree;
 use super::verdict::Ending;
 
@@ -45,14 +45,14 @@ struct Inside {
     has_init: bool,
     reports: Option<pipe::Receiver>,
     /// Unfinished lines and lines that are not reports.
-    said: Vec<u8>,
+    unparsed: Vec<u8>,
     is_ready: bool,
     ending: Option<Ending>,
 }
 
 impl Program {
     /// Starts the program of a supervisor's order.
-    pub(super) fn start(order: &Order) -> io::Result<Self> {
+    pub(super) fn start(order: &SpawnRequest) -> io::Result<Self> {
         let input = order
             .input
             .as_ref()
@@ -86,7 +86,7 @@ impl Program {
         let inside = Inside {
             has_init: confined.sandbox.level == Level::Bubblewrap,
             reports: Some(pipe::Receiver::from_owned_fd(reports.into())?),
-            said: Vec::new(),
+            unparsed: Vec::new(),
             is_ready: false,
             ending: None,
         };
@@ -98,7 +98,7 @@ impl Program {
     }
 
     /// Whether the program has ended; its wrapper may still run.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         self.ending.is_some() || self.inside.as_ref().is_some_and(|inside| inside.ending.is_some())
     }
 
@@ -110,9 +110,9 @@ impl Program {
         }
         match self.ending {
             Some(Ending::Exited { .. }) if !inside.is_ready => {
-                let said = String::from_utf8_lossy(&inside.said).trim().to_owned();
+                let text = String::from_utf8_lossy(&inside.unparsed).trim().to_owned();
                 let error =
-                    if said.is_empty() { "it ended without a word".to_owned() } else { said };
+                    if text.is_empty() { "it ended without a message".to_owned() } else { text };
                 Some(Ending::NotConfined { error })
             }
             // The end of the first process in the namespace killed everything inside.
@@ -174,10 +174,10 @@ impl Program {
 
 impl Inside {
     fn take(&mut self, piece: &[u8]) {
-        self.said.extend_from_slice(piece);
-        while let Some(end) = self.said.iter().position(|byte| *byte == b'\n') {
-            let Ok(report) = serde_json::from_slice(&self.said[..end]) else { return };
-            self.said.drain(..=end);
+        self.unparsed.extend_from_slice(piece);
+        while let Some(end) = self.unparsed.iter().position(|byte| *byte == b'\n') {
+            let Ok(report) = serde_json::from_slice(&self.unparsed[..end]) else { return };
+            self.unparsed.drain(..=end);
             match report {
                 Report::Ready => self.is_ready = true,
                 Report::Ended(ending) => self.ending = Some(ending),
@@ -187,7 +187,7 @@ impl Inside {
 }
 
 /// The command that runs an order's program in its sandbox, given the file of this program.
-fn confine(order: &Order, confined: &Confined, own: OsString) -> io::Result<Command> {
+fn confine(order: &SpawnRequest, confined: &Confined, own: OsString) -> io::Result<Command> {
     let mut inside = vec![own];
     inside.extend(leading_args(order));
     let mut command = match confined.sandbox.level {
@@ -211,7 +211,7 @@ fn confine(order: &Order, confined: &Confined, own: OsString) -> io::Result<Comm
 }
 
 /// The arguments before the order, which make this process a supervisor.
-fn leading_args(order: &Order) -> Vec<OsString> {
+fn leading_args(order: &SpawnRequest) -> Vec<OsString> {
     let mut args: Vec<_> = std::env::args_os().skip(1).collect();
     args.truncate(args.len().saturating_sub(order.to_args().len()));
     args
@@ -227,7 +227,8 @@ pub(super) async fn end_tree(
     let own = std::process::id().cast_signed();
     let mut kill_at = Instant::now() + grace;
     let give_up_at = kill_at + LAST_RESORT;
-    let (mut told, mut has_killed) = (HashSet::new(), false);
+    let mut signalled_pids = HashSet::new();
+    let mut has_killed = false;
     loop {
         let left = tree::descendants(own, program.pid.as_raw());
         // After the listing, so that every process listed as ended is reaped.
@@ -245,7 +246,7 @@ pub(super) async fn end_tree(
         for pid in left {
             if has_killed {
                 let _ = signal::kill(Pid::from_raw(pid), Signal::SIGKILL);
-            } else if !program.is_holder(pid) && told.insert(pid) {
+            } else if !program.is_holder(pid) && signalled_pids.insert(pid) {
                 let _ = signal::kill(Pid::from_raw(pid), Signal::SIGTERM);
                 // A stopped process would not handle SIGTERM.
                 let _ = signal::kill(Pid::from_raw(pid), Signal::SIGCONT);
@@ -254,7 +255,7 @@ pub(super) async fn end_tree(
         tokio::select! {
             _ = children.recv() => {}
             () = program.reported() => {}
-            () = stop.urged() => kill_at = Instant::now(),
+            () = stop.asked_again() => kill_at = Instant::now(),
             () = tokio::time::sleep(LOOK_AGAIN) => {}
         }
     }

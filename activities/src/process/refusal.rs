@@ -3,7 +3,7 @@
 use longhaul_engine::Failure;
 use nix::errno::Errno;
 
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 
 use super::Spec;
 
@@ -11,16 +11,16 @@ pub(super) fn lost_task(error: &tokio::task::JoinError) -> Failure {
     Failure::retryable(format!("a task of Longhaul itself ended early: {error}"))
 }
 
-pub(super) fn supervisor_lost(spec: &Spec, said: &[u8]) -> Failure {
-    let said = String::from_utf8_lossy(said);
-    let said = if said.trim().is_empty() {
-        "nothing; somebody killed it, or memory ran out"
+pub(super) fn supervisor_lost(spec: &Spec, output: &[u8]) -> Failure {
+    let output = String::from_utf8_lossy(output);
+    let output = if output.trim().is_empty() {
+        "nothing; it was killed, or memory ran out"
     } else {
-        said.trim()
+        output.trim()
     };
     let message =
-        format!("the supervisor of `{}` was lost; it said: {said}", spec.program.display());
-    match machine::said_cause(said, &[&spec.folder]) {
+        format!("the supervisor of `{}` was lost; its output: {output}", spec.program.display());
+    match machine::cause_in_stderr(output, &[&spec.folder]) {
         Some(cause) => Failure::machine(format!("{cause}: {message}")),
         None => Failure::retryable(message),
     }
@@ -29,15 +29,17 @@ pub(super) fn supervisor_lost(spec: &Spec, said: &[u8]) -> Failure {
 /// The exit code then proves nothing about the work: many programs exit with 0 on SIGTERM.
 pub(super) fn stopped_by_others(spec: &Spec) -> Failure {
     Failure::retryable(format!(
-        "the supervisor of `{}` got a signal to end from somebody else",
+        "the supervisor of `{}` received a stop signal from another process",
         spec.program.display()
     ))
 }
 
 pub(super) fn not_started(spec: &Spec, errno: Option<i32>, error: &str) -> Failure {
     let program = spec.program.display();
-    let (errno, folder) = (errno.map(Errno::from_raw), spec.folder.display());
-    if let Some(cause) = errno.and_then(|errno| machine::cause(errno, Doing::Fork, &[&spec.folder]))
+    let errno = errno.map(Errno::from_raw);
+    let folder = spec.folder.display();
+    if let Some(cause) =
+        errno.and_then(|errno| machine::cause(errno, Operation::Fork, &[&spec.folder]))
     {
         return Failure::machine(format!(
             "{cause}: `{program}` cannot be started in {folder} now: {error}"

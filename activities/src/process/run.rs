@@ -12,14 +12,14 @@ use tokio::net::unix::pipe;
 use tokio::process::Command;
 use tokio::time::Instant;
 
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 
-use super::follow::{Running, Why};
+use super::follow::{Running, StopReason};
 use super::life::Life;
 use super::output::Output;
 use super::refusal::{lost_task, not_confined, not_started, stopped_by_others, supervisor_lost};
 use super::sandbox::Confined;
-use super::supervise::Order;
+use super::supervise::SpawnRequest;
 use super::verdict::Ending;
 use super::{CALL_VARIABLE, OWNER_VARIABLE, Spec, Supervisor, available, owner_id, places, sweep};
 
@@ -92,7 +92,7 @@ impl Runner {
             places::create_log(&self.data_dir, attempt, &spec.name).map_err(|error| {
                 let folder = self.data_dir.join("logs");
                 let message = format!("no log can be written in {}: {error}", folder.display());
-                machine::failure(&error, Doing::Files, &folder, message, Failure::retryable)
+                machine::failure(&error, Operation::Files, &folder, message, Failure::retryable)
             })?;
         let temporary = match &spec.sandbox {
             Some(_) => Some(self.temporary(attempt).await?),
@@ -113,8 +113,8 @@ impl Runner {
         let kept = tokio::task::spawn_blocking(end).await.map_err(|error| lost_task(&error))?;
         let Some(verdict) = verdict else {
             self.end_call(&key).await?;
-            let lost = running.said;
-            return Err(if matches!(why, Some(Why::Asked)) {
+            let lost = running.report_bytes;
+            return Err(if matches!(why, Some(StopReason::Asked)) {
                 Failure::cancelled()
             } else {
                 supervisor_lost(spec, &lost)
@@ -129,11 +129,11 @@ impl Runner {
             }
             (Ending::NotConfined { error }, None) => return Err(not_confined(spec, &error)),
             (_, None) if verdict.stopped => return Err(stopped_by_others(spec)),
-            (_, Some(Why::Asked)) => return Err(Failure::cancelled()),
-            (_, Some(Why::TooLong(limit))) => {
+            (_, Some(StopReason::Asked)) => return Err(Failure::cancelled()),
+            (_, Some(StopReason::TooLong(limit))) => {
                 (None, Some(format!("timed out after {} s", limit.as_secs_f64())))
             }
-            (_, Some(Why::Silent(limit))) => {
+            (_, Some(StopReason::Silent(limit))) => {
                 (None, Some(format!("silent for {} s", limit.as_secs_f64())))
             }
             (Ending::Exited { code }, None) => (Some(code), None),
@@ -153,7 +153,8 @@ impl Runner {
 
     /// Ends the remaining processes of one call, also those of an earlier attempt.
     pub(crate) async fn end_call(&self, key: &str) -> Result<(), Failure> {
-        let (owner, key) = (self.owner.clone(), key.to_owned());
+        let owner = self.owner.clone();
+        let key = key.to_owned();
         let swept = tokio::task::spawn_blocking(move || sweep::end_call(&owner, &key))
             .await
             .map_err(|error| lost_task(&error))?;
@@ -170,7 +171,8 @@ impl Runner {
     /// A fresh directory for the temporary files of an attempt; leftovers of a lost attempt are
     /// removed.
     async fn temporary(&self, attempt: &Attempt) -> Result<PathBuf, Failure> {
-        let (data_dir, attempt) = (self.data_dir.clone(), attempt.clone());
+        let data_dir = self.data_dir.clone();
+        let attempt = attempt.clone();
         let made =
             tokio::task::spawn_blocking(move || places::make_temporary(&data_dir, &attempt)).await;
         made.map_err(|error| lost_task(&error))?.map_err(|error| {
@@ -190,21 +192,22 @@ impl Runner {
         output: Output,
     ) -> Result<Running, Failure> {
         let supervisor = self.supervisor.program.display();
-        if let Some(name) = spec.env.impossible() {
+        if let Some(name) = spec.env.first_invalid() {
             let message = format!(
-                "the environment variable `{name}` cannot be set: its name or value is not possible"
+                "the environment variable `{name}` cannot be set: its name or value is not valid"
             );
             return Err(Failure::terminal(message));
         }
         if !spec.folder.is_dir() {
-            let (program, folder) = (spec.program.display(), spec.folder.display());
+            let program = spec.program.display();
+            let folder = spec.folder.display();
             return Err(Failure::terminal(format!(
                 "`{program}` cannot be run in {folder}: there is no such folder"
             )));
         }
         self.spawn(spec, key, temporary, output).map_err(|error| {
             let message = format!("the supervisor {supervisor} cannot be started: {error}");
-            machine::failure(&error, Doing::Fork, &self.data_dir, message, |message| {
+            machine::failure(&error, Operation::Fork, &self.data_dir, message, |message| {
                 match error.kind() {
                     // Longhaul's own binary failed, for example during an upgrade. The work is not
                     // at fault.
@@ -225,7 +228,7 @@ impl Runner {
         temporary: Option<&Path>,
         output: Output,
     ) -> io::Result<Running> {
-        let order = Order {
+        let order = SpawnRequest {
             grace: self.supervisor.grace,
             input: spec.input.clone(),
             confined: spec.sandbox.clone().zip(temporary).map(|(sandbox, temporary)| Confined {
@@ -258,7 +261,7 @@ impl Runner {
             supervisor,
             stream: Some(pipe::Receiver::from_owned_fd(reading.into())?),
             output,
-            said: Vec::new(),
+            report_bytes: Vec::new(),
         })
     }
 }

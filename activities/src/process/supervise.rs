@@ -29,7 +29,7 @@ use super::verdict::{Ending, Verdict};
 
 /// The arguments of a supervisor: `--grace-ms N [--input FILE] [SANDBOX] -- PROGRAM ARG…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Order {
+pub(super) struct SpawnRequest {
     pub(super) grace: Duration,
     pub(super) input: Option<PathBuf>,
     pub(super) confined: Option<Confined>,
@@ -37,7 +37,7 @@ pub(super) struct Order {
     pub(super) args: Vec<OsString>,
 }
 
-impl Order {
+impl SpawnRequest {
     pub(super) fn to_args(&self) -> Vec<OsString> {
         let mut args = vec!["--grace-ms".into(), self.grace.as_millis().to_string().into()];
         if let Some(input) = &self.input {
@@ -75,8 +75,8 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     #[cfg(target_os = "linux")]
     if args.next_if(|first| first == RESTRICTED).is_some() {
-        return match Order::from_args(args) {
-            Some(Order { confined: Some(confined), program, args, .. }) => {
+        return match SpawnRequest::from_args(args) {
+            Some(SpawnRequest { confined: Some(confined), program, args, .. }) => {
                 restricted_main(&confined, program, args)
             }
             _ => ExitCode::from(2),
@@ -87,9 +87,9 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         let _ = writeln!(io::stderr(), "longhaul supervise-process: {text}");
         ExitCode::from(2)
     };
-    let Some(order) = Order::from_args(args) else {
+    let Some(order) = SpawnRequest::from_args(args) else {
         return complain(
-            "not for people: Longhaul starts this itself, around every agent and every check",
+            "internal: Longhaul starts this itself, around every agent and every check",
         );
     };
     // Fails for the leader of a process group, which already has its own group.
@@ -109,7 +109,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-async fn supervise(order: &Order) -> io::Result<Verdict> {
+async fn supervise(order: &SpawnRequest) -> io::Result<Verdict> {
     let mut children = signal(SignalKind::child())?;
     let mut stop = Stop::new()?;
     let mut program = match Program::start(order) {
@@ -124,7 +124,7 @@ async fn supervise(order: &Order) -> io::Result<Verdict> {
     };
     loop {
         program.reap();
-        if program.is_over() {
+        if program.has_ended() {
             break;
         }
         tokio::select! {
@@ -136,7 +136,7 @@ async fn supervise(order: &Order) -> io::Result<Verdict> {
     program.reap();
     // Takes a pending report.
     let _ = tokio::time::timeout(Duration::ZERO, program.reported()).await;
-    let stopped = !program.is_over();
+    let stopped = !program.has_ended();
     let left = program::end_tree(&mut program, &mut children, &mut stop, order.grace).await;
     let ending = program.ending().unwrap_or(Ending::Signalled { signal: Signal::SIGKILL as i32 });
     Ok(Verdict { ending, stopped, left })
@@ -164,7 +164,7 @@ impl Stop {
     }
 
     /// While it stops, a signal ends the grace period.
-    pub(super) async fn urged(&mut self) {
+    pub(super) async fn asked_again(&mut self) {
         signalled(&mut self.signals).await;
     }
 }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn an_order_survives_the_command_line() {
-        let order = Order {
+        let order = SpawnRequest {
             grace: Duration::from_millis(1500),
             input: Some("/a b".into()),
             confined: Some(Confined {
@@ -201,9 +201,9 @@ mod tests {
             program: "sh".into(),
             args: vec!["--".into(), "--input".into(), "x".into()],
         };
-        assert_eq!(Order::from_args(order.to_args()), Some(order.clone()));
-        let order = Order { confined: None, ..order };
-        assert_eq!(Order::from_args(order.to_args()), Some(order));
+        assert_eq!(SpawnRequest::from_args(order.to_args()), Some(order.clone()));
+        let order = SpawnRequest { confined: None, ..order };
+        assert_eq!(SpawnRequest::from_args(order.to_args()), Some(order));
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
             &["--grace-ms", "1", "--"],
             &["--", "sh"],
         ] {
-            assert_eq!(Order::from_args(args.iter().map(OsString::from)), None, "{args:?}");
+            assert_eq!(SpawnRequest::from_args(args.iter().map(OsString::from)), None, "{args:?}");
         }
     }
 }

@@ -18,7 +18,7 @@ use longhaul_workflows::settings::{Confinement, Seconds};
 use crate::checks::SetUp;
 use crate::confine::{Places, describe, sandbox};
 use crate::git::{GitHandlers, Wanted};
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 use crate::project;
 
@@ -156,8 +156,8 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(reference) = kept {
             let _ = write!(
                 prompt,
-                "\n# A session was cut\n\nA session with this same task was cut before it ended. What it committed is \
-                 here; what it did not commit is kept: `git show {reference}`.\n"
+                "\n# Interrupted session\n\nAn earlier session with this task was interrupted. Its commits are \
+                 here; its uncommitted work is kept: `git show {reference}`.\n"
             );
         }
         let unwritable = |error: std::io::Error| {
@@ -166,7 +166,7 @@ impl Handler<RunSession> for SessionHandler {
                 "the files of a session cannot be written in {}: {error}",
                 folder.display()
             );
-            machine::failure(&error, Doing::Files, folder, message, Failure::retryable)
+            machine::failure(&error, Operation::Files, folder, message, Failure::retryable)
         };
         files.prepare(&input, &prompt).map_err(unwritable)?;
         let root = self.setup.git.root_of(&input.project);

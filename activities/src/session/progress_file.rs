@@ -7,7 +7,7 @@ use longhaul_engine::Failure;
 
 use crate::files::{PROGRESS_FILE, progress_file};
 use crate::git::WorkTree;
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 
 /// Copies the file, only the end of a long one, unless git tracks it in the work tree: then the
 /// branch has its own.
@@ -23,7 +23,7 @@ pub(super) async fn bring(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
     write(&content, tree.path()).map_err(|error| {
         let message =
             format!("{PROGRESS_FILE} cannot be copied into {}: {error}", tree.path().display());
-        machine::failure(&error, Doing::Files, tree.path(), message, Failure::retryable)
+        machine::failure(&error, Operation::Files, tree.path(), message, Failure::retryable)
     })
 }
 

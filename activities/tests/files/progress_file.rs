@@ -23,7 +23,7 @@ async fn check_cut(kept: impl FnOnce(&str) -> usize) {
     std::fs::write(world.path(NAME), &whole.as_bytes()[..kept]).unwrap();
     world.refresh_afresh().await.unwrap();
     let bytes = std::fs::read(world.path(NAME)).unwrap();
-    assert_eq!(&bytes[..kept], &whole.as_bytes()[..kept], "what is there stays");
+    assert_eq!(&bytes[..kept], &whole.as_bytes()[..kept], "the existing content stays");
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let expected = headers(&whole);
     let mut found = headers(&text);
@@ -148,7 +148,7 @@ async fn what_could_not_be_appended_is_appended_later() {
     let mut projector = world.projector();
     let error = projector.refresh().await.unwrap_err().to_string();
     assert!(
-        error.ends_with("claude-progress.txt is not a file; move it away, then one is made"),
+        error.ends_with("claude-progress.txt is not a file; move it away, and it is created"),
         "{error}"
     );
     assert!(world.path(".longhaul/state.json").exists(), "the other files are written");

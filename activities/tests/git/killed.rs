@@ -54,7 +54,11 @@ async fn sealing() {
     broken_off(|| world.seal("login")).await;
     let sealed = world.seal("login").await;
     assert_eq!(sealed.files, ["work.txt"]);
-    assert_eq!(sealed.tampered.len(), 1, "what was put back before the end is still told");
+    assert_eq!(
+        sealed.tampered.len(),
+        1,
+        "files reverted before the interruption are still reported"
+    );
     assert_eq!(read(&tree, "acceptance/login.sh"), "exit 0\n");
     assert_eq!(
         world.run(&["show", &format!("{}:acceptance/login.sh", rescue("login", 2))]),
@@ -93,5 +97,5 @@ async fn a_lock_that_an_agent_left_when_it_was_killed_holds_up_nothing() {
     write(&world.root, ".git/packed-refs.lock", "");
     world.close("login").await;
     assert!(!world.exists("longhaul/login") && !lock.exists());
-    assert!(begun.elapsed() >= Duration::from_secs(1), "a fresh one may still be somebody's");
+    assert!(begun.elapsed() >= Duration::from_secs(1), "a fresh lock may still be in use");
 }

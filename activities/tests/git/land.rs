@@ -98,7 +98,7 @@ async fn a_merge_of_the_users_makes_the_work_wait() {
 #[tokio::test]
 async fn an_untracked_file_in_the_way_makes_the_work_wait() {
     let change = |world: &World| world.write("src/b.txt", "mine\n");
-    let reason = "ROOT has untracked files in the way: src/b.txt; move or remove them";
+    let reason = "ROOT has untracked files that block it: src/b.txt; move or remove them";
     check_waits(change, reason).await;
 }
 
@@ -144,7 +144,7 @@ async fn a_git_process_at_work_makes_the_work_wait() {
             .set_modified(at)
             .unwrap();
     };
-    let reason = "ROOT/.git/index.lock is there since 1970-01-02 00:00:00 UTC, and no git that is at work holds it; \
+    let reason = "ROOT/.git/index.lock has existed since 1970-01-02 00:00:00 UTC, and no running git holds it; \
                   remove it: rm 'ROOT/.git/index.lock'";
     let world = check_waits(change, reason).await;
     assert!(world.root.join(".git/index.lock").exists(), "it is the user's");
@@ -174,7 +174,7 @@ async fn a_list_that_was_aside_when_longhaul_was_killed_is_put_back() {
 
     std::fs::write(&save, format!("{home}\n{LIST}")).unwrap();
     world.follow().await;
-    assert_eq!(world.read("feature_list.json"), edited, "what was written since stays");
+    assert_eq!(world.read("feature_list.json"), edited, "later content stays");
     assert!(save.with_extension("1").exists(), "and so does the save");
 }
 
@@ -290,7 +290,7 @@ async fn features_land_one_after_the_other_on_next() {
     let (tip, login) = world.candidate("login", "login.txt", "login\n").await;
     world.land((&tip, &login)).await.unwrap();
     let (tip, cart) = world.candidate("cart", "cart.txt", "cart\n").await;
-    assert_eq!(tip, login, "the next one goes on top of what waits");
+    assert_eq!(tip, login, "the next feature lands on top of the waiting work");
     assert!(world.land((&tip, &cart)).await.unwrap().waits_on_next.is_some());
     assert_eq!(world.at("longhaul/next"), cart);
     run(&world.root, &["checkout", "--", "."]);

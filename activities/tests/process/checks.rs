@@ -78,7 +78,7 @@ async fn a_check_is_told_what_it_checks() {
     let world = World::with_git().await;
     let commit = world.git(&["rev-parse", "HEAD"]);
     let report =
-        perform(&world, &[("who", "echo $LONGHAUL_FEATURE_ID $LONGHAUL_COMMIT")]).await.unwrap();
+        perform(&world, &[("ids", "echo $LONGHAUL_FEATURE_ID $LONGHAUL_COMMIT")]).await.unwrap();
     assert_eq!(report.evidence[0].output_tail, format!("login {commit}\n"));
 }
 

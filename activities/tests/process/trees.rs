@@ -98,5 +98,5 @@ async fn a_signal_to_the_supervisor_says_nothing_about_the_work() {
         .await
         .unwrap_err();
     assert_eq!(failure.kind, FailureKind::Retryable);
-    assert!(failure.message.contains("a signal to end from somebody else"), "{failure}");
+    assert!(failure.message.contains("a stop signal from another process"), "{failure}");
 }

@@ -48,9 +48,9 @@ pub(super) async fn look(checkout: &Path, admin: &Path) -> Result<Option<PathBuf
     // By `GIT_DIR`: a user may forbid git to discover bare repositories.
     let fsck = Git::at(empty.path()).args(["fsck", "--connectivity-only", "--no-dangling"]);
     let checked = fsck.env("GIT_DIR", empty.path()).finish().await?;
-    let said = checked.error_text();
+    let output = checked.error_text();
     let is_damaged =
-        checked.code() != Some(0) && COMPLAINTS.iter().any(|complaint| said.contains(complaint));
+        checked.code() != Some(0) && COMPLAINTS.iter().any(|complaint| output.contains(complaint));
     if is_damaged && checked.machine_cause().is_some() {
         return Err(checked.failure());
     }

@@ -70,8 +70,8 @@ fn try_it(program: &std::path::Path) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(said.lines().last().map_or_else(|| output.status.to_string(), str::to_owned))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(stderr.lines().last().map_or_else(|| output.status.to_string(), str::to_owned))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -11,8 +11,8 @@ use super::command::Git;
 pub async fn make_repository(dir: &Path) -> Result<bool, Failure> {
     let shown = dir.display();
     let is = |what: &'static str| async move {
-        let said = Git::at(dir).args(["rev-parse", what]).finish().await?;
-        Ok::<_, Failure>(said.code() == Some(0) && said.text().trim() == "true")
+        let output = Git::at(dir).args(["rev-parse", what]).finish().await?;
+        Ok::<_, Failure>(output.code() == Some(0) && output.text().trim() == "true")
     };
     if is("--is-bare-repository").await? {
         return Err(Failure::terminal(format!(

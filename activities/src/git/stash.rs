@@ -13,10 +13,10 @@ use super::GitHandlers;
 use super::checkout::Step;
 use super::command::Git;
 use super::files;
-use super::left::clear_lock;
 use super::names::head_ref;
 use super::refs::Repository;
 use super::repository::git_dir;
+use super::stale_locks::clear_lock;
 
 /// The prefix of the marker files for moves in progress.
 const AT_WORK: &str = "at-work-";

@@ -81,14 +81,14 @@ async fn stays(lock: &Path, checkout: Option<&Path>, begun: Instant) -> Option<S
         let holder = holder_of(lock, checkout);
         let is_forgotten = holder == Holder::Nobody && age.is_at_least(OLD);
         if is_forgotten || begun.elapsed() >= POLITE {
-            return Some(told(lock, age, holder));
+            return Some(describe(lock, age, holder));
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 
 /// Describes a lock: path, age, holder and remedy.
-fn told(lock: &Path, age: Age, holder: Holder) -> String {
+fn describe(lock: &Path, age: Age, holder: Holder) -> String {
     let shown = lock.display();
     let since = age.0.and_then(|age| SystemTime::now().checked_sub(age)).map(DateTime::<Utc>::from);
     let since = since.map_or_else(
@@ -103,11 +103,11 @@ fn told(lock: &Path, age: Age, holder: Holder) -> String {
         }
         Holder::Nobody => {
             format!(
-                "{shown} is there since {since}, and no git that is at work holds it; remove it: rm '{shown}'"
+                "{shown} has existed since {since}, and no running git holds it; remove it: rm '{shown}'"
             )
         }
         Holder::Unknown => format!(
-            "{shown} is there since {since}; wait for the git that holds it, or, if none is at work, remove it: rm '{shown}'"
+            "{shown} has existed since {since}; wait for the git that holds it, or, if none is running, remove it: rm '{shown}'"
         ),
     }
 }

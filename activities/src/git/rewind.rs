@@ -10,7 +10,7 @@ use super::names::{
     branch, feature_ref, head_ref, run_of_path, taken_back_ref, taking_back_ref, taking_back_refs,
 };
 use super::open::Kept;
-use super::private::Stand;
+use super::private::NewHead;
 use super::refs::Repository;
 
 /// The feature to rewind, and the commit to rewind it to.
@@ -103,7 +103,7 @@ impl Repository {
         if tip.as_ref() != Some(commit) {
             self.move_ref(&head_ref(&branch), tip.as_deref(), commit).await?;
         }
-        self.ready(&tree, Stand::alone(&branch), commit).await
+        self.ready(&tree, NewHead::alone(&branch), commit).await
     }
 
     /// Records the old and the new commit of the branch before it moves. The record of an earlier
@@ -141,12 +141,14 @@ impl Repository {
     async fn undo_taking_back(&self, feature: &FeatureId, next: &RunId) -> Result<(), Failure> {
         let [from, to] = taking_back_ref(next);
         let (was, goes) = (self.commit_of(&from).await?, self.commit_of(&to).await?);
-        let (branch, tree) = (branch(feature), self.tree(feature.as_str()));
+        let branch = branch(feature);
+        let tree = self.tree(feature.as_str());
         let tip = self.branch_commit(&branch).await?;
         if tip.is_some() && tip != was && tip != goes {
             return Ok(());
         }
-        let (rescue, is_there) = (taken_back_ref(next), tree.path.is_dir());
+        let rescue = taken_back_ref(next);
+        let is_there = tree.path.is_dir();
         self.keep_found(
             &tree,
             Kept { branch: &branch, rescue: &rescue, commits: &feature_ref(next) },
@@ -164,6 +166,6 @@ impl Repository {
         if tip.as_ref() != Some(&was) {
             self.move_ref(&head_ref(&branch), tip.as_deref(), &was).await?;
         }
-        if is_there { self.ready(&tree, Stand::alone(&branch), &was).await } else { Ok(()) }
+        if is_there { self.ready(&tree, NewHead::alone(&branch), &was).await } else { Ok(()) }
     }
 }
