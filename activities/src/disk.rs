@@ -23,7 +23,7 @@ pub(crate) struct Disk {
 struct System {
     requested: AtomicU64,
     synced: AtomicU64,
-    turn: tokio::sync::Mutex<()>,
+    lock: tokio::sync::Mutex<()>,
 }
 
 impl Disk {
@@ -53,7 +53,7 @@ impl Disk {
 impl System {
     async fn sync(&self, path: PathBuf) -> io::Result<()> {
         let ticket = self.requested.fetch_add(1, Ordering::SeqCst) + 1;
-        let _turn = self.turn.lock().await;
+        let _lock = self.lock.lock().await;
         if self.synced.load(Ordering::SeqCst) >= ticket {
             return Ok(());
         }
@@ -96,12 +96,12 @@ mod tests {
             1,
             "one call for two paths of one file system"
         );
-        let turn = system.turn.lock().await;
+        let lock = system.lock.lock().await;
         let release = async {
             while system.requested.load(Ordering::SeqCst) < 3 {
                 tokio::task::yield_now().await;
             }
-            drop(turn);
+            drop(lock);
         };
         let paths = [dir.path()];
         let (first, second, ()) = tokio::join!(disk.sync(&paths), disk.sync(&paths), release);

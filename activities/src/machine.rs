@@ -149,12 +149,12 @@ fn mount(place: &Path) -> String {
 }
 
 /// Makes a failure retryable; one of the machine stays one.
-pub(crate) fn worth_another_try(failure: Failure) -> Failure {
+pub(crate) fn into_retryable(failure: Failure) -> Failure {
     if failure.kind == FailureKind::Machine { failure } else { Failure::retryable(failure.message) }
 }
 
 /// The result of a probe that could not run.
-pub(crate) fn unanswered<T>(failure: Failure) -> Probe<T> {
+pub(crate) fn unknown_outcome<T>(failure: Failure) -> Probe<T> {
     match failure.kind {
         FailureKind::Machine => Probe::Machine(failure.message),
         _ => Probe::Unknown(failure.message),
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn another_try_keeps_the_class_of_the_machine() {
         let machine = Failure::machine("disk full");
-        assert_eq!(worth_another_try(machine.clone()), machine);
-        assert_eq!(worth_another_try(Failure::terminal("no")), Failure::retryable("no"));
+        assert_eq!(into_retryable(machine.clone()), machine);
+        assert_eq!(into_retryable(Failure::terminal("no")), Failure::retryable("no"));
     }
 }

@@ -43,8 +43,8 @@ impl Handler<LoadBacklog> for ProjectReader {
     ) -> Result<LoadedBacklog, Failure> {
         let root = self.git.root_of(&input.project);
         // Waits for moves of the checkout to end.
-        let turn = crate::files::files_lock(&root);
-        let _mine = turn.lock().await;
+        let lock = crate::files::files_lock(&root);
+        let _mine = lock.lock().await;
         let mut loaded = load(&root).await?;
         if !input.landed.is_empty() {
             loaded.tip = git::tip_of(&root, &input.target).await?;
@@ -68,7 +68,8 @@ const SETTLED_AFTER: u32 = 3;
 
 /// Reads the settings and the list of the project at `root`.
 ///
-/// # Errors Terminal failures that name the missing or invalid file and the place in it.
+/// # Errors
+/// Terminal failures that name the missing or invalid file and the place in it.
 pub async fn load(root: &Path) -> Result<LoadedBacklog, Failure> {
     let mut found = load_now(root).await;
     let mut same = 0;
@@ -133,7 +134,8 @@ const LONGEST_VALUE: u64 = 64 * 1024;
 /// The values of a session's variables, read now. A variable that `longhaul.toml` no longer sets is
 /// omitted.
 ///
-/// # Errors If a source cannot be read. The message names the variable and the source, never a
+/// # Errors
+/// If a source cannot be read. The message names the variable and the source, never a
 /// value.
 pub fn agent_env(
     root: &Path,
@@ -151,11 +153,15 @@ pub fn agent_env(
             }
             EnvSource::File(file) => Some(value_in(&root.join(file)).map_err(|error| {
                 let path = root.join(file);
-                Failure::terminal(format!("cannot read the variable `{name}` from {}: {error}", path.display()))
+                Failure::terminal(format!(
+                    "cannot read the variable `{name}` from {}: {error}",
+                    path.display()
+                ))
             })?),
             EnvSource::Env(other) => Some(std::env::var(other).map_err(|_| {
                 Failure::terminal(format!(
-                    "the variable `{name}` is to be that of `{other}`, which is not set in the process that runs the log"
+                    "the variable `{name}` is to be that of `{other}`, which is not set in the \
+                     process that runs the log"
                 ))
             })?),
         };

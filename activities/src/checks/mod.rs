@@ -90,7 +90,7 @@ impl ChecksHandler {
             remedy: REMEDY,
         };
         let finished = self.setup.runner.run(&spec, attempt).await?;
-        not_for_want_of_space(&spec, &finished)?;
+        refuse_full_disk(&spec, &finished)?;
         Ok(Evidence { held_out, ..evidence(&check.name, &check.run, &input.commit, finished) })
     }
 
@@ -102,8 +102,8 @@ impl ChecksHandler {
     ) -> Result<(PathBuf, String), Failure> {
         let Some(named) = input.confinement.held_out.clone() else {
             return Err(Failure::terminal(format!(
-                "the check `{}` is hidden: name the directory with its files as `hidden_checks` under [project] in \
-                 longhaul.toml",
+                "the check `{}` is hidden: name the directory with its files as `hidden_checks` \
+                 under [project] in longhaul.toml",
                 check.name
             )));
         };
@@ -196,7 +196,7 @@ impl ChecksHandler {
 }
 
 /// A failure on a full disk proves nothing about the work.
-fn not_for_want_of_space(spec: &Spec, finished: &Finished) -> Result<(), Failure> {
+fn refuse_full_disk(spec: &Spec, finished: &Finished) -> Result<(), Failure> {
     match machine::full(&spec.folder) {
         Some(cause) if finished.exit_code != Some(0) => {
             let message = format!("{cause}: `{}` failed there ({})", spec.name, finished.ending());

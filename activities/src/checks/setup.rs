@@ -16,7 +16,7 @@ use crate::git::{GitHandlers, Wanted, WorkTree};
 use crate::process::{Environment, Limits, Runner, Sandbox, Spec};
 use crate::project::settings;
 
-use super::{ChecksHandler, REMEDY, evidence, not_for_want_of_space};
+use super::{ChecksHandler, REMEDY, evidence, refuse_full_disk};
 
 /// Prepares work trees for an agent or a check.
 #[derive(Debug, Clone)]
@@ -75,7 +75,12 @@ impl SetUp {
         if let Some(failed) = &failed {
             // The next step tries it again.
             let path = tree.path().display();
-            tracing::warn!(tree = %path, log = failed.log, "the set-up of a work tree failed: {}", failed.ending());
+            tracing::warn!(
+                tree = %path,
+                log = failed.log,
+                "the set-up of a work tree failed: {}",
+                failed.ending(),
+            );
         }
         Ok(tree)
     }
@@ -104,14 +109,18 @@ impl SetUp {
         let root = self.git.root_of(wanted.project);
         // Waits for moves of the checkout to end.
         let settings = {
-            let turn = files_lock(&root);
-            let _mine = turn.lock().await;
+            let lock = files_lock(&root);
+            let _mine = lock.lock().await;
             settings(&root)
         };
         let (project, confinement) = match settings {
             Ok(settings) => (settings.project.clone(), settings.gate_confinement()),
             Err(failure) => {
-                tracing::warn!(tree = %tree.path().display(), %failure, "a new work tree is not set up");
+                tracing::warn!(
+                    tree = %tree.path().display(),
+                    %failure,
+                    "a new work tree is not set up",
+                );
                 return Ok(None);
             }
         };
@@ -169,7 +178,7 @@ impl SetUp {
         let commit = tree.at()?;
         tree.begin_setup().await?;
         let finished = self.runner.run(&spec, wanted.attempt).await?;
-        not_for_want_of_space(&spec, &finished)?;
+        refuse_full_disk(&spec, &finished)?;
         Ok(Some(evidence("setup", &command, &commit, finished)))
     }
 }

@@ -63,8 +63,9 @@ fn level_of(mode: SandboxMode, available: &Available) -> Result<Option<Level>, F
         (SandboxMode::Off, _) | (SandboxMode::Auto, None) => Ok(None),
         (_, Some(level)) => Ok(Some(level)),
         (SandboxMode::Required, None) => Err(Failure::terminal(format!(
-            "`[agent] sandbox` is \"required\" in longhaul.toml, but this machine offers none: {}. Install bubblewrap and \
-             allow unprivileged user namespaces, or set `sandbox = \"auto\"`",
+            "`[agent] sandbox` is \"required\" in longhaul.toml, but this machine offers none: {}. \
+             Install bubblewrap and allow unprivileged user namespaces, or set \
+             `sandbox = \"auto\"`",
             available.lacks()
         ))),
     }
@@ -115,7 +116,8 @@ pub(crate) fn sandbox(
     match sandbox.not_enforced() {
         Some(lack) if confinement.sandbox == SandboxMode::Required => {
             Err(Failure::terminal(format!(
-                "`network = \"{}\"` in longhaul.toml cannot be enforced: {lack}. Install bubblewrap",
+                "`network = \"{}\"` in longhaul.toml cannot be enforced: {lack}. \
+                 Install bubblewrap",
                 confinement.network.as_str()
             )))
         }

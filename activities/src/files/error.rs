@@ -24,7 +24,8 @@ pub enum FilesError {
         reason: String,
     },
     /// A symbolic link at the path of a file or directory of Longhaul's.
-    #[error("{} is a symbolic link, and Longhaul does not write through it; remove it, and it is recreated", .0.display())]
+    #[error("{} is a symbolic link, and Longhaul does not write through it; remove it, and it is \
+        recreated", .0.display())]
     Link(PathBuf),
     /// A file of another type at the path.
     #[error("{} is not a {expected}; move it away, and it is created", path.display())]
@@ -39,8 +40,8 @@ pub enum FilesError {
     Unreadable(#[from] Unreadable),
     /// The feature list is outside of the project.
     #[error(
-        "the feature list {} is outside of the project, and Longhaul does not write there; name a file of the project as \
-         `list` under [project] in longhaul.toml", .0.display()
+        "the feature list {} is outside of the project, and Longhaul does not write there; name a \
+         file of the project as `list` under [project] in longhaul.toml", .0.display()
     )]
     Outside(PathBuf),
     /// The program is shutting down.

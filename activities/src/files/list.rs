@@ -61,7 +61,7 @@ impl ListFile {
         now: &str,
     ) -> Result<(), FilesError> {
         let Some(path) = inside(&place.root, name)? else { return Ok(()) };
-        let _turn = list_turn(&place.root, LIST_PATIENCE);
+        let _lock = list_turn(&place.root, LIST_PATIENCE);
         let found = match fs::metadata(&path) {
             Ok(found) if found.is_file() => found,
             Ok(_) => return Err(FilesError::NotA { expected: "file", path }),

@@ -3,13 +3,13 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | the feature list | `status`, `passes` and `last_tested` of each entry; the rest is the user's |
+//! | the feature list | `status`, `passes`, `last_tested` of each entry; all else is the user's |
 //! | `claude-progress.txt` | the timeline; append-only |
 //! | `.longhaul/progress.md` | the state of each feature |
 //! | `.longhaul/state.json` | the same for programs |
 //! | `.longhaul/session-log.txt` | the completed steps, the last 2,000 lines |
 //! | `.longhaul/history.json` | the timeline, the last 2,000 entries |
-//! | `.longhaul/sessions/session-NNN.json` | one session each, numbered in the order of their start |
+//! | `.longhaul/sessions/session-NNN.json` | one session each, numbered by start |
 //!
 //! Times in them are those of the events, so the same log gives the same bytes.
 //!
@@ -27,6 +27,7 @@
 mod error;
 mod fold;
 mod list;
+mod locks;
 mod place;
 pub mod placed;
 mod progress_file;
@@ -37,7 +38,6 @@ mod session;
 mod state;
 mod text;
 mod timeline;
-mod turn;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,16 +47,16 @@ use tokio::sync::Mutex;
 
 pub use error::FilesError;
 use error::FirstError;
+pub(crate) use locks::{LIST_PATIENCE, files_lock};
+pub use locks::{ListTurn, list_turn};
 pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file};
 use state::{Cursors, NewEvents, State};
-pub(crate) use turn::{LIST_PATIENCE, files_lock};
-pub use turn::{ListTurn, list_turn};
 
 /// Keeps the files of one project current from the log.
 pub struct Projector {
     store: Arc<dyn RunReader>,
     project: RunId,
-    turn: Arc<Mutex<()>>,
+    lock: Arc<Mutex<()>>,
     /// Held until the files are written, even when the caller is dropped.
     state: Arc<Mutex<State>>,
 }
@@ -70,9 +70,9 @@ impl std::fmt::Debug for Projector {
 impl Projector {
     /// A projector for a project whose checkout is at `root`. Does no I/O yet.
     pub fn new(store: Arc<dyn RunReader>, project: RunId, root: PathBuf) -> Self {
-        let turn = files_lock(&root);
+        let lock = files_lock(&root);
         let state = Arc::new(Mutex::new(State::new(project.clone(), root)));
-        Self { store, project, turn, state }
+        Self { store, project, lock, state }
     }
 
     /// Reads new events and writes the files that they change.
@@ -80,13 +80,13 @@ impl Projector {
     /// An unreadable run or unwritable file does not keep the others from being current; the first
     /// error is returned, and the next refresh tries again.
     pub async fn refresh(&mut self) -> Result<(), FilesError> {
-        let turn = Arc::clone(&self.turn).lock_owned().await;
+        let lock = Arc::clone(&self.lock).lock_owned().await;
         let mut state = Arc::clone(&self.state).lock_owned().await;
         let mut first = FirstError::default();
         let news = self.news(&state.cursors, &mut first).await?;
         let writing = tokio::task::spawn_blocking(move || {
             let written = state.take(news);
-            drop(turn);
+            drop(lock);
             written
         });
         match writing.await {

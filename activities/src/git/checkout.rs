@@ -111,8 +111,8 @@ impl Repository {
 
     async fn advance_checkout(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
         // Git would fail if the list were rewritten while it is put aside.
-        let turn = files_lock(checkout);
-        let _turn = turn.lock().await;
+        let lock = files_lock(checkout);
+        let _lock = lock.lock().await;
         let root = checkout.to_owned();
         let _list = tokio::task::spawn_blocking(move || list_turn(&root, LIST_PATIENCE)).await;
         if let Some(lock) = foreign_lock(step.branch, &self.common, Some(checkout)).await? {

@@ -90,8 +90,9 @@ impl Repository {
     }
 
     async fn kept_checkpoints(&self, run: &RunId) -> Result<Vec<Kept>, Failure> {
-        let format = "--format=%(refname:lstrip=-1)%00%(objectname)%00%(committerdate:iso-strict)%00%(contents:trailers:\
-                      key=Position,valueonly)%00%(subject)%01";
+        let format = "--format=%(refname:lstrip=-1)%00%(objectname)%00\
+                      %(committerdate:iso-strict)%00\
+                      %(contents:trailers:key=Position,valueonly)%00%(subject)%01";
         let refs = format!("{}/", checkpoints_ref(run));
         let listed = self.git().args(["for-each-ref", format, &refs]).text().await?;
         let mut kept: Vec<Kept> = listed.split('\u{1}').filter_map(read).collect();

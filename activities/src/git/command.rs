@@ -287,10 +287,10 @@ impl Finished {
         places.extend(self.named.iter().cloned());
         let silent = || places.iter().find_map(|place| machine::full(place));
         let temporary = std::env::temp_dir();
-        let mut said: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
+        let mut candidates: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
         // Git rarely writes there: the directory counts only if it is full.
-        said.extend(machine::full(&temporary).map(|_| temporary.as_path()));
-        machine::cause_in_stderr(&self.stderr, &said).or_else(silent)
+        candidates.extend(machine::full(&temporary).map(|_| temporary.as_path()));
+        machine::cause_in_stderr(&self.stderr, &candidates).or_else(silent)
     }
 }
 
@@ -347,7 +347,7 @@ async fn exchange(
         }
         Ok::<_, std::io::Error>(bytes)
     };
-    let complaints = async {
+    let errors = async {
         let mut bytes = Vec::new();
         if let Some(pipe) = stderr {
             let mut pipe = pipe.take(ERROR_LIMIT);
@@ -356,7 +356,7 @@ async fn exchange(
         }
         Ok::<_, std::io::Error>(bytes)
     };
-    let ((), stdout, stderr) = tokio::join!(write, read, complaints);
+    let ((), stdout, stderr) = tokio::join!(write, read, errors);
     let stdout = stdout?;
     let stderr = stderr?;
     Ok((child.wait().await?, stdout, stderr))
@@ -375,7 +375,8 @@ mod tests {
                 true,
             ),
             (
-                "fatal: cannot lock ref 'refs/heads/longhaul/a': 'refs/heads/longhaul' exists; cannot create",
+                "fatal: cannot lock ref 'refs/heads/longhaul/a': 'refs/heads/longhaul' exists; \
+                 cannot create",
                 false,
             ),
             ("error: unable to create file feature_list.json: File exists", true),

@@ -77,7 +77,8 @@ impl Damage {
 
 /// Finds damage in the repository of a checkout. Read-only.
 ///
-/// # Errors If the directory is in no repository.
+/// # Errors
+/// If the directory is in no repository.
 pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
     let Place { top, admin, common } = Place::of(checkout)?;
     let checkout = top.as_path();
@@ -116,7 +117,8 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
 /// Repairs one damaged file: removes an empty object, sets a ref to the last commit of its reflog,
 /// moves an index aside and rebuilds it from HEAD. Files of the checkout are not touched.
 ///
-/// # Errors Terminal for a ref without a readable commit in its reflog.
+/// # Errors
+/// Terminal for a ref without a readable commit in its reflog.
 pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
     match damage {
         Damage::EmptyObject(file) => files::remove(file),
@@ -129,9 +131,10 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
             files::remove(file)
         }
         Damage::Ref { name, .. } => Err(Failure::terminal(format!(
-            "no commit is known for {name}; choose one with `git fsck --lost-found`, then `git update-ref {name} COMMIT`"
+            "no commit is known for {name}; choose one with `git fsck --lost-found`, then \
+             `git update-ref {name} COMMIT`"
         ))),
-        Damage::Index(file) => index::make_again(checkout, file).await,
+        Damage::Index(file) => index::recreate(checkout, file).await,
         Damage::Config(file) => Err(Failure::terminal(format!(
             "git cannot read {}; correct it, or move it away and run `git init`",
             file.display()

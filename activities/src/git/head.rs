@@ -39,7 +39,8 @@ impl Repository {
                     }
                     return Ok(commit);
                 }
-                self.bring_back(tree, expected, [&tip, &commit], head.on.as_deref(), reports).await
+                self.restore_branch(tree, expected, [&tip, &commit], head.on.as_deref(), reports)
+                    .await
             }
             (None, Some(commit)) => {
                 self.move_ref(&reference, None, &commit).await?;
@@ -58,7 +59,7 @@ impl Repository {
         }
     }
 
-    async fn bring_back(
+    async fn restore_branch(
         &self,
         tree: &Tree,
         expected: ExpectedBranch<'_>,
@@ -74,7 +75,7 @@ impl Repository {
         );
         add_report(reports, Tampering { file: "HEAD".to_owned(), what });
         self.keep(expected.kept.rescue, &state, Some(head), &kept_message(reports)).await?;
-        let commit = match self.taken_over(expected, tip, head, &state).await? {
+        let commit = match self.adopt_work(expected, tip, head, &state).await? {
             Some(commit) => commit,
             None => tip.to_owned(),
         };
@@ -87,7 +88,7 @@ impl Repository {
 
     /// A commit on the branch with the work done elsewhere; `None` if there is none, or if it
     /// conflicts.
-    async fn taken_over(
+    async fn adopt_work(
         &self,
         expected: ExpectedBranch<'_>,
         tip: &str,

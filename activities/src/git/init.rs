@@ -31,8 +31,8 @@ pub async fn make_repository(dir: &Path) -> Result<bool, Failure> {
         }
         let top = top.display();
         return Err(Failure::terminal(format!(
-            "{shown} is inside of the repository {top}, and a project is a whole repository: name {top}, or make {shown} \
-             one of its own with `git init`"
+            "{shown} is inside of the repository {top}, and a project is a whole repository: name \
+             {top}, or make {shown} one of its own with `git init`"
         )));
     }
     Git::at(dir).args(["init", "--quiet", "--initial-branch=main"]).run().await?;

@@ -74,7 +74,11 @@ async fn mend_index(checkout: &Path, admin: &Path) -> Result<(), Failure> {
     if listed.code() == Some(0) && files::is_there(&admin.join("index")) {
         return Ok(());
     }
-    tracing::warn!(checkout = %checkout.display(), "making the index of a checkout again: {}", listed.error_text());
+    tracing::warn!(
+        checkout = %checkout.display(),
+        "making the index of a checkout again: {}",
+        listed.error_text(),
+    );
     files::remove(&admin.join("index"))?;
     Git::at(checkout).args(["read-tree", "HEAD"]).run().await?;
     Git::at(checkout).args(["update-index", "-q", "--refresh"]).finish().await.map(drop)

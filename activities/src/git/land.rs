@@ -82,8 +82,8 @@ impl Repository {
                 // runs its gates on the result.
                 let waits_on_next = Some(match self.tip(target, Some(list_file)).await {
                     Ok(_) => format!(
-                        "`{target}` has moved on by itself; `{NEXT}` joins it when the next feature lands, or when you \
-                         `git merge {NEXT}` on `{target}`"
+                        "`{target}` has moved on by itself; `{NEXT}` joins it when the next \
+                         feature lands, or when you `git merge {NEXT}` on `{target}`"
                     ),
                     Err(Failure { kind: FailureKind::Terminal, message, .. }) => message,
                     Err(failure) => return Err(failure),

@@ -24,7 +24,8 @@ impl GitHandlers {
     /// The commit by which a run landed a feature, if any. `may_be`: the run may have begun before
     /// its history says so. If false, only a run whose work was closed before counts.
     ///
-    /// # Errors If git fails.
+    /// # Errors
+    /// If git fails.
     pub async fn landed_work(
         &self,
         project: &ProjectRef,

@@ -48,7 +48,7 @@ impl Repository {
         let worktree = shown(&self.tree(&integration(input.tree)).path);
         let Kept { tree: merged, mut files, put_back } =
             self.keep_protected(&tip, merged.tree, input).await?;
-        if self.is_there_already(&tip, &merged, input, &attempt.run).await? {
+        if self.has_landed_already(&tip, &merged, input, &attempt.run).await? {
             let commit = tip.clone();
             let files = Vec::new();
             return Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside });
@@ -78,16 +78,17 @@ impl Repository {
     ) -> Result<Kept, Failure> {
         let protected = Protected::of(&input.protected, "")?;
         let changes = self.changes(tip, &tree).await?;
-        let is_over = |change: &Change| {
+        let is_protected = |change: &Change| {
             change.path != input.list_file.as_bytes() && protected.covers_change(change)
         };
-        let (over, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_over);
+        let (protected_changes, kept): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(is_protected);
         let names =
             |changes: &[Change]| changes.iter().map(|change| files::shown(&change.path)).collect();
         let files = names(&kept);
-        let put_back = names(&over);
+        let put_back = names(&protected_changes);
         let entries: Vec<(&[u8], &Entry)> =
-            over.iter().map(|change| (&*change.path, &change.before)).collect();
+            protected_changes.iter().map(|change| (&*change.path, &change.before)).collect();
         let tree =
             if entries.is_empty() { tree } else { self.with_entries(&tree, &entries).await? };
         Ok(Kept { tree, files, put_back })
@@ -95,7 +96,7 @@ impl Repository {
 
     /// Whether the work has landed: by this run whose log lost that, or by another run with the
     /// same result.
-    async fn is_there_already(
+    async fn has_landed_already(
         &self,
         tip: &str,
         merged: &str,

@@ -221,7 +221,7 @@ fn process_name() -> String {
 
 /// Runs a change of the user's checkout to completion, even if the caller is dropped: the user
 /// would see half a change.
-async fn to_its_end<T: Send + 'static>(
+async fn run_to_completion<T: Send + 'static>(
     work: impl Future<Output = Result<T, Failure>> + Send + 'static,
 ) -> Result<T, Failure> {
     let outcome = tokio::spawn(work).await;
@@ -266,17 +266,17 @@ impl Handler<MergeCandidate> for GitHandlers {
 impl Handler<Land> for GitHandlers {
     async fn perform(&self, input: LandInput, _attempt: &Attempt) -> Result<Landed, Failure> {
         let repository = self.repository(&input.project).await?;
-        to_its_end(async move { repository.land(&input).await }).await
+        run_to_completion(async move { repository.land(&input).await }).await
     }
 
     async fn probe(&self, input: LandInput, _attempt: &Attempt) -> Probe<Landed> {
         let asked = match self.repository(&input.project).await {
             Ok(repository) => {
-                to_its_end(async move { repository.probe_landing(&input).await }).await
+                run_to_completion(async move { repository.probe_landing(&input).await }).await
             }
             Err(failure) => Err(failure),
         };
-        asked.unwrap_or_else(crate::machine::unanswered)
+        asked.unwrap_or_else(crate::machine::unknown_outcome)
     }
 }
 
@@ -284,7 +284,7 @@ impl Handler<Land> for GitHandlers {
 impl Handler<Follow> for GitHandlers {
     async fn perform(&self, input: FollowInput, _attempt: &Attempt) -> Result<Landed, Failure> {
         let repository = self.repository(&input.project).await?;
-        to_its_end(async move { repository.follow(&input).await }).await
+        run_to_completion(async move { repository.follow(&input).await }).await
     }
 }
 
@@ -300,6 +300,6 @@ impl Handler<CloseWorktree> for GitHandlers {
 impl Handler<RollBack> for GitHandlers {
     async fn perform(&self, input: RollBackInput, _attempt: &Attempt) -> Result<WentBack, Failure> {
         let repository = self.repository(&input.project).await?;
-        to_its_end(async move { repository.roll_back(&input).await }).await
+        run_to_completion(async move { repository.roll_back(&input).await }).await
     }
 }

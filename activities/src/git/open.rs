@@ -34,7 +34,7 @@ impl Repository {
         let branch = branch(&input.feature);
         self.refuse_if_checked_out(&branch).await?;
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
-        let tip = self.tip_to_start_from(&input.target).await?;
+        let tip = self.start_commit(&input.target).await?;
         self.ensure_branch(&branch, &tip).await?;
         let is_clean = self
             .keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &commits })
@@ -60,7 +60,8 @@ impl Repository {
     async fn refuse_if_checked_out(&self, branch: &str) -> Result<(), Failure> {
         match self.checkouts_of(branch).await?.first() {
             Some(checkout) => Err(Failure::terminal(format!(
-                "`{branch}` is already checked out in {}; check out another branch there, then resume the feature",
+                "`{branch}` is already checked out in {}; check out another branch there, then \
+                 resume the feature",
                 checkout.display()
             ))),
             None => Ok(()),
@@ -69,7 +70,7 @@ impl Repository {
 
     /// The commit to start from. A conflict between the target and `longhaul/next` does not block
     /// work on a feature; the merge reports it.
-    pub(super) async fn tip_to_start_from(&self, target: &str) -> Result<String, Failure> {
+    pub(super) async fn start_commit(&self, target: &str) -> Result<String, Failure> {
         let _held = self.exclusive().await;
         match self.tip(target, None).await {
             Ok(tip) => Ok(tip),

@@ -46,7 +46,8 @@ impl DataDirectory {
     /// The data directory at a path; creates its id the first time. The caller holds the
     /// directory's lock, so that only one process creates it.
     ///
-    /// # Errors If its id can be neither read nor written.
+    /// # Errors
+    /// If its id can be neither read nor written.
     pub fn at(path: &Path) -> Result<Self, Failure> {
         let path = files::canonical(path)?;
         if let Some(id) = id_of(&path) {
@@ -82,7 +83,8 @@ fn id_of(path: &Path) -> Option<String> {
 
 /// The other data directory that a repository belongs to, if any. Read-only.
 ///
-/// # Errors If git fails.
+/// # Errors
+/// If git fails.
 pub async fn other_owner(
     root: &Path,
     ours: &DataDirectory,
@@ -95,7 +97,8 @@ pub async fn other_owner(
 /// Makes a repository belong to a data directory, unless it belongs to another one. `take_over`: in
 /// any case.
 ///
-/// # Errors If git fails, or another process holds the lock for long.
+/// # Errors
+/// If git fails, or another process holds the lock for long.
 pub async fn own(root: &Path, ours: &DataDirectory, take_over: bool) -> Result<Ownership, Failure> {
     let _lock = lock(&common_dir(root).await?).await?;
     if !take_over && let Some(other) = other_owner(root, ours).await? {

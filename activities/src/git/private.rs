@@ -179,7 +179,11 @@ impl Repository {
             self.git().setting("protocol.file.allow=always").args(args).arg(tree.private_dir());
         let finished = git.arg(format!("+{name}:{fetched}")).finish().await?;
         if finished.code() != Some(0) {
-            tracing::warn!(tree = %tree.path.display(), "commits cannot be fetched: {}", finished.error_text());
+            tracing::warn!(
+                tree = %tree.path.display(),
+                "commits cannot be fetched: {}",
+                finished.error_text(),
+            );
             return Ok(None);
         }
         // The ref may have moved since it was read.
@@ -289,7 +293,11 @@ impl Repository {
         std::fs::create_dir_all(&self.saved)
             .and_then(|()| std::fs::rename(dir, &kept))
             .map_err(|error| files::failed("set aside", dir, &error))?;
-        tracing::warn!(dir = %dir.display(), kept = %kept.display(), "set aside a repository made inside of a work tree");
+        tracing::warn!(
+            dir = %dir.display(),
+            kept = %kept.display(),
+            "set aside a repository made inside of a work tree",
+        );
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Repository {
     ) -> Result<Refreshed, Failure> {
         let tree = self.tree_at(Path::new(&input.worktree), &input.project.id)?;
         let branch = branch(&input.feature);
-        let tip = self.tip_to_start_from(&input.target).await?;
+        let tip = self.start_commit(&input.target).await?;
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
         self.keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &commits })
             .await?;

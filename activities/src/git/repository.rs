@@ -87,7 +87,7 @@ impl Checkout {
             Err(failure) => return Err(damaged(&top).await.unwrap_or(failure)),
         };
         if head.is_none() {
-            return Err(without_commit(&top).await?);
+            return Err(missing_commit(&top).await?);
         }
         let in_progress = operation_in(&git_dir(&top).await?);
         Ok(Self { top, in_progress })
@@ -111,12 +111,13 @@ async fn damaged(dir: &Path) -> Option<Failure> {
     let file = damage.first()?.file().display();
     let shown = dir.display();
     Some(Failure::terminal(format!(
-        "the repository of {shown} is damaged: git cannot read {file}; see `longhaul doctor {shown}`"
+        "the repository of {shown} is damaged: git cannot read {file}; see \
+         `longhaul doctor {shown}`"
     )))
 }
 
 /// Why HEAD names no commit: there is none yet, or the repository is damaged.
-async fn without_commit(top: &Path) -> Result<Failure, Failure> {
+async fn missing_commit(top: &Path) -> Result<Failure, Failure> {
     let shown = top.display();
     // Git cannot name the branch when its ref is damaged.
     let head = files::read(&git_dir(top).await?.join("HEAD"))?.unwrap_or_default();
@@ -132,7 +133,8 @@ async fn without_commit(top: &Path) -> Result<Failure, Failure> {
         format!("{}{missing}", file.display())
     });
     Ok(Failure::terminal(format!(
-        "the repository {shown} is damaged: its HEAD names no commit that can be read ({named}); see `longhaul doctor {shown}`"
+        "the repository {shown} is damaged: its HEAD names no commit that can be read ({named}); \
+         see `longhaul doctor {shown}`"
     )))
 }
 
@@ -147,7 +149,8 @@ pub async fn branch_of(checkout: &Path) -> Result<String, Failure> {
         Git::at(checkout).args(["symbolic-ref", "--quiet", "--short", "HEAD"]).find().await?;
     found.ok_or_else(|| {
         Failure::terminal(format!(
-            "no branch is checked out in {} (detached HEAD); check one out, or set `target` under [project] in longhaul.toml",
+            "no branch is checked out in {} (detached HEAD); check one out, or set `target` under \
+             [project] in longhaul.toml",
             checkout.display()
         ))
     })

@@ -32,7 +32,8 @@ impl GitHandlers {
     /// Resets the branch and the work tree of a feature to a commit. Idempotent; nothing is lost.
     /// The rewind stays pending until [`GitHandlers::settle_back`] confirms or undoes it.
     ///
-    /// # Errors Terminal if the commit is gone.
+    /// # Errors
+    /// Terminal if the commit is gone.
     pub async fn take_back(&self, input: &TakeBack) -> Result<(), Failure> {
         self.repository(&input.project).await?.take_back(input).await
     }

@@ -26,7 +26,8 @@ pub enum WayBack {
 impl GitHandlers {
     /// Whether the target branch of a project can go back to a commit. Read-only.
     ///
-    /// # Errors Terminal if there is no such commit on the branch.
+    /// # Errors
+    /// Terminal if there is no such commit on the branch.
     pub async fn way_back(
         &self,
         project: &ProjectRef,

@@ -59,7 +59,7 @@ impl Repository {
             .map(|change| files::shown(&change.path))
             .collect();
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
-        let outside = self.seen_outside(&tree, &input.target, attempt).await?;
+        let outside = self.foreign_moves(&tree, &input.target, attempt).await?;
         Ok(Sealed {
             commit,
             files,
@@ -72,7 +72,7 @@ impl Repository {
     }
 
     /// Branches that were moved outside of Longhaul during the session.
-    async fn seen_outside(
+    async fn foreign_moves(
         &self,
         tree: &Tree,
         target: &str,

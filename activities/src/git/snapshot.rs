@@ -47,7 +47,11 @@ impl Snapshot {
         match added.code() {
             Some(0) => {}
             Some(1) => {
-                tracing::warn!(dir = %snapshot.work_tree.display(), error = added.error_text(), "some files were left out");
+                tracing::warn!(
+                    dir = %snapshot.work_tree.display(),
+                    error = added.error_text(),
+                    "some files were left out",
+                );
             }
             _ => return Err(added.failure()),
         }

@@ -103,11 +103,13 @@ fn describe(lock: &Path, age: Age, holder: Holder) -> String {
         }
         Holder::Nobody => {
             format!(
-                "{shown} has existed since {since}, and no running git holds it; remove it: rm '{shown}'"
+                "{shown} has existed since {since}, and no running git holds it; remove it: \
+                 rm '{shown}'"
             )
         }
         Holder::Unknown => format!(
-            "{shown} has existed since {since}; wait for the git that holds it, or, if none is running, remove it: rm '{shown}'"
+            "{shown} has existed since {since}; wait for the git that holds it, or, if none is \
+             running, remove it: rm '{shown}'"
         ),
     }
 }

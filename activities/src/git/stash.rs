@@ -84,7 +84,7 @@ impl Repository {
             .run()
             .await;
         // The file may have been written at this moment; git refuses to replace unexpected content.
-        taken.map_err(crate::machine::worth_another_try)?;
+        taken.map_err(crate::machine::into_retryable)?;
         Ok(save)
     }
 
@@ -169,7 +169,10 @@ impl Repository {
                     .answer()
                     .await?;
         if untouched {
-            tracing::warn!(file = %save.target.display(), "putting a file back that was aside when Longhaul was killed");
+            tracing::warn!(
+                file = %save.target.display(),
+                "putting a file back that was aside when Longhaul was killed",
+            );
             return save.put_back();
         }
         set_apart(&save.place)
@@ -179,6 +182,9 @@ impl Repository {
 /// Renames a saved copy that must not be restored, so that it is not looked at again.
 fn set_apart(place: &Path) -> Result<(), Failure> {
     let kept = files::first_free(|number| place.with_extension(number.to_string()));
-    tracing::warn!(kept = %kept.display(), "a file was written to while it was aside; its earlier bytes are kept there");
+    tracing::warn!(
+        kept = %kept.display(),
+        "a file was written to while it was aside; its earlier bytes are kept there",
+    );
     std::fs::rename(place, &kept).map_err(|error| files::failed("set aside", place, &error))
 }

@@ -32,7 +32,8 @@ impl Repository {
     pub(super) async fn target_commit(&self, target: &str) -> Result<String, Failure> {
         self.commit_of(&head_ref(target)).await?.ok_or_else(|| {
             Failure::terminal(format!(
-                "there is no branch `{target}` in {}; make it, or set `target` under [project] in longhaul.toml",
+                "there is no branch `{target}` in {}; make it, or set `target` under [project] in \
+                 longhaul.toml",
                 self.root.display()
             ))
         })
@@ -105,8 +106,8 @@ impl Repository {
         }
         if !conflicts.is_empty() {
             return Err(Failure::terminal(format!(
-                "`{name}` and `{NEXT}` in {} have both moved, and conflict in {}; run `git merge {NEXT}` on `{name}`, \
-                 settle the conflict and commit, then run again",
+                "`{name}` and `{NEXT}` in {} have both moved, and conflict in {}; run \
+                 `git merge {NEXT}` on `{name}`, settle the conflict and commit, then run again",
                 self.root.display(),
                 conflicts.join(", ")
             )));

@@ -61,7 +61,7 @@ impl GitHandlers {
             tree.begin_use()?;
         } else {
             tracing::warn!(tree = %tree.path.display(), "making a work tree again");
-            repository.make_again(&tree, &branch, wanted).await?;
+            repository.recreate(&tree, &branch, wanted).await?;
         }
         Ok(WorkTree { repository, tree, branch: Some(branch), _held: None })
     }
@@ -161,7 +161,7 @@ impl WorkTree {
 }
 
 impl Repository {
-    async fn make_again(
+    async fn recreate(
         &self,
         tree: &Tree,
         branch: &str,

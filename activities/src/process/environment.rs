@@ -3,23 +3,24 @@
 //!
 //! | variable | given to | meaning |
 //! |---|---|---|
-//! | `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `LANGUAGE`, `LC_*`, `TERM`, `TZ`, `TMPDIR` | all | inherited |
+//! | `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `TERM`, `TZ`, `TMPDIR` | all | inherited |
+//! | `LANG`, `LANGUAGE`, `LC_*` | all | inherited |
 //! | `CARGO_HOME`, `RUSTUP_HOME`, `RUSTUP_TOOLCHAIN` | all | inherited |
 //! | `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_STATE_HOME` | all | inherited |
 //! | `SSL_CERT_FILE`, `SSL_CERT_DIR` | all | inherited |
 //! | `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`, also in upper case | all | inherited |
-//! | names in `pass_env` | all | inherited; `[agent] pass_env` for agents, else `[project] pass_env` |
+//! | names in `pass_env` | all | inherited; for agents from `[agent]`, else from `[project]` |
 //! | names in `[agent] env` | agents | the values at the start of the session |
-//! | `LONGHAUL_OWNER`, `LONGHAUL_SESSION_KEY` | all | marks that find left-over processes; keep them |
+//! | `LONGHAUL_OWNER`, `LONGHAUL_SESSION_KEY` | all | marks of Longhaul's processes; keep them |
 //! | `LONGHAUL_FEATURE_ID` | all | the id of the feature |
 //! | `LONGHAUL_COMMIT` | checks | the commit under test |
 //! | `LONGHAUL_PROMPT_FILE` | agents | the prompt; it is on standard input too |
 //! | `LONGHAUL_FEATURE_FILE` | agents | the feature as JSON |
 //! | `LONGHAUL_NOTES_FILE` | agents | the file for notes to the next session; 64 KiB are read |
-//! | `LONGHAUL_CONTEXT_FULL_FILE` | agents | create it when the context is full: a fresh session follows |
+//! | `LONGHAUL_CONTEXT_FULL_FILE` | agents | create it when the context is full |
 //! | `LONGHAUL_RUN_ID` | agents | the id of the run |
 //! | `LONGHAUL_SESSION` | agents | the number of the session in the run, from 1 |
-//! | `LONGHAUL_REASON` | agents | `start`, `continue`, `retry`, `repair`, `gates_failed` or `conflict` |
+//! | `LONGHAUL_REASON` | agents | `start`, `continue`, `retry`, `repair`, `gates_failed`, `conflict` |
 //!
 //! A later row overrides an earlier one.
 

@@ -86,7 +86,7 @@ impl Running {
                 () = until(give_up_at) => return why,
             };
             if let StopReason::Silent(silence) = reason
-                && (self.has_spoken(&mut buffer).await || self.life.is_seen(silence).await)
+                && (self.take_pending_output(&mut buffer).await || self.life.is_seen(silence).await)
             {
                 alive();
                 deadlines[1] = silent();
@@ -99,7 +99,7 @@ impl Running {
     }
 
     /// Takes pending output, if any: Longhaul may have been held up, and not the program.
-    async fn has_spoken(&mut self, buffer: &mut [u8]) -> bool {
+    async fn take_pending_output(&mut self, buffer: &mut [u8]) -> bool {
         let waiting = tokio::time::timeout(Duration::ZERO, read(&mut self.stream, buffer)).await;
         let Ok(Some(length)) = waiting else { return false };
         self.output.take(&buffer[..length]);

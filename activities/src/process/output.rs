@@ -76,7 +76,11 @@ impl Output {
     fn note(&mut self, outcome: io::Result<()>) {
         if let Err(error) = outcome {
             self.broken = true;
-            tracing::warn!(log = %self.path.display(), %error, "the rest of this log is lost: it cannot be written");
+            tracing::warn!(
+                log = %self.path.display(),
+                %error,
+                "the rest of this log is lost: it cannot be written",
+            );
         }
     }
 

@@ -121,7 +121,11 @@ impl Runner {
             });
         };
         if !verdict.left.is_empty() {
-            tracing::warn!(program = %spec.program.display(), pids = ?verdict.left, "these processes could not be ended");
+            tracing::warn!(
+                program = %spec.program.display(),
+                pids = ?verdict.left,
+                "these processes could not be ended",
+            );
         }
         let (exit_code, ended_by) = match (verdict.ending, why.filter(|_| verdict.stopped)) {
             (Ending::NotStarted { errno, error }, _) => {

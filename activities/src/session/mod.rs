@@ -53,7 +53,7 @@ impl SessionHandler {
 
     /// Ends the processes of an interrupted session, and keeps its uncommitted work under the
     /// returned ref.
-    async fn clear_up(
+    async fn end_interrupted(
         &self,
         input: &SessionInput,
         attempt: &Attempt,
@@ -138,7 +138,7 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(report) = files.report() {
             return Ok(report);
         }
-        let kept = if files.exist() { self.clear_up(&input, attempt).await? } else { None };
+        let kept = if files.exist() { self.end_interrupted(&input, attempt).await? } else { None };
         if let Some(landed) = self.landed(&input, attempt, files.exist_of_run()).await? {
             return Ok(without_agent(landed, String::new()));
         }
@@ -156,8 +156,8 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(reference) = kept {
             let _ = write!(
                 prompt,
-                "\n# Interrupted session\n\nAn earlier session with this task was interrupted. Its commits are \
-                 here; its uncommitted work is kept: `git show {reference}`.\n"
+                "\n# Interrupted session\n\nAn earlier session with this task was interrupted. Its \
+                 commits are here; its uncommitted work is kept: `git show {reference}`.\n"
             );
         }
         let unwritable = |error: std::io::Error| {
@@ -170,7 +170,7 @@ impl Handler<RunSession> for SessionHandler {
         };
         files.prepare(&input, &prompt).map_err(unwritable)?;
         let root = self.setup.git.root_of(&input.project);
-        progress_file::bring(&tree, &root).await?;
+        progress_file::copy_in(&tree, &root).await?;
         let spec = self.spec(&input, &root, tree.path(), attempt, &files);
         let sandbox = describe(spec.as_ref().ok().and_then(|spec| spec.sandbox.as_ref()));
         tracing::info!(run = %attempt.run, session = input.number, sandbox, "a session begins");
@@ -200,7 +200,11 @@ impl Handler<RunSession> for SessionHandler {
         if let Err(error) = files.keep(&report) {
             // The log records the report next. A crash before that repeats the session; failing
             // here would repeat it for certain.
-            tracing::warn!(run = %attempt.run, %error, "the report of a session is not kept in its folder");
+            tracing::warn!(
+                run = %attempt.run,
+                %error,
+                "the report of a session is not kept in its folder",
+            );
         }
         Ok(report)
     }
@@ -208,7 +212,7 @@ impl Handler<RunSession> for SessionHandler {
     /// A lost session leaves its work in the work tree, where a fresh one continues.
     async fn probe(&self, input: SessionInput, attempt: &Attempt) -> Probe<SessionReport> {
         if let Err(failure) = self.setup.runner.end_call(&attempt.key()).await {
-            return machine::unanswered(failure);
+            return machine::unknown_outcome(failure);
         }
         self.files(&input, attempt).report().map_or(Probe::NotLanded, Probe::Landed)
     }
@@ -221,8 +225,8 @@ fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>
     else {
         let root = root.display();
         return Err(Failure::terminal(format!(
-            "no agent is configured in {root}/longhaul.toml: set `[agent] command` to a program and its arguments, for \
-             example command = [\"./agent.sh\"]"
+            "no agent is configured in {root}/longhaul.toml: set `[agent] command` to a program \
+             and its arguments, for example command = [\"./agent.sh\"]"
         )));
     };
     let program = if program.contains('/') {

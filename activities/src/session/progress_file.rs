@@ -11,7 +11,7 @@ use crate::machine::{self, Operation};
 
 /// Copies the file, only the end of a long one, unless git tracks it in the work tree: then the
 /// branch has its own.
-pub(super) async fn bring(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
+pub(super) async fn copy_in(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
     let Some(content) =
         progress_file(root).map_err(|error| Failure::retryable(error.to_string()))?
     else {

@@ -10,7 +10,8 @@ const NAME: &str = "feature_list.json";
 /// Unusual formatting, so that any rewrite shows.
 const UNTOUCHED: &str = r#"{"meta": {"version": 1, "lastModified": "2026-01-01T00:00:00Z"},
  "features": [
-  {"id": "login",  "name": "Login",  "status": "todo", "passes": false, "depends_on": [], "mood": "good"},
+  {"id": "login",  "name": "Login",  "status": "todo", "passes": false,
+   "depends_on": [], "mood": "good"},
   {"id": "logout", "name": "Logout", "passes": false}
  ]}"#;
 
@@ -47,8 +48,8 @@ async fn states_of_the_log_are_written_into_the_list() {
     story::land(&mut world).await;
     projector.refresh().await.unwrap();
     // The time in the landed commit's own list: the checkout does not differ from it.
-    let login = json!({"id": "login", "name": "Login", "status": "completed", "passes": true, "depends_on": [],
-        "mood": "good", "lastTested": "2026-01-31T08:59:59Z"});
+    let login = json!({"id": "login", "name": "Login", "status": "completed", "passes": true,
+        "depends_on": [], "mood": "good", "lastTested": "2026-01-31T08:59:59Z"});
     assert_eq!(entry(&world, 0), login);
     assert_eq!(entry(&world, 1), json!({"id": "logout", "name": "Logout", "passes": false}));
 }
@@ -62,7 +63,8 @@ async fn edits_of_a_person_survive() {
     projector.refresh().await.unwrap();
     let edited = world.read(NAME).replace("\"Logout\"", "\"Sign out\"").replace(
         "\"features\": [",
-        "\"features\": [{\"id\": \"new\", \"name\": \"New\", \"passes\": true, \"last_tested\": \"2026-01-01\"},",
+        "\"features\": [{\"id\": \"new\", \"name\": \"New\", \"passes\": true, \"last_tested\": \
+         \"2026-01-01\"},",
     );
     world.write(NAME, &edited);
     projector.refresh().await.unwrap();
@@ -98,8 +100,8 @@ async fn a_claim_set_by_hand_goes_back() {
     projector.refresh().await.unwrap();
     assert_eq!(
         entry(&world, 0),
-        json!({"id": "login", "name": "Login", "status": "pending", "passes": false, "last_tested": null,
-            "depends_on": [], "mood": "good"})
+        json!({"id": "login", "name": "Login", "status": "pending", "passes": false,
+            "last_tested": null, "depends_on": [], "mood": "good"})
     );
     assert_eq!(entry(&world, 1), json!({"id": "logout", "name": "Logout", "passes": false}));
 }

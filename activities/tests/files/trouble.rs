@@ -25,7 +25,8 @@ async fn a_link_in_the_place_of_the_folder_is_not_followed() {
     symlink(outside.path(), world.path(".longhaul")).unwrap();
     check_refused(
         &world,
-        ".longhaul is a symbolic link, and Longhaul does not write through it; remove it, and it is recreated",
+        ".longhaul is a symbolic link, and Longhaul does not write through it; remove it, and it \
+         is recreated",
     )
     .await;
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
@@ -39,7 +40,8 @@ async fn a_link_in_the_place_of_the_sessions_costs_only_the_sessions() {
     symlink(outside.path(), world.path(".longhaul/sessions")).unwrap();
     check_refused(
         &world,
-        "sessions is a symbolic link, and Longhaul does not write through it; remove it, and it is recreated",
+        "sessions is a symbolic link, and Longhaul does not write through it; remove it, and it is \
+         recreated",
     )
     .await;
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
@@ -64,8 +66,12 @@ async fn a_link_in_the_place_of_the_progress_file_is_refused() {
     let target = outside.path().join("precious");
     std::fs::write(&target, "precious").unwrap();
     symlink(&target, world.path("claude-progress.txt")).unwrap();
-    check_refused(&world, "claude-progress.txt is a symbolic link, and Longhaul does not write through it; remove it, and it is recreated")
-        .await;
+    check_refused(
+        &world,
+        "claude-progress.txt is a symbolic link, and Longhaul does not write \
+        through it; remove it, and it is recreated",
+    )
+    .await;
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
 }
 

@@ -144,8 +144,8 @@ async fn a_git_process_at_work_makes_the_work_wait() {
             .set_modified(at)
             .unwrap();
     };
-    let reason = "ROOT/.git/index.lock has existed since 1970-01-02 00:00:00 UTC, and no running git holds it; \
-                  remove it: rm 'ROOT/.git/index.lock'";
+    let reason = "ROOT/.git/index.lock has existed since 1970-01-02 00:00:00 UTC, and no running \
+        git holds it; remove it: rm 'ROOT/.git/index.lock'";
     let world = check_waits(change, reason).await;
     assert!(world.root.join(".git/index.lock").exists(), "it is the user's");
 }

@@ -92,11 +92,13 @@ async fn checks_see_the_commit_where_no_agent_has_worked() {
     let checks = [
         (
             "see",
-            "cat code.txt; cat build 2>/dev/null; ls untracked 2>/dev/null; git status --short; git rev-parse HEAD",
+            "cat code.txt; cat build 2>/dev/null; ls untracked 2>/dev/null; git status --short; \
+             git rev-parse HEAD",
         ),
         (
             "dirty",
-            "echo worse >code.txt; git init -q nested; mkdir made; echo cache >>build; touch .git/index.lock",
+            "echo worse >code.txt; git init -q nested; mkdir made; echo cache >>build; touch \
+             .git/index.lock",
         ),
     ];
     for cache in ["", "cache\n"] {
@@ -134,8 +136,9 @@ async fn protected_files_are_put_back_before_each_check() {
     world.script("work/acceptance/login.sh", "grep -q good code.txt\n");
     world.commit();
     world.open().await;
-    let tampering = "cd acceptance && printf 'grep -q  ood code.txt\\n' >login.sh && touch -r ../code.txt login.sh && \
-                     chmod -x login.sh && echo bad >helper.sh && mkdir -p __pycache__ && touch __pycache__/x";
+    let tampering = "cd acceptance && printf 'grep -q  ood code.txt\\n' >login.sh && \
+                     touch -r ../code.txt login.sh && chmod -x login.sh && echo bad >helper.sh && \
+                     mkdir -p __pycache__ && touch __pycache__/x";
     let see = "cat acceptance/login.sh; ls acceptance; test -x acceptance/login.sh";
     let moved = "rm -r acceptance && mkdir /tmp/$$ && ln -s /tmp/$$ acceptance && rmdir /tmp/$$";
     let checks = [("tamper", tampering), ("see", see), ("move", moved), ("see again", see)];

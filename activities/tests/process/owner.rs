@@ -15,8 +15,8 @@ fn own(world: &World, script: &str, passed: &[&str]) -> Command {
 #[tokio::test]
 async fn the_tree_of_a_killed_owner_is_ended() {
     let world = World::new();
-    let script = "cd ../work; echo $PPID >>pids; sleep 600 & echo $! >>pids; (sleep 600 & echo $! >>pids); \
-                  echo $$ >>pids; wait";
+    let script = "cd ../work; echo $PPID >>pids; sleep 600 & echo $! >>pids; \
+                  (sleep 600 & echo $! >>pids); echo $$ >>pids; wait";
     let mut owner = own(&world, script, &[]).spawn().unwrap();
     let pids = wait_for("the tree", || world.pids(4)).await;
     owner.kill().unwrap();

@@ -78,7 +78,8 @@ async fn check(script: &str, expected: &str) {
 /// A shell script that reports for each path, given as `$path`, whether `what` works.
 fn tried(what: &str, paths: &str) -> String {
     format!(
-        "for path in {paths}; do if ({what}) >/dev/null 2>&1; then echo yes; else echo no; fi; done | tr '\\n' ' '"
+        "for path in {paths}; do if ({what}) >/dev/null 2>&1; then echo yes; else echo no; fi; \
+         done | tr '\\n' ' '"
     )
 }
 
@@ -104,8 +105,9 @@ async fn with_bubblewrap_the_usual_temporary_directory_is_private() {
 
 #[tokio::test]
 async fn what_is_not_granted_cannot_be_written() {
-    let paths = "\"$WORLD/data/log\" \"$WORLD/data/new\" \"$WORLD/data/trees/other/code\" \"$WORLD/root/code\" \
-                 \"$WORLD/root/new\" \"$WORLD/root/.git/config\" \"$WORLD/root/.git/objects/1\" \"$HOME/new-file\" \
+    let paths = "\"$WORLD/data/log\" \"$WORLD/data/new\" \"$WORLD/data/trees/other/code\" \
+                 \"$WORLD/root/code\" \"$WORLD/root/new\" \"$WORLD/root/.git/config\" \
+                 \"$WORLD/root/.git/objects/1\" \"$HOME/new-file\" \
                  /usr/new-file /proc/sys/kernel/core_pattern";
     check(&tried("echo mine >\"$path\"", paths), "no no no no no no no no no no").await;
     check(
@@ -190,7 +192,8 @@ async fn only_processes_of_the_sandbox_are_seen() {
 
 /// A process in a session of its own, without a parent and without the variables that mark it.
 const DAEMON: &str = "
-    setsid env -i PATH=\"$PATH\" sh -c 'trap \"\" TERM HUP; sleep 6007; :' >/dev/null 2>&1 </dev/null &
+    setsid env -i PATH=\"$PATH\" sh -c 'trap \"\" TERM HUP; sleep 6007; :' >/dev/null 2>&1 \
+        </dev/null &
     while ! grep -qs 'sleep.6007' /proc/[0-9]*/cmdline; do :; done
 ";
 

@@ -43,7 +43,8 @@ fn linked_to(file: &Path) -> Result<PathBuf, Failure> {
     let named = line.strip_prefix("gitdir: ").map(|named| file.with_file_name(named));
     let named = named.filter(|dir| dir.is_dir()).ok_or_else(|| {
         Failure::terminal(format!(
-            "{} names no git directory; run `git worktree repair` in the repository's first checkout",
+            "{} names no git directory; run `git worktree repair` in the repository's first \
+             checkout",
             file.display()
         ))
     })?;

@@ -12,7 +12,7 @@ use super::super::repository::git_dir;
 use super::entries;
 
 /// Git's messages about an index that it has read and cannot use.
-const COMPLAINTS: [&str; 3] = ["index file", "in the index,", "entries in index"];
+const INDEX_ERRORS: [&str; 3] = ["index file", "in the index,", "entries in index"];
 
 /// The index of a checkout, if it is damaged.
 pub(in super::super) async fn damaged_index(checkout: &Path) -> Result<Option<PathBuf>, Failure> {
@@ -50,7 +50,7 @@ pub(super) async fn look(checkout: &Path, admin: &Path) -> Result<Option<PathBuf
     let checked = fsck.env("GIT_DIR", empty.path()).finish().await?;
     let output = checked.error_text();
     let is_damaged =
-        checked.code() != Some(0) && COMPLAINTS.iter().any(|complaint| output.contains(complaint));
+        checked.code() != Some(0) && INDEX_ERRORS.iter().any(|message| output.contains(message));
     if is_damaged && checked.machine_cause().is_some() {
         return Err(checked.failure());
     }
@@ -58,7 +58,7 @@ pub(super) async fn look(checkout: &Path, admin: &Path) -> Result<Option<PathBuf
 }
 
 /// Moves an index aside and creates a new one from HEAD.
-pub(super) async fn make_again(checkout: &Path, index: &Path) -> Result<(), Failure> {
+pub(super) async fn recreate(checkout: &Path, index: &Path) -> Result<(), Failure> {
     let aside = files::first_free(|number| index.with_file_name(format!("index.damaged-{number}")));
     let rename = |from: &Path, to: &Path| {
         std::fs::rename(from, to).map_err(|error| files::failed("move", from, &error))

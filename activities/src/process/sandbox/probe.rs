@@ -50,7 +50,7 @@ fn bubblewrap() -> Result<PathBuf, String> {
         candidates.map(|folder| folder.join("bwrap")).find(|program| program.is_file()).ok_or(
             "bubblewrap is not installed (`apt install bubblewrap`, `dnf install bubblewrap`)",
         )?;
-    try_it(&program).map_err(|error| {
+    test_bwrap(&program).map_err(|error| {
         let program = program.display();
         format!("{program} does not work here: {error} (are unprivileged user namespaces allowed?)")
     })?;
@@ -58,7 +58,7 @@ fn bubblewrap() -> Result<PathBuf, String> {
 }
 
 #[cfg(target_os = "linux")]
-fn try_it(program: &std::path::Path) -> Result<(), String> {
+fn test_bwrap(program: &std::path::Path) -> Result<(), String> {
     use std::process::{Command, Stdio};
 
     let args = super::bubblewrap::trial();

@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-type Turns = HashMap<PathBuf, Weak<Mutex<()>>>;
+type Locks = HashMap<PathBuf, Weak<Mutex<()>>>;
 
-static TURNS: LazyLock<Lock<Turns>> = LazyLock::new(Lock::default);
+static LOCKS: LazyLock<Lock<Locks>> = LazyLock::new(Lock::default);
 
 /// Per-directory lock, held across read and write, so that projections never go backwards.
 pub(crate) fn files_lock(root: &Path) -> Arc<Mutex<()>> {
-    let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
-    turns.retain(|_, turn| turn.strong_count() > 0);
-    if let Some(turn) = turns.get(root).and_then(Weak::upgrade) {
-        return turn;
+    let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    locks.retain(|_, lock| lock.strong_count() > 0);
+    if let Some(lock) = locks.get(root).and_then(Weak::upgrade) {
+        return lock;
     }
-    let turn = Arc::default();
-    turns.insert(root.to_owned(), Arc::downgrade(&turn));
-    turn
+    let lock = Arc::default();
+    locks.insert(root.to_owned(), Arc::downgrade(&lock));
+    lock
 }
 
 /// The lock of a project's feature list, shared among all processes; dropping it releases it.
@@ -49,7 +49,11 @@ pub fn list_turn(root: &Path, patience: Duration) -> ListTurn {
                 std::thread::sleep(LOOK_AGAIN)
             }
             Err(error) => {
-                tracing::warn!(root = %root.display(), %error, "the feature list is changed without waiting for others");
+                tracing::warn!(
+                    root = %root.display(),
+                    %error,
+                    "the feature list is changed without waiting for others",
+                );
                 return ListTurn(None);
             }
         }
