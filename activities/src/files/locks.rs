@@ -46,7 +46,7 @@ pub fn list_turn(root: &Path, patience: Duration) -> ListTurn {
         match file.try_lock() {
             Ok(()) => return ListTurn(Some(file)),
             Err(TryLockError::WouldBlock) if begun.elapsed() < patience => {
-                std::thread::sleep(LOOK_AGAIN)
+                std::thread::sleep(LOOK_AGAIN);
             }
             Err(error) => {
                 tracing::warn!(

@@ -116,7 +116,7 @@ impl Projector {
             }
             match self.store.read(&run, cursors.next(&run)).await {
                 Ok(events) => {
-                    news.add(run, events, summary.status.is_terminal().then_some(summary))
+                    news.add(run, events, summary.status.is_terminal().then_some(summary));
                 }
                 Err(error) => _ = first.take(Err(error.into())),
             }

@@ -71,7 +71,7 @@ pub(super) fn replace_if(
 }
 
 /// The metadata at a path, without following a link; `None` if nothing exists.
-pub(super) fn look(path: &Path) -> Result<Option<Metadata>, FilesError> {
+pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>, FilesError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if is_missing(&error) => Ok(None),
@@ -85,7 +85,7 @@ pub(super) fn is_missing(error: &io::Error) -> bool {
 }
 
 fn make_folder(path: &Path) -> Result<(), FilesError> {
-    match look(path)? {
+    match metadata(path)? {
         Some(found) if found.is_dir() => Ok(()),
         Some(found) if found.is_symlink() => Err(FilesError::Link(path.to_owned())),
         Some(_) => Err(FilesError::NotA { expected: "folder", path: path.to_owned() }),

@@ -10,7 +10,7 @@ use std::path::Path;
 use longhaul_engine::Payload;
 
 use super::error::FilesError;
-use super::place::{Place, look};
+use super::place::{Place, metadata};
 use super::placed::{self, Links, Unreadable};
 use super::text::clean;
 use super::timeline::TimelineEntry;
@@ -76,7 +76,7 @@ impl ProgressFile {
             return Ok(());
         }
         let path = place.root.join(NAME);
-        match look(&path)? {
+        match metadata(&path)? {
             Some(found) if found.is_symlink() => return Err(FilesError::Link(path)),
             Some(found) if !found.is_file() => {
                 return Err(FilesError::NotA { expected: "file", path });

@@ -29,7 +29,7 @@ impl ProjectRun {
     pub(super) fn apply(&mut self, event: &Event, told_by_run: impl Fn(&FeatureView) -> bool) {
         match &event.kind {
             EventKind::StatusPublished { key, value, .. } => {
-                self.take_value(event, key, value, told_by_run)
+                self.take_value(event, key, value, told_by_run);
             }
             EventKind::RunPaused(request) => {
                 self.add_entry(
@@ -92,7 +92,7 @@ impl ProjectRun {
                 );
             }
             (Some(_), None) => {
-                self.add_entry(event, None, Kind::Resumed, "the project is resumed".to_owned())
+                self.add_entry(event, None, Kind::Resumed, "the project is resumed".to_owned());
             }
             _ => {}
         }

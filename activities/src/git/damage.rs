@@ -82,18 +82,18 @@ impl Damage {
 pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
     let Place { top, admin, common } = Place::of(checkout)?;
     let checkout = top.as_path();
-    let configs = config::look(&admin, &common).await?;
+    let configs = config::find(&admin, &common).await?;
     if !configs.is_empty() {
         // Every git command would fail, so nothing else can be checked.
         return Ok(configs.into_iter().map(Damage::Config).collect());
     }
     let mut found: Vec<Damage> =
         empty_objects(&common.join("objects")).map(Damage::EmptyObject).collect();
-    found.extend(head::look(&admin, &common)?);
-    let packed = packed::look(&common)?;
+    found.extend(head::find(&admin, &common)?);
+    let packed = packed::find(&common)?;
     let has_packed = packed.is_none();
     found.extend(packed);
-    found.extend(linked::look(&admin, &common)?);
+    found.extend(linked::find(&admin, &common)?);
     let listed = Git::at(checkout).args(["for-each-ref", "--count=1"]).finish().await?;
     if listed.code() != Some(0)
         && found.iter().any(|damage| !matches!(damage, Damage::EmptyObject(_)))
@@ -107,7 +107,7 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
         let last = last_in_reflog(checkout, &common.join("logs").join(&name)).await?;
         found.push(Damage::Ref { name, file, last });
     }
-    found.extend(index::look(checkout, &admin).await?.map(Damage::Index));
+    found.extend(index::find(checkout, &admin).await?.map(Damage::Index));
     if found.is_empty() && listed.code() != Some(0) {
         return Err(listed.failure());
     }

@@ -117,7 +117,7 @@ impl Search {
             if metadata.is_dir() {
                 match fs::read_dir(&full) {
                     Ok(entries) => {
-                        pending.extend(entries.flatten().map(|entry| path.join(entry.file_name())))
+                        pending.extend(entries.flatten().map(|entry| path.join(entry.file_name())));
                     }
                     // Checks cannot read anything in it either.
                     Err(error)

@@ -111,7 +111,7 @@ impl Repository {
         }
         known.push(commit.to_owned());
         let first = known.len().saturating_sub(REMEMBERED);
-        files::write(&self.own().join("landed"), known[first..].join("\n").as_bytes())
+        files::write(&self.directory().join("landed"), known[first..].join("\n").as_bytes())
     }
 
     /// Records the target when a session begins. A session that is retried after a crash keeps its
@@ -167,15 +167,15 @@ impl Repository {
     }
 
     fn landings(&self) -> Result<Vec<String>, Failure> {
-        Ok(lines(&files::read(&self.own().join("landed"))?.unwrap_or_default()))
+        Ok(lines(&files::read(&self.directory().join("landed"))?.unwrap_or_default()))
     }
 
     fn next_record(&self) -> PathBuf {
-        self.own().join("next")
+        self.directory().join("next")
     }
 
     /// Longhaul's own directory of the project, in the data directory.
-    fn own(&self) -> PathBuf {
+    fn directory(&self) -> PathBuf {
         self.records.parent().unwrap_or(&self.records).to_owned()
     }
 }

@@ -20,9 +20,10 @@
 //! | `LONGHAUL_CONTEXT_FULL_FILE` | agents | create it when the context is full |
 //! | `LONGHAUL_RUN_ID` | agents | the id of the run |
 //! | `LONGHAUL_SESSION` | agents | the number of the session in the run, from 1 |
-//! | `LONGHAUL_REASON` | agents | `start`, `continue`, `retry`, `repair`, `gates_failed`, `conflict` |
+//! | `LONGHAUL_REASON` | agents | the reason of the session, see below |
 //!
-//! A later row overrides an earlier one.
+//! A later row overrides an earlier one. The reason is one of `start`, `continue`, `retry`,
+//! `repair`, `gates_failed` and `conflict`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

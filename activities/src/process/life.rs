@@ -33,8 +33,8 @@ impl Life {
         let folder = self.folder.clone();
         let since = self.at;
         self.at = SystemTime::now();
-        let look = move || (tree::cpu_time(supervisor), has_changed(&folder, since));
-        let Ok((cpu_time, has_changed)) = tokio::task::spawn_blocking(look).await else {
+        let measure = move || (tree::cpu_time(supervisor), has_changed(&folder, since));
+        let Ok((cpu_time, has_changed)) = tokio::task::spawn_blocking(measure).await else {
             return false;
         };
         // Less than before: a process has ended, and its CPU time is gone.

@@ -55,7 +55,7 @@ impl SpawnRequest {
         loop {
             match args.next()?.to_str()? {
                 "--grace-ms" => {
-                    grace = Some(Duration::from_millis(args.next()?.to_str()?.parse().ok()?))
+                    grace = Some(Duration::from_millis(args.next()?.to_str()?.parse().ok()?));
                 }
                 "--input" => input = Some(args.next()?.into()),
                 "--" => break,

@@ -109,10 +109,10 @@ async fn a_claim_set_by_hand_goes_back() {
 #[tokio::test]
 async fn a_test_that_the_list_tells_of_stays_until_there_is_one_of_ours() {
     let world = World::with_project().await;
-    let told = UNTOUCHED.replace(r#""mood": "good""#, r#""last_tested": "2026-01-30""#);
-    world.write(NAME, &told);
+    let tested = UNTOUCHED.replace(r#""mood": "good""#, r#""last_tested": "2026-01-30""#);
+    world.write(NAME, &tested);
     world.refresh_afresh().await.unwrap();
-    assert_eq!(world.read(NAME), told);
+    assert_eq!(world.read(NAME), tested);
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn a_list_in_the_middle_of_an_edit_is_left_alone() {
 #[tokio::test]
 async fn a_list_that_is_missing_is_not_made() {
     let mut world = World::with_project().await;
-    story::tell(&mut world).await;
+    story::record(&mut world).await;
     world.refresh_afresh().await.unwrap();
     assert!(!world.path(NAME).exists());
 }

@@ -8,9 +8,9 @@ use crate::world::{World, headers};
 
 const NAME: &str = "claude-progress.txt";
 
-async fn told() -> (World, String) {
+async fn with_story() -> (World, String) {
     let mut world = World::with_project().await;
-    story::tell(&mut world).await;
+    story::record(&mut world).await;
     world.refresh_afresh().await.unwrap();
     let text = world.read(NAME);
     (world, text)
@@ -18,7 +18,7 @@ async fn told() -> (World, String) {
 
 /// Truncates the file and checks the result of a new process.
 async fn check_cut(kept: impl FnOnce(&str) -> usize) {
-    let (world, whole) = told().await;
+    let (world, whole) = with_story().await;
     let kept = kept(&whole);
     std::fs::write(world.path(NAME), &whole.as_bytes()[..kept]).unwrap();
     world.refresh_afresh().await.unwrap();
@@ -41,7 +41,7 @@ async fn check_cut(kept: impl FnOnce(&str) -> usize) {
 
 #[tokio::test]
 async fn a_restart_appends_nothing_twice() {
-    let (world, whole) = told().await;
+    let (world, whole) = with_story().await;
     world.refresh_afresh().await.unwrap();
     assert_eq!(world.read(NAME), whole);
 }
@@ -62,7 +62,7 @@ async fn an_entry_that_a_crash_has_cut_off_is_appended_anew() {
 
 #[tokio::test]
 async fn a_cut_anywhere_loses_nothing() {
-    let (_, whole) = told().await;
+    let (_, whole) = with_story().await;
     for kept in (0..whole.len()).step_by(97) {
         check_cut(move |_| kept).await;
     }
@@ -169,7 +169,7 @@ fn peak_memory() -> u64 {
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_file_without_end_costs_no_memory() {
-    let (world, _) = told().await;
+    let (world, _) = with_story().await;
     let before = peak_memory();
     std::fs::File::options()
         .write(true)

@@ -16,7 +16,7 @@ use crate::world::{World, id, in_progress, passed};
 pub(crate) const RUN: &str = "shop/login/1";
 
 /// Records them all, from the start of the run to the project's reaction to its outcome.
-pub(crate) async fn tell(world: &mut World) {
+pub(crate) async fn record(world: &mut World) {
     prepare(world).await;
     first_session(world).await;
     second_session(world).await;

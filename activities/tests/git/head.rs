@@ -45,10 +45,10 @@ async fn work_on_something_else_is_kept_and_taken_along() {
 
     let sealed = world.seal("login").await;
     assert_eq!(sealed.files, ["first.txt", "second.txt"]);
-    let told = &sealed.tampered[0];
+    let report = &sealed.tampered[0];
     let expected =
         "the work tree was on a detached HEAD and not on longhaul/login; that state is kept";
-    assert_eq!((told.file.as_str(), told.what.as_str()), ("HEAD", expected));
+    assert_eq!((report.file.as_str(), report.what.as_str()), ("HEAD", expected));
     assert_eq!(world.run(&["show", &format!("{}:second.txt", rescue("login", 2))]), "second");
     assert_eq!(status(&tree), "");
     assert_eq!(world.seal("login").await, sealed);

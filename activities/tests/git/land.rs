@@ -226,7 +226,7 @@ async fn a_move_that_was_interrupted_is_finished() {
     })
     .await;
     check_interrupted("all but the ref", |world, to| {
-        drop(world.run(&["read-tree", "-m", "-u", "HEAD", to]))
+        drop(world.run(&["read-tree", "-m", "-u", "HEAD", to]));
     })
     .await;
     check_interrupted("all, and emptied by a power cut", |world, to| {

@@ -45,13 +45,13 @@ async fn checks_stop_at_the_first_that_fails() {
         perform(&world, &[("unit", "echo fine"), ("e2e", "echo bad; exit 2"), ("late", "true")])
             .await
             .unwrap();
-    let told: Vec<_> = report
+    let results: Vec<_> = report
         .evidence
         .iter()
         .map(|e| (e.name.as_str(), e.ending(), e.output_tail.as_str()))
         .collect();
     assert_eq!(
-        told,
+        results,
         [("unit", "exit code 0".into(), "fine\n"), ("e2e", "exit code 2".into(), "bad\n")]
     );
     let failed = report.failed().unwrap();

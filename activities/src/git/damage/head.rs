@@ -57,7 +57,7 @@ pub(super) fn is_damaged(admin: &Path) -> Result<bool, Failure> {
     Ok(!line.is_some_and(|line| line.starts_with("ref: refs/") || is_object_name(&line)))
 }
 
-pub(super) fn look(admin: &Path, common: &Path) -> Result<Option<Damage>, Failure> {
+pub(super) fn find(admin: &Path, common: &Path) -> Result<Option<Damage>, Failure> {
     if !is_damaged(admin)? {
         return Ok(None);
     }

@@ -16,14 +16,14 @@ const INDEX_ERRORS: [&str; 3] = ["index file", "in the index,", "entries in inde
 
 /// The index of a checkout, if it is damaged.
 pub(in super::super) async fn damaged_index(checkout: &Path) -> Result<Option<PathBuf>, Failure> {
-    look(checkout, &git_dir(checkout).await?).await
+    find(checkout, &git_dir(checkout).await?).await
 }
 
 /// The index in a checkout's git directory, if it is damaged.
 ///
 /// `git fsck` verifies the checksum, but also reads every object and the index of every work tree.
 /// So it runs in an empty repository that borrows this one index.
-pub(super) async fn look(checkout: &Path, admin: &Path) -> Result<Option<PathBuf>, Failure> {
+pub(super) async fn find(checkout: &Path, admin: &Path) -> Result<Option<PathBuf>, Failure> {
     let index = admin.join("index");
     if !index.is_file() {
         return Ok(None);

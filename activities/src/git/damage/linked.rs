@@ -8,7 +8,7 @@ use longhaul_engine::Failure;
 use super::{Damage, entries, head, line_in};
 
 /// Checks the checkouts linked to a repository, except the HEAD of the one that `own` belongs to.
-pub(super) fn look(own: &Path, common: &Path) -> Result<Vec<Damage>, Failure> {
+pub(super) fn find(own: &Path, common: &Path) -> Result<Vec<Damage>, Failure> {
     let mut found = Vec::new();
     let mut known: Vec<PathBuf> =
         entries(&common.join("worktrees")).filter(|admin| admin.is_dir()).collect();

@@ -21,7 +21,7 @@ pub(super) fn refs(common: &Path) -> Result<Vec<(String, String)>, Failure> {
     Ok(named.map(|(commit, name)| (name.to_owned(), commit.to_owned())).collect())
 }
 
-pub(super) fn look(common: &Path) -> Result<Option<Damage>, Failure> {
+pub(super) fn find(common: &Path) -> Result<Option<Damage>, Failure> {
     let file = common.join(FILE);
     let Some(bytes) = files::read(&file)? else { return Ok(None) };
     // Git always writes a header line, so an empty file is damaged.
