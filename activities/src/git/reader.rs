@@ -27,7 +27,8 @@ pub(super) struct Reader {
 
 #[derive(Debug)]
 struct Process {
-    _child: Child,
+    #[cfg_attr(not(test), expect(dead_code, reason = "dropping it kills the process"))]
+    child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     /// Device and inode of the git directory. A different directory at its path needs a new
@@ -69,7 +70,7 @@ impl Reader {
         let mut child = spawned.ok()?;
         let (input, output) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));
         tokio::spawn(end_when_idle(Arc::downgrade(&self.process)));
-        Some(Process { _child: child, input, output, directory, used: Instant::now() })
+        Some(Process { child, input, output, directory, used: Instant::now() })
     }
 }
 
@@ -155,11 +156,10 @@ mod tests {
         let first = repository(&top).await;
         let reader = Reader::new(&top, &top.join(".git"));
         assert_eq!(reader.object("HEAD").await, Some(Some(first.clone())));
-        let child =
-            reader.process.lock().await.as_mut().map(|process| process._child.id().unwrap());
+        let child = reader.process.lock().await.as_mut().map(|process| process.child.id().unwrap());
         let pid = nix::unistd::Pid::from_raw(child.unwrap().cast_signed());
         nix::sys::signal::kill(pid, nix::sys::signal::SIGKILL).unwrap();
-        reader.process.lock().await.as_mut().unwrap()._child.wait().await.unwrap();
+        reader.process.lock().await.as_mut().unwrap().child.wait().await.unwrap();
         // The query that met the dead process gets `None`; the next one starts a new process.
         assert_eq!(reader.object("HEAD").await, None);
         assert_eq!(reader.object("HEAD").await, Some(Some(first.clone())));
