@@ -1,4 +1,4 @@
-//! For the tests: a supervisor, and an owner that can be killed. Run by hand it is of no use.
+//! For the tests: a supervisor, and an owner that can be killed. Not useful by hand.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

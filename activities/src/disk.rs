@@ -1,7 +1,8 @@
-//! File-system syncs: what an event refers to reaches stable storage before the event does.
+//! File-system syncs: everything that an event refers to reaches stable storage before the event
+//! does.
 //!
-//! A work tree holds files of programs that never sync, so one `syncfs` covers what no list of
-//! files could. Callers that wait at the same time share one call.
+//! Programs in a work tree do not sync their files, so one `syncfs` covers what no list of files
+//! could. Concurrent callers share one call.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-/// Syncs file systems for one process. Clones share the calls under way.
+/// Syncs file systems for one process. Clones share pending calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disk {
     systems: Arc<std::sync::Mutex<HashMap<u64, Arc<System>>>>,
@@ -22,7 +23,7 @@ pub(crate) struct Disk {
 struct System {
     requested: AtomicU64,
     synced: AtomicU64,
-    turn: tokio::sync::Mutex<()>,
+    lock: tokio::sync::Mutex<()>,
 }
 
 impl Disk {
@@ -52,11 +53,11 @@ impl Disk {
 impl System {
     async fn sync(&self, path: PathBuf) -> io::Result<()> {
         let ticket = self.requested.fetch_add(1, Ordering::SeqCst) + 1;
-        let _turn = self.turn.lock().await;
+        let _lock = self.lock.lock().await;
         if self.synced.load(Ordering::SeqCst) >= ticket {
             return Ok(());
         }
-        // Covers every caller that has taken a ticket by now.
+        // Covers every caller that has a ticket by now.
         let covered = self.requested.load(Ordering::SeqCst);
         tokio::task::spawn_blocking(move || sync_system_of(&path))
             .await
@@ -95,12 +96,12 @@ mod tests {
             1,
             "one call for two paths of one file system"
         );
-        let turn = system.turn.lock().await;
+        let lock = system.lock.lock().await;
         let release = async {
             while system.requested.load(Ordering::SeqCst) < 3 {
                 tokio::task::yield_now().await;
             }
-            drop(turn);
+            drop(lock);
         };
         let paths = [dir.path()];
         let (first, second, ()) = tokio::join!(disk.sync(&paths), disk.sync(&paths), release);

@@ -1,4 +1,4 @@
-//! The hands of Longhaul: the only crate with processes, git, and the files of a project.
+//! Longhaul's activities: the only crate with processes, git, and the files of a project.
 
 pub mod checks;
 pub mod confine;

@@ -1,5 +1,5 @@
-//! Failures of the machine: the disk is full, descriptors or memory are used up, a device fails.
-//! They say nothing about the work, so they cost no attempt and are waited out; see
+//! Failures of the machine: full disk, exhausted descriptors or memory, failing device. They prove
+//! nothing about the work, so they cost no attempt and are waited out; see
 //! [`FailureKind::Machine`].
 
 use std::io;
@@ -10,11 +10,11 @@ use nix::errno::Errno;
 
 use crate::files::placed::Unreadable;
 
-/// Less free space than this is a full disk: git and agents cannot work with it.
+/// A disk with less free space, in bytes, counts as full: git and agents cannot work with it.
 const LITTLE: u64 = 256 * 1024;
 
-/// The errors of the system that are the machine's: number, text of `strerror`, what people call
-/// it, and whether it belongs to a place in the file system.
+/// System errors that are the machine's fault: number, text of `strerror`, name for display, and
+/// whether the error belongs to a place in the file system.
 const CAUSES: [(Errno, &str, &str, bool); 9] = [
     (Errno::ENOSPC, "No space left on device", "disk full", true),
     (Errno::EDQUOT, "Disk quota exceeded", "disk quota used up", true),
@@ -24,60 +24,62 @@ const CAUSES: [(Errno, &str, &str, bool); 9] = [
     (Errno::ENFILE, "Too many open files in system", "no file descriptors left", false),
     (Errno::ENOMEM, "Cannot allocate memory", "no memory left", false),
     (Errno::ENOBUFS, "No buffer space available", "no memory left", false),
-    // Of a fork only: elsewhere it is a busy resource.
+    // Only for fork: elsewhere it means a busy resource.
     (Errno::EAGAIN, "Resource temporarily unavailable", "no more processes allowed", false),
 ];
 
-/// What was being done when an error of the system came.
+/// The operation that met a system error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum Operation {
     /// Reading or writing files.
     Files,
     /// Starting a process.
     Fork,
 }
 
-/// The failure of an operation on a place: of the machine, if the error is; else the one that is
-/// given.
+/// The failure of an operation on a place: of the machine if the error is, else the given one.
 pub(crate) fn failure(
     error: &io::Error,
-    doing: Doing,
+    operation: Operation,
     place: &Path,
     message: String,
-    otherwise: impl FnOnce(String) -> Failure,
+    or_else: impl FnOnce(String) -> Failure,
 ) -> Failure {
-    match error.raw_os_error().and_then(|number| cause(Errno::from_raw(number), doing, &[place])) {
+    match error
+        .raw_os_error()
+        .and_then(|number| cause(Errno::from_raw(number), operation, &[place]))
+    {
         Some(cause) => Failure::machine(format!("{cause}: {message}")),
-        None => otherwise(message),
+        None => or_else(message),
     }
 }
 
-/// The failure of reading a file that was placed: of the machine, if the system's error is.
+/// The failure of reading a placed file: of the machine if the system's error is.
 pub(crate) fn unreadable(
     error: &Unreadable,
     path: &Path,
-    otherwise: impl FnOnce(String) -> Failure,
+    or_else: impl FnOnce(String) -> Failure,
 ) -> Failure {
     match error {
         Unreadable::Io { error: cause, .. } => {
-            failure(cause, Doing::Files, path, error.to_string(), otherwise)
+            failure(cause, Operation::Files, path, error.to_string(), or_else)
         }
-        _ => otherwise(error.to_string()),
+        _ => or_else(error.to_string()),
     }
 }
 
-/// What an error of the system means, if it is the machine's. It came at one of the places.
-pub(crate) fn cause(errno: Errno, doing: Doing, places: &[&Path]) -> Option<String> {
-    if errno == Errno::EAGAIN && doing != Doing::Fork {
+/// The meaning of a system error at one of the places, if it is the machine's fault.
+pub(crate) fn cause(errno: Errno, operation: Operation, places: &[&Path]) -> Option<String> {
+    if errno == Errno::EAGAIN && operation != Operation::Fork {
         return None;
     }
     let (_, _, name, has_place) = CAUSES.iter().find(|(known, ..)| *known == errno)?;
-    let place = has_place.then(|| the_one(errno, places)).flatten();
+    let place = has_place.then(|| place_of(errno, places)).flatten();
     Some(place.map_or_else(|| (*name).to_owned(), |place| format!("{name} on {}", mount(place))))
 }
 
-/// The place that an error is about: the one that shows it, else any if all are on one file system.
-fn the_one<'a>(errno: Errno, places: &[&'a Path]) -> Option<&'a Path> {
+/// The place of an error: the one that shows it, else any if all are on one file system.
+fn place_of<'a>(errno: Errno, places: &[&'a Path]) -> Option<&'a Path> {
     let shows_it = |place: &&&Path| match errno {
         Errno::ENOSPC => is_full(place),
         Errno::EROFS => is_read_only(place),
@@ -88,9 +90,9 @@ fn the_one<'a>(errno: Errno, places: &[&'a Path]) -> Option<&'a Path> {
     places.iter().find(shows_it).copied().or_else(|| is_one().then_some(first))
 }
 
-/// What a program says on standard error, if it failed because of the machine. Only the text of the
-/// system counts, at the end of a line and behind a colon: names of files come before it.
-pub(crate) fn said_cause(stderr: &str, places: &[&Path]) -> Option<String> {
+/// The machine's fault in a program's standard error, if any. Only the system's text counts, at the
+/// end of a line after a colon: file names come before it.
+pub(crate) fn cause_in_stderr(stderr: &str, places: &[&Path]) -> Option<String> {
     let errno = stderr.lines().find_map(|line| {
         let line = without_number(line.trim_end()).trim_end_matches('.');
         let (_, text) = line.rsplit_once(": ")?;
@@ -100,24 +102,23 @@ pub(crate) fn said_cause(stderr: &str, places: &[&Path]) -> Option<String> {
             .find(|(errno, said, ..)| *said == text && (*errno != Errno::EAGAIN || is_fork));
         match of_system {
             Some((errno, ..)) => Some(*errno),
-            // In git's own words.
+            // Git's own message.
             None if text.ends_with(" write error. Out of diskspace") => Some(Errno::ENOSPC),
             None if text.starts_with("Out of memory, malloc failed") => Some(Errno::ENOMEM),
             None => None,
         }
     })?;
-    cause(errno, Doing::Fork, places)
+    cause(errno, Operation::Fork, places)
 }
 
-/// A line without ` (os error 24)`, which Rust adds.
+/// A line without ` (os error 24)`, which Rust appends.
 fn without_number(line: &str) -> &str {
     line.rsplit_once(" (os error ")
         .filter(|(_, rest)| rest.ends_with(')'))
         .map_or(line, |(text, _)| text)
 }
 
-/// Whether the disk of a place is full, in words: programs that fail there may say anything, or
-/// nothing.
+/// Whether the disk of a place is full, for display: a program's own message may not mention it.
 pub(crate) fn full(place: &Path) -> Option<String> {
     is_full(place).then(|| format!("disk full on {}", mount(place)))
 }
@@ -126,7 +127,7 @@ fn is_full(place: &Path) -> bool {
     let Ok(disk) = nix::sys::statvfs::statvfs(place) else { return false };
     let free = disk.blocks_available().saturating_mul(disk.fragment_size());
     let has_no_files = disk.files() > 0 && disk.files_available() == 0;
-    // A file system of no size at all keeps nothing: it cannot be full.
+    // A file system of size zero, such as `/proc`, cannot be full.
     disk.blocks() > 0 && (free < LITTLE || has_no_files)
 }
 
@@ -135,7 +136,7 @@ fn is_read_only(place: &Path) -> bool {
         .is_ok_and(|disk| disk.flags().contains(nix::sys::statvfs::FsFlags::ST_RDONLY))
 }
 
-/// The top of the file system that a place is on; the place itself, if that cannot be found out.
+/// The mount point of a place; the place itself if unknown.
 fn mount(place: &Path) -> String {
     use std::os::unix::fs::MetadataExt as _;
     let place = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
@@ -147,13 +148,13 @@ fn mount(place: &Path) -> String {
     from.ancestors().take_while(is_same).last().unwrap_or(from).display().to_string()
 }
 
-/// A failure that is worth another try, whatever it was before; one of the machine stays one.
-pub(crate) fn worth_another_try(failure: Failure) -> Failure {
+/// Makes a failure retryable; one of the machine stays one.
+pub(crate) fn into_retryable(failure: Failure) -> Failure {
     if failure.kind == FailureKind::Machine { failure } else { Failure::retryable(failure.message) }
 }
 
-/// What a probe says that could not be made.
-pub(crate) fn unanswered<T>(failure: Failure) -> Probe<T> {
+/// The result of a probe that could not run.
+pub(crate) fn unknown_outcome<T>(failure: Failure) -> Probe<T> {
     match failure.kind {
         FailureKind::Machine => Probe::Machine(failure.message),
         _ => Probe::Unknown(failure.message),
@@ -203,26 +204,26 @@ mod tests {
             ("fatal: not a git repository", None),
         ];
         for (stderr, expected) in cases {
-            assert_eq!(said_cause(stderr, &[here]).as_deref(), expected, "{stderr}");
+            assert_eq!(cause_in_stderr(stderr, &[here]).as_deref(), expected, "{stderr}");
         }
     }
 
     #[test]
     fn the_cause_stands_before_what_was_tried() {
-        let failed = |number, doing| {
+        let failed = |number, operation| {
             let error = io::Error::from_raw_os_error(number);
-            failure(&error, doing, Path::new("/"), "cannot write /a".into(), Failure::retryable)
+            failure(&error, operation, Path::new("/"), "cannot write /a".into(), Failure::retryable)
         };
-        let full = failed(Errno::ENOSPC as i32, Doing::Files);
+        let full = failed(Errno::ENOSPC as i32, Operation::Files);
         assert_eq!(full, Failure::machine("disk full on /: cannot write /a"));
         let busy = Errno::EAGAIN as i32;
-        assert_eq!(failed(busy, Doing::Files), Failure::retryable("cannot write /a"));
+        assert_eq!(failed(busy, Operation::Files), Failure::retryable("cannot write /a"));
         assert_eq!(
-            failed(busy, Doing::Fork),
+            failed(busy, Operation::Fork),
             Failure::machine("no more processes allowed: cannot write /a")
         );
         assert_eq!(
-            failed(Errno::EACCES as i32, Doing::Files),
+            failed(Errno::EACCES as i32, Operation::Files),
             Failure::retryable("cannot write /a")
         );
     }
@@ -231,7 +232,7 @@ mod tests {
     fn of_several_file_systems_none_is_named_without_proof() {
         let (root, other) = (Path::new("/"), Path::new("/proc"));
         let said = |places: &[&Path]| {
-            said_cause("error: file write error: No space left on device", places)
+            cause_in_stderr("error: file write error: No space left on device", places)
         };
         assert_eq!(said(&[root, Path::new("/missing/too")]).as_deref(), Some("disk full on /"));
         assert_eq!(said(&[root, other]).as_deref(), Some("disk full"));
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn another_try_keeps_the_class_of_the_machine() {
         let machine = Failure::machine("disk full");
-        assert_eq!(worth_another_try(machine.clone()), machine);
-        assert_eq!(worth_another_try(Failure::terminal("no")), Failure::retryable("no"));
+        assert_eq!(into_retryable(machine.clone()), machine);
+        assert_eq!(into_retryable(Failure::terminal("no")), Failure::retryable("no"));
     }
 }

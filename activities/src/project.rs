@@ -1,4 +1,4 @@
-//! Reading a project as it is in the user's checkout now: its settings and its feature list.
+//! Reads a project from the user's checkout: its settings and its feature list.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,9 +16,9 @@ use crate::machine;
 
 /// The settings file of a project.
 pub const SETTINGS_FILE: &str = "longhaul.toml";
-/// The checklist that is read when there is no feature list.
+/// The checklist that is used when there is no feature list.
 pub const TASKS_FILE: &str = "tasks.md";
-/// The other spelling of the feature list that is met.
+/// The other common spelling of the feature list.
 pub const OTHER_LIST_FILE: &str = "feature-list.json";
 
 /// The handler of [`LoadBacklog`].
@@ -28,7 +28,7 @@ pub struct ProjectReader {
 }
 
 impl ProjectReader {
-    /// A reader that finds projects where these handlers do.
+    /// A reader that finds projects by the paths of these handlers.
     pub fn new(git: git::GitHandlers) -> Self {
         Self { git }
     }
@@ -42,9 +42,9 @@ impl Handler<LoadBacklog> for ProjectReader {
         _attempt: &Attempt,
     ) -> Result<LoadedBacklog, Failure> {
         let root = self.git.root_of(&input.project);
-        // Not while the checkout is moved.
-        let turn = crate::files::turn_of(&root);
-        let _mine = turn.lock().await;
+        // Waits for moves of the checkout to end.
+        let lock = crate::files::files_lock(&root);
+        let _mine = lock.lock().await;
         let mut loaded = load(&root).await?;
         if !input.landed.is_empty() {
             loaded.tip = git::tip_of(&root, &input.target).await?;
@@ -59,17 +59,17 @@ impl Handler<LoadBacklog> for ProjectReader {
     }
 }
 
-/// A file that git or an editor is just writing is missing or empty for a moment: only what stays
-/// wrong is wrong.
+/// The delay before a second read: a file that git or an editor is writing is missing or empty for
+/// a moment.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// How often it has to be found wrong in the same way after the first time.
+/// The number of repeated reads with the same error before the error counts.
 const SETTLED_AFTER: u32 = 3;
 
 /// Reads the settings and the list of the project at `root`.
 ///
 /// # Errors
-/// Terminal failures that say which file is missing or wrong, and where.
+/// Terminal failures that name the missing or invalid file and the place in it.
 pub async fn load(root: &Path) -> Result<LoadedBacklog, Failure> {
     let mut found = load_now(root).await;
     let mut same = 0;
@@ -100,10 +100,10 @@ async fn load_now(root: &Path) -> Result<LoadedBacklog, Failure> {
     Ok(LoadedBacklog { features, settings, target, list_file, notes, lost: Vec::new(), tip: None })
 }
 
-/// The code of the failure that there is no `longhaul.toml`.
+/// The failure code for a missing `longhaul.toml`.
 pub const NO_SETTINGS: &str = "no_settings";
 
-/// The code of the failure that there is no feature list.
+/// The failure code for a missing feature list.
 pub const NO_LIST: &str = "no_list";
 
 /// Reads `longhaul.toml`.
@@ -117,7 +117,7 @@ pub fn settings(root: &Path) -> Result<Settings, Failure> {
     toml::from_str(&text).map_err(|error| Failure::terminal(wrong(&path, &text, &error)))
 }
 
-/// What is wrong with a settings file, and on which line. The line is not quoted: it may hold a
+/// The error in a settings file, with its line number. The line is not quoted: it may hold a
 /// secret, and failures are recorded.
 fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> String {
     let line = |span: std::ops::Range<usize>| {
@@ -131,11 +131,12 @@ fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> String {
 /// The longest value of a variable.
 const LONGEST_VALUE: u64 = 64 * 1024;
 
-/// The values of the variables that a session is given, read now. One that `longhaul.toml` does not
-/// set any more is left out.
+/// The values of a session's variables, read now. A variable that `longhaul.toml` no longer sets is
+/// omitted.
 ///
 /// # Errors
-/// If a source cannot be read. The message names the variable and the source, never a value.
+/// If a source cannot be read. The message names the variable and the source, never a
+/// value.
 pub fn agent_env(
     root: &Path,
     wanted: &BTreeMap<String, EnvSource>,
@@ -152,11 +153,15 @@ pub fn agent_env(
             }
             EnvSource::File(file) => Some(value_in(&root.join(file)).map_err(|error| {
                 let path = root.join(file);
-                Failure::terminal(format!("cannot read the variable `{name}` from {}: {error}", path.display()))
+                Failure::terminal(format!(
+                    "cannot read the variable `{name}` from {}: {error}",
+                    path.display()
+                ))
             })?),
             EnvSource::Env(other) => Some(std::env::var(other).map_err(|_| {
                 Failure::terminal(format!(
-                    "the variable `{name}` is to be that of `{other}`, which the process that runs the log does not have"
+                    "the variable `{name}` is to be that of `{other}`, which is not set in the \
+                     process that runs the log"
                 ))
             })?),
         };
@@ -169,7 +174,7 @@ pub fn agent_env(
 fn values(root: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let path = root.join(SETTINGS_FILE);
     let Some(text) = read(root, SETTINGS_FILE, LONGEST)? else { return Ok(BTreeMap::new()) };
-    // It may be written at this moment.
+    // The file may be half-written at this moment.
     let table: toml::Table =
         toml::from_str(&text).map_err(|error| Failure::retryable(wrong(&path, &text, &error)))?;
     let variables =
@@ -179,7 +184,7 @@ fn values(root: &Path) -> Result<BTreeMap<String, String>, Failure> {
     Ok(variables.into_iter().flatten().filter_map(value).collect())
 }
 
-/// The content of a file, without a newline at its end.
+/// The content of a file, without a final newline.
 fn value_in(path: &Path) -> Result<String, String> {
     let text = placed::read_text(path, Links::Followed, LONGEST_VALUE)
         .map_err(|error| error.to_string())?;
@@ -206,7 +211,8 @@ fn features(
         let tasks = tasks_md::read_tasks(&text).map_err(|error| wrong(TASKS_FILE, &error))?;
         return Ok((settings.project.list.clone(), tasks.features, tasks.notes));
     }
-    let (list, root) = (&settings.project.list, root.display());
+    let list = &settings.project.list;
+    let root = root.display();
     let missing = format!("there is no feature list in {root}: neither {list} nor {TASKS_FILE}");
     Err(Failure::terminal(missing).with_code(NO_LIST))
 }

@@ -59,7 +59,7 @@ fn a_lock_of_the_users_makes_finished_work_wait_and_says_which() {
     let list = world.project.read("feature_list.json");
     world.project.write("feature_list.json", &list.replace("Make parser.", "Make a parser."));
     let held = lock(&world, "index.lock", Duration::from_hours(2));
-    world.run().exits(3).says(".git/index.lock is there since").says("rm '");
+    world.run().exits(3).says(".git/index.lock has existed since").says("rm '");
     let status = world.longhaul.status(&world.project.root());
     assert_eq!(status["counts"]["passed"], 1, "{status:#}");
     assert!(held.exists());
@@ -87,7 +87,7 @@ fn a_lock_of_the_target_branch_makes_finished_work_wait() {
         .project
         .write("longhaul.toml", &settings.replace("[project]\n", "[project]\ntarget = \"main\"\n"));
     let held = lock(&world, "refs/heads/main.lock", Duration::from_hours(2));
-    world.run().exits(3).says("refs/heads/main.lock is there since");
+    world.run().exits(3).says("refs/heads/main.lock has existed since");
     fs::remove_file(held).unwrap();
     world.run().exits(0);
     assert_eq!(world.project.landed("main"), ["parser"]);

@@ -1,4 +1,4 @@
-//! The files of held-out checks: found outside of the repository, and hashed.
+//! The files of held-out checks: located outside of the repository, and hashed.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,10 @@ use longhaul_engine::Failure;
 
 use crate::files::placed::{self, LONGEST, Links};
 
-/// How many files there may be.
+/// The limit of files.
 const MOST: usize = 10_000;
 
-/// The directory that the settings name, without links. It must be there, and not in the
-/// repository.
+/// The configured directory, with links resolved. It must exist, outside of the repository.
 pub(super) fn folder(root: &Path, named: &str) -> Result<PathBuf, Failure> {
     let advice = "correct `hidden_checks` under [project] in longhaul.toml";
     let folder = root.join(named);

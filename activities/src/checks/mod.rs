@@ -1,5 +1,5 @@
-//! Checks and set-up scripts: run by us, in a work tree at a known commit, with evidence of what
-//! happened.
+//! Runs checks and set-up scripts in a work tree at a known commit, and returns evidence of the
+//! result.
 
 mod held_out;
 mod setup;
@@ -20,27 +20,27 @@ use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
 pub(crate) use setup::SetUp;
 
-/// How long a check may take that does not say.
+/// The default timeout of a check.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// How many seconds a check may take before the work begins.
+/// The timeout of a check before the work begins, in seconds.
 const LIMIT_ON_BASE: u64 = 10;
-/// After how long no further one is tried.
+/// The time after which no further check starts before the work begins.
 const ALL_ON_BASE: Duration = Duration::from_secs(20);
 
-/// How many files are named that were put back before a check.
+/// The limit of reverted files to name before a check.
 const NAMED: usize = 20;
 
-/// For what checks are run.
+/// The purpose of running checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// To decide: the first that fails is enough.
+    /// To decide: stops at the first failure.
     Gates,
-    /// To learn which of them pass without any work.
+    /// To find the checks that pass without any work.
     Base,
 }
 
-/// The variable that names the directory of held-out checks, for these checks only.
+/// The variable with the directory of held-out checks, set for these checks only.
 pub const HELD_OUT_VARIABLE: &str = "LONGHAUL_HIDDEN";
 
 const REMEDY: &str = "Checks and set-up scripts are run by `sh`: make sure that there is one.";
@@ -52,7 +52,7 @@ pub struct ChecksHandler {
 }
 
 impl ChecksHandler {
-    /// A handler that keeps its logs in a data directory, which must be there.
+    /// A handler that keeps its logs in a data directory, which must exist.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
         Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
     }
@@ -90,11 +90,11 @@ impl ChecksHandler {
             remedy: REMEDY,
         };
         let finished = self.setup.runner.run(&spec, attempt).await?;
-        not_for_want_of_space(&spec, &finished)?;
+        refuse_full_disk(&spec, &finished)?;
         Ok(Evidence { held_out, ..evidence(&check.name, &check.run, &input.commit, finished) })
     }
 
-    /// The directory of held-out checks, and the digest of what is in it now.
+    /// The directory of held-out checks, and the digest of its current content.
     async fn held_out(
         &self,
         input: &ChecksInput,
@@ -102,8 +102,8 @@ impl ChecksHandler {
     ) -> Result<(PathBuf, String), Failure> {
         let Some(named) = input.confinement.held_out.clone() else {
             return Err(Failure::terminal(format!(
-                "the check `{}` is hidden: name the directory with its files as `hidden_checks` under [project] in \
-                 longhaul.toml",
+                "the check `{}` is hidden: name the directory with its files as `hidden_checks` \
+                 under [project] in longhaul.toml",
                 check.name
             )));
         };
@@ -195,8 +195,8 @@ impl ChecksHandler {
     }
 }
 
-/// A program that failed on a full disk shows nothing about the work.
-fn not_for_want_of_space(spec: &Spec, finished: &Finished) -> Result<(), Failure> {
+/// A failure on a full disk proves nothing about the work.
+fn refuse_full_disk(spec: &Spec, finished: &Finished) -> Result<(), Failure> {
     match machine::full(&spec.folder) {
         Some(cause) if finished.exit_code != Some(0) => {
             let message = format!("{cause}: `{}` failed there ({})", spec.name, finished.ending());

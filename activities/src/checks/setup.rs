@@ -1,4 +1,4 @@
-//! The project's set-up script: as a step of its own, and in work trees that had to be made again.
+//! The project's set-up script: as a step of its own, and in recreated work trees.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -11,21 +11,21 @@ use longhaul_workflows::contracts::{Evidence, ProjectRef, RunSetup, SetupInput, 
 use longhaul_workflows::settings::Confinement;
 
 use crate::confine::{Places, sandbox};
-use crate::files::turn_of;
+use crate::files::files_lock;
 use crate::git::{GitHandlers, Wanted, WorkTree};
 use crate::process::{Environment, Limits, Runner, Sandbox, Spec};
 use crate::project::settings;
 
-use super::{ChecksHandler, REMEDY, evidence, not_for_want_of_space};
+use super::{ChecksHandler, REMEDY, evidence, refuse_full_disk};
 
-/// Brings work trees to where an agent or a check can work in them.
+/// Prepares work trees for an agent or a check.
 #[derive(Debug, Clone)]
 pub(crate) struct SetUp {
     pub(crate) runner: Runner,
     pub(crate) git: GitHandlers,
 }
 
-/// A set-up script, and what it is given.
+/// A set-up script and its inputs.
 struct Script<'a> {
     /// Relative to the work tree.
     path: &'a str,
@@ -54,15 +54,15 @@ impl Handler<RunSetup> for ChecksHandler {
             confinement: &input.confinement,
         };
         let evidence = self.setup.run(&script, &wanted, &tree).await?;
-        // If it failed, the agent is told: it is not run again before the session.
+        // The agent learns of a failure; the script does not run again before the session.
         tree.end_setup(Some(&tree.at()?))?;
         Ok(SetupReport { evidence })
     }
 }
 
 impl SetUp {
-    /// A work tree that is there, set up: one that had to be made, for a fork or after a move, has
-    /// none of the files that git does not keep.
+    /// An existing work tree, set up. A recreated one, for a fork or after a move, lacks all files
+    /// that git does not track.
     pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>) -> Result<WorkTree, Failure> {
         let tree = self.git.work_tree(wanted).await?;
         if tree.is_set_up(None)? {
@@ -70,18 +70,23 @@ impl SetUp {
         }
         let head = tree.at()?;
         let failed = self.set_up(&tree, wanted, &head).await?.filter(|evidence| !evidence.passed());
-        // What it leaves beside what git ignores is no work of the agent's.
+        // Unignored files from the script must not count as the agent's work.
         tree.reset(&head).await?;
         if let Some(failed) = &failed {
             // The next step tries it again.
             let path = tree.path().display();
-            tracing::warn!(tree = %path, log = failed.log, "the set-up of a work tree failed: {}", failed.ending());
+            tracing::warn!(
+                tree = %path,
+                log = failed.log,
+                "the set-up of a work tree failed: {}",
+                failed.ending(),
+            );
         }
         Ok(tree)
     }
 
-    /// Sets a tree of the gates up for a commit, which may need other packages than the one before.
-    /// The evidence, if it failed: checks would say little then.
+    /// Sets up a gates tree for a commit, which may need other packages than the last one. Returns
+    /// the evidence of a failure: checks would prove little then.
     pub(super) async fn for_gates(
         &self,
         tree: &WorkTree,
@@ -94,7 +99,7 @@ impl SetUp {
         Ok(self.set_up(tree, wanted, commit).await?.filter(|evidence| !evidence.passed()))
     }
 
-    /// Runs the script that the project's settings name now.
+    /// Runs the script of the project's current settings.
     async fn set_up(
         &self,
         tree: &WorkTree,
@@ -102,16 +107,20 @@ impl SetUp {
         commit: &str,
     ) -> Result<Option<Evidence>, Failure> {
         let root = self.git.root_of(wanted.project);
-        // Not while the checkout is moved.
+        // Waits for moves of the checkout to end.
         let settings = {
-            let turn = turn_of(&root);
-            let _mine = turn.lock().await;
+            let lock = files_lock(&root);
+            let _mine = lock.lock().await;
             settings(&root)
         };
         let (project, confinement) = match settings {
             Ok(settings) => (settings.project.clone(), settings.gate_confinement()),
             Err(failure) => {
-                tracing::warn!(tree = %tree.path().display(), %failure, "a new work tree is not set up");
+                tracing::warn!(
+                    tree = %tree.path().display(),
+                    %failure,
+                    "a new work tree is not set up",
+                );
                 return Ok(None);
             }
         };
@@ -137,7 +146,8 @@ impl SetUp {
         confinement: &Confinement,
         sees_held_out: bool,
     ) -> Result<Option<Sandbox>, Failure> {
-        let (root, data_dir) = (self.git.root_of(project), self.runner.data_dir());
+        let root = self.git.root_of(project);
+        let data_dir = self.runner.data_dir();
         let places = Places { root: &root, tree, data_dir, sees_held_out };
         sandbox(&places, None, env, confinement)
     }
@@ -168,12 +178,13 @@ impl SetUp {
         let commit = tree.at()?;
         tree.begin_setup().await?;
         let finished = self.runner.run(&spec, wanted.attempt).await?;
-        not_for_want_of_space(&spec, &finished)?;
+        refuse_full_disk(&spec, &finished)?;
         Ok(Some(evidence("setup", &command, &commit, finished)))
     }
 }
 
-/// The script, if there is one. Refuses a path that leads out of the work tree, through a link too.
+/// The path of the script, if it exists. Rejects a path that leads out of the work tree, also
+/// through a link.
 fn find(worktree: &Path, script: &str) -> Result<Option<PathBuf>, Failure> {
     let outside = || {
         let message = format!(
@@ -195,9 +206,9 @@ fn find(worktree: &Path, script: &str) -> Result<Option<PathBuf>, Failure> {
     if real.starts_with(top) { Ok(real.is_file().then_some(path)) } else { Err(outside()) }
 }
 
-/// The command for people, and what `sh` is given. The shell starts an executable script too: if
-/// that cannot be done, it is an exit code of 126 or 127 and part of the evidence, for the script
-/// is the project's own.
+/// The command for display, and the arguments of `sh`. The shell starts an executable script too:
+/// if that fails, the exit code is 126 or 127 and part of the evidence, because the script belongs
+/// to the project.
 fn call(path: &Path, script: &str) -> (String, Vec<OsString>) {
     let executable =
         path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);

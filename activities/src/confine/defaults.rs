@@ -1,11 +1,11 @@
-//! What programs may write of the home directory where `[agent] write` does not say.
+//! Default write access in the home directory, where `[agent] write` is not set.
 
 use std::path::{Path, PathBuf};
 
 use crate::process::{Environment, Sandbox};
 
-/// State of agents, and caches of package managers, relative to the home directory. Not the
-/// programs that they install: what is run later, outside of the sandbox, stays as it is.
+/// State of agents, and caches of package managers, relative to the home directory. Installed
+/// programs are excluded: later they run outside of the sandbox.
 const WRITTEN: [&str; 25] = [
     ".claude",
     ".claude.json",
@@ -33,7 +33,7 @@ const WRITTEN: [&str; 25] = [
     ".ivy2/cache",
     ".hex",
 ];
-/// Of that, settings of agents: commands in them are run outside of the sandbox, too.
+/// Exceptions: settings of agents, because commands in them also run outside of the sandbox.
 const READ: [&str; 12] = [
     ".claude/settings.json",
     ".claude/settings.local.json",
@@ -48,7 +48,7 @@ const READ: [&str; 12] = [
     ".codex/prompts",
     ".gemini/settings.json",
 ];
-/// The same, where variables say that they are elsewhere.
+/// The same directories, relocated by variables.
 const WRITTEN_BY_VARIABLE: [(&str, &str); 6] = [
     ("CARGO_HOME", "registry"),
     ("CARGO_HOME", "git"),

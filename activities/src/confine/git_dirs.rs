@@ -1,19 +1,19 @@
-//! Where git keeps what it knows about a directory: read without git, which would follow what a
-//! tree says.
+//! The git directories of a work tree, read without git, which would follow configuration in the
+//! tree.
 
 use std::path::{Path, PathBuf};
 
 use crate::files::placed::{self, Links};
 
-/// How long a `.git` file can be, in bytes.
+/// The longest `.git` file, in bytes.
 const LONGEST: u64 = 8 * 1024;
 
-/// The git directories of a work tree, without links.
+/// The git directories of a work tree, with links resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitDirs {
-    /// That of this work tree.
+    /// The directory of this work tree.
     pub(super) own: PathBuf,
-    /// That of the repository; the same for the main work tree.
+    /// The directory of the repository; the same for the main work tree.
     pub(super) common: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! What the programs of a project may reach: which places are whose, and the sandbox that follows.
+//! Access of a project's programs to places, and the resulting sandbox.
 //!
 //! | place | sessions | set-up and checks |
 //! |---|---|---|
@@ -22,17 +22,17 @@ use crate::process::{Available, Environment, Level, Network, Sandbox, available}
 
 use git_dirs::GitDirs;
 
-/// Directories that a sandbox replaces, so that what a program needs of them must be named.
+/// Directories that a sandbox replaces, so that needed paths in them must be named.
 const REPLACED: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
-/// How a level is called where there is none.
+/// The name for running without a sandbox.
 pub const NONE: &str = "none";
 
-/// Where a program runs, and what is around it.
+/// The directory of a program, and the directories around it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'a> {
     /// The user's checkout.
     pub(crate) root: &'a Path,
-    /// The tree that it runs in.
+    /// The work tree that it runs in.
     pub(crate) tree: &'a Path,
     /// The data directory.
     pub(crate) data_dir: &'a Path,
@@ -40,14 +40,13 @@ pub(crate) struct Places<'a> {
     pub(crate) sees_held_out: bool,
 }
 
-/// The level that is used where `[agent] sandbox` says this; `None`: no sandbox. Fails where one is
-/// required and there is none.
+/// The level for a value of `[agent] sandbox`; `None`: no sandbox. Fails if one is required and
+/// none works.
 pub fn level(mode: SandboxMode) -> Result<Option<Level>, Failure> {
     level_of(mode, available())
 }
 
-/// The name of that level, for people; with what stricter levels lack where it is not the
-/// strictest.
+/// The name of that level for display, with the reason why stricter levels are missing.
 pub fn in_force(mode: SandboxMode) -> Result<String, Failure> {
     let level = level(mode)?;
     let name = level.map_or(NONE, Level::name);
@@ -64,8 +63,9 @@ fn level_of(mode: SandboxMode, available: &Available) -> Result<Option<Level>, F
         (SandboxMode::Off, _) | (SandboxMode::Auto, None) => Ok(None),
         (_, Some(level)) => Ok(Some(level)),
         (SandboxMode::Required, None) => Err(Failure::terminal(format!(
-            "`[agent] sandbox` is \"required\" in longhaul.toml, but this machine offers none: {}. Install bubblewrap and \
-             allow unprivileged user namespaces, or set `sandbox = \"auto\"`",
+            "`[agent] sandbox` is \"required\" in longhaul.toml, but this machine offers none: {}. \
+             Install bubblewrap and allow unprivileged user namespaces, or set \
+             `sandbox = \"auto\"`",
             available.lacks()
         ))),
     }
@@ -116,7 +116,8 @@ pub(crate) fn sandbox(
     match sandbox.not_enforced() {
         Some(lack) if confinement.sandbox == SandboxMode::Required => {
             Err(Failure::terminal(format!(
-                "`network = \"{}\"` in longhaul.toml cannot be kept: {lack}. Install bubblewrap",
+                "`network = \"{}\"` in longhaul.toml cannot be enforced: {lack}. \
+                 Install bubblewrap",
                 confinement.network.as_str()
             )))
         }
@@ -124,7 +125,7 @@ pub(crate) fn sandbox(
     }
 }
 
-/// A sandbox for people: its level, and what of it is not enforced.
+/// A sandbox for display: its level, and the part that is not enforced.
 pub(crate) fn describe(sandbox: Option<&Sandbox>) -> String {
     let Some(sandbox) = sandbox else { return NONE.into() };
     let lack = sandbox.not_enforced().map(|lack| format!(" ({lack})"));
@@ -143,14 +144,14 @@ fn is_replaced(path: &Path) -> bool {
     REPLACED.iter().any(|folder| path.starts_with(folder) && path != Path::new(folder))
 }
 
-/// Paths that variables name in directories which the sandbox replaces.
+/// Paths in replaced directories that variables name.
 fn named_by(env: &Environment) -> impl Iterator<Item = PathBuf> {
     let values = env.iter().filter(|(name, _)| *name != "TMPDIR").map(|(_, value)| value);
     values.flat_map(std::env::split_paths).filter(|path| is_replaced(path))
 }
 
 /// The repository in a tree borrows the objects of the project; the rest of the project's git
-/// directory is out of reach.
+/// directory stays hidden.
 fn add_git(places: &Places<'_>, sandbox: &mut Sandbox) {
     if let Some(project) = GitDirs::of(places.root) {
         sandbox.readable.push(project.common.join("objects"));

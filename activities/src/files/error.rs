@@ -1,4 +1,4 @@
-//! Why a file for people could not be brought up to date.
+//! Errors of writing the files for people.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,49 +7,50 @@ use longhaul_engine::StoreError;
 
 use super::placed::Unreadable;
 
-/// What kept a file from being written, and which. The other files are written all the same.
+/// The cause of an unwritten file, with its path. The other files are still written.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// The events could not be read.
     #[error("the files of the project are not up to date: {0}")]
     Log(#[from] StoreError),
-    /// The operating system refused.
+    /// The operating system refused an operation.
     #[error("cannot {doing} {}: {reason}", path.display())]
     File {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// With which file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         reason: String,
     },
-    /// There is a symbolic link where a file or a folder of Longhaul's own belongs.
-    #[error("{} is a symbolic link, and Longhaul does not write through it; remove it, then it is made anew", .0.display())]
+    /// A symbolic link at the path of a file or directory of Longhaul's.
+    #[error("{} is a symbolic link, and Longhaul does not write through it; remove it, and it is \
+        recreated", .0.display())]
     Link(PathBuf),
-    /// Something else is there than what belongs there.
-    #[error("{} is not a {expected}; move it away, then one is made", path.display())]
+    /// A file of another type at the path.
+    #[error("{} is not a {expected}; move it away, and it is created", path.display())]
     NotA {
-        /// What belongs there.
+        /// The expected type.
         expected: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
-    /// A file that is not read as it is.
+    /// A file that cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// The feature list is not in the project.
+    /// The feature list is outside of the project.
     #[error(
-        "the feature list {} is outside of the project, and Longhaul does not write there; name a file of the project as \
-         `list` under [project] in longhaul.toml", .0.display()
+        "the feature list {} is outside of the project, and Longhaul does not write there; name a \
+         file of the project as `list` under [project] in longhaul.toml", .0.display()
     )]
     Outside(PathBuf),
-    /// The program is about to end.
+    /// The program is shutting down.
     #[error("the files of the project are not up to date: the program is stopping")]
     Stopping,
 }
 
 impl FilesError {
-    /// Says what was tried with which file.
+    /// Maps an I/O error of an operation on a file.
     pub(super) fn file(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::File { doing, path: path.to_owned(), reason: error.to_string() }
     }
@@ -60,7 +61,7 @@ impl FilesError {
 pub(super) struct FirstError(Option<FilesError>);
 
 impl FirstError {
-    /// Takes an outcome; says whether it was a success.
+    /// Records a result; returns whether it was a success.
     pub(super) fn take(&mut self, outcome: Result<(), FilesError>) -> bool {
         match outcome {
             Ok(()) => true,

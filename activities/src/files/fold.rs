@@ -1,5 +1,5 @@
-//! What the log says of a project, as the files need it: kept from one refresh to the next, so that
-//! only new events are read.
+//! The state of a project, folded from its log for the files: kept between refreshes, so that only
+//! new events are read.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::timeline::{Timeline, TimelineEntry};
 /// The longest text in the history, in characters.
 const HISTORY_TEXT: usize = 300;
 
-/// The project, as its log tells.
+/// The folded state of a project.
 #[derive(Debug)]
 pub(super) struct Fold {
     pub(super) project: ProjectRun,
@@ -27,9 +27,9 @@ pub(super) struct Fold {
     pub(super) history: Timeline<HistoryItem>,
     /// Lines of the session log.
     pub(super) log: Timeline<String>,
-    /// When the last event was recorded.
+    /// The time of the last event.
     pub(super) last_at: Option<DateTime<Utc>>,
-    /// The sessions in the order of their start: their run, and their place in it.
+    /// The sessions in the order of their start: run, and index in the run.
     numbers: BTreeMap<(DateTime<Utc>, RunId, Position), usize>,
     tested: BTreeMap<FeatureId, Tested>,
     landed: BTreeMap<FeatureId, Tested>,
@@ -57,16 +57,15 @@ impl Fold {
         }
     }
 
-    /// Takes new events in, each run's in their order, and gives what they tell in the order of
-    /// time.
+    /// Applies new events, each run's in order, and returns their timeline entries by time.
     pub(super) fn apply(&mut self, news: &[(RunId, Vec<Event>)]) -> Vec<TimelineEntry> {
-        let mut told = Vec::new();
+        let mut entries = Vec::new();
         let (of_project, of_features): (Vec<_>, Vec<_>) =
             news.iter().partition(|(run, _)| *run == self.project.id);
         for (run, events) in of_features {
-            self.apply_feature(run, events, &mut told);
+            self.apply_feature(run, events, &mut entries);
         }
-        // The project answers what the runs did: it comes after them.
+        // The project's events react to those of the runs, so they come last.
         let runs = &self.runs;
         for event in of_project.into_iter().flat_map(|(_, events)| events) {
             self.project.apply(event, |view| {
@@ -76,18 +75,18 @@ impl Fold {
             });
             self.last_at = self.last_at.max(Some(event.at));
         }
-        told.append(&mut self.project.entries);
+        entries.append(&mut self.project.entries);
         for (key, passed, features) in self.project.counted.drain(..) {
             self.log.insert(key, format!("Progress: {passed}/{features}"));
         }
-        told.sort_by(|one, other| one.key.cmp(&other.key));
-        for entry in &told {
+        entries.sort_by(|one, other| one.key.cmp(&other.key));
+        for entry in &entries {
             self.note(entry);
         }
-        told
+        entries
     }
 
-    fn apply_feature(&mut self, id: &RunId, events: &[Event], told: &mut Vec<TimelineEntry>) {
+    fn apply_feature(&mut self, id: &RunId, events: &[Event], entries: &mut Vec<TimelineEntry>) {
         if !self.runs.contains_key(id) {
             let Some(run) = FeatureRun::of(&self.project.id, id) else { return };
             self.runs.insert(id.clone(), run);
@@ -113,7 +112,7 @@ impl Fold {
                 known.insert(run.feature.clone(), found.clone());
             }
         }
-        told.append(&mut run.entries);
+        entries.append(&mut run.entries);
     }
 
     fn note(&mut self, TimelineEntry { key, feature, entry, .. }: &TimelineEntry) {
@@ -126,9 +125,8 @@ impl Fold {
             .insert(key.clone(), HistoryItem { feature: feature.clone(), kind: entry.kind, text });
     }
 
-    /// The states of the features, as they belong into the list. Of one that passes it tells the
-    /// time that its commit has: gates that were only asked again leave the list as it is
-    /// committed.
+    /// The states of the features for the list. For passed features `last_tested` is the commit's
+    /// timestamp, so re-running gates does not change the committed list.
     pub(super) fn states(&self) -> BTreeMap<FeatureId, EntryState> {
         let state = |id: &FeatureId| {
             let view = self.project.view.feature(id);
@@ -150,8 +148,7 @@ impl Fold {
             .collect()
     }
 
-    /// When the list says that it was changed last: as committed, unless something is under way or
-    /// needs a person.
+    /// The last change of the list: as committed, unless a feature is active or needs a person.
     pub(super) fn list_changed_at(&self) -> Option<String> {
         let is_settled = |view: &FeatureView| view.passes || view.status == FeatureStatus::Pending;
         let landed = self.landed.values().max_by_key(|landed| landed.at);
@@ -159,14 +156,14 @@ impl Fold {
         landed.map(|landed| landed.text.clone()).or_else(|| self.last_at.map(iso))
     }
 
-    /// The run of a feature that is under way, if one is.
+    /// The active run of a feature, if any.
     pub(super) fn running(&self, id: &FeatureId) -> Option<&FeatureRun> {
         let run = self.project.view.feature(id)?.run.as_ref()?;
         self.runs.get(run).filter(|run| !run.view.is_over)
     }
 
-    /// How many sessions a feature has had. The project counts those of a run when it has heard the
-    /// outcome.
+    /// The number of sessions of a feature. The project counts those of a run once it has received
+    /// the outcome.
     pub(super) fn sessions_of(&self, id: &FeatureId) -> u32 {
         let Some(view) = self.project.view.feature(id) else { return 0 };
         let run = view.run.as_ref().filter(|_| view.status == FeatureStatus::InProgress);
@@ -175,7 +172,7 @@ impl Fold {
         view.sessions + under_way
     }
 
-    /// The sessions whose files are not as they should be: their number, and where they are.
+    /// The sessions whose files are out of date: their number, run and index in it.
     pub(super) fn unwritten_sessions(&self) -> Vec<(usize, RunId, usize)> {
         let numbered = self.numbers.iter().zip(1..);
         let unwritten = numbered.filter(|(((_, run, _), place), number)| {

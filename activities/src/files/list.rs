@@ -1,4 +1,4 @@
-//! The feature list of the user: the states written into it, and nothing else of it touched.
+//! The user's feature list: updates the states in it and changes nothing else.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -13,15 +13,15 @@ use super::place::{Durable, Place, is_missing, replace_if};
 use super::placed::{self, LONGEST, Links};
 use super::{LIST_PATIENCE, list_turn};
 
-/// Keeps the states in the list.
+/// Keeps the states in the list current.
 #[derive(Debug, Default)]
 pub(super) struct ListFile {
     states: BTreeMap<FeatureId, EntryState>,
-    /// The file as it was when the states in it were right.
+    /// The version of the file in which the states were last correct.
     right: Option<Stamp>,
 }
 
-/// What tells one version of a file from another without reading it.
+/// Identifies a version of a file without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     path: PathBuf,
@@ -44,7 +44,7 @@ impl Stamp {
 }
 
 impl ListFile {
-    /// What the states are from now on.
+    /// Replaces the states.
     pub(super) fn set(&mut self, states: BTreeMap<FeatureId, EntryState>) {
         if self.states != states {
             self.states = states;
@@ -52,8 +52,8 @@ impl ListFile {
         }
     }
 
-    /// Writes the states into the list, if it is there, can be read, and says something else. `now`
-    /// as RFC 3339 text.
+    /// Writes the states into the list, if it exists, is readable, and differs. `now` is RFC 3339
+    /// text.
     pub(super) fn bring_up_to_date(
         &mut self,
         place: &Place,
@@ -61,7 +61,7 @@ impl ListFile {
         now: &str,
     ) -> Result<(), FilesError> {
         let Some(path) = inside(&place.root, name)? else { return Ok(()) };
-        let _turn = list_turn(&place.root, LIST_PATIENCE);
+        let _lock = list_turn(&place.root, LIST_PATIENCE);
         let found = match fs::metadata(&path) {
             Ok(found) if found.is_file() => found,
             Ok(_) => return Err(FilesError::NotA { expected: "file", path }),
@@ -76,7 +76,7 @@ impl ListFile {
         let Some(mut list) =
             std::str::from_utf8(&bytes).ok().and_then(|text| FeatureList::parse(text).ok())
         else {
-            // Somebody is in the middle of an edit.
+            // Possibly in the middle of an edit.
             return Ok(());
         };
         let wrong = self.wrong_entries(list.features());
@@ -86,7 +86,7 @@ impl ListFile {
             self.right = Some(stamp);
             return Ok(());
         }
-        // Somebody may have edited it meanwhile: the next look takes that up.
+        // The file may have been edited meanwhile; the next refresh handles that.
         let is_as_read = || read(&path).is_ok_and(|now| now.is_some_and(|now| now == bytes));
         if let Some(written) =
             replace_if(&path, list.to_text().as_bytes(), Durable::Yes, is_as_read)?
@@ -96,13 +96,13 @@ impl ListFile {
         Ok(())
     }
 
-    /// The states of the entries that say something else.
+    /// The states of the entries that differ.
     fn wrong_entries(&self, features: &[Feature]) -> BTreeMap<FeatureId, EntryState> {
         let wrong = features.iter().filter_map(|feature| {
             let state = self.states.get(&feature.id)?;
-            // Without a test of ours, the file may tell of an earlier one; not together with a
-            // false claim. Of a feature that the log says passes, without a time, the
-            // history was pruned: what was written stays.
+            // Without a test of Longhaul's, the user's earlier time stays, except beside a false
+            // claim to pass. A passed feature without a time has a pruned history: the written time
+            // stays.
             let own = || feature.last_tested.clone().filter(|_| !feature.passes || state.passes);
             let last_tested = state.last_tested.clone().or_else(own);
             let right = (feature.status, feature.passes) == (state.status, state.passes);
@@ -117,7 +117,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, FilesError> {
     Ok(placed::read(path, Links::Refused, LONGEST)?)
 }
 
-/// Where the list really is; `None` if it is missing.
+/// The real path of the list; `None` if it is missing.
 fn inside(root: &Path, name: &str) -> Result<Option<PathBuf>, FilesError> {
     let path = root.join(name);
     let real = |path: &Path| match fs::canonicalize(path) {

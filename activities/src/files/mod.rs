@@ -1,32 +1,33 @@
 //! The files for people: projections of the log, written into the project and never read back as
 //! truth.
 //!
-//! | file | what it shows |
+//! | file | content |
 //! |---|---|
-//! | the feature list | `status`, `passes` and `last_tested` of each entry; the rest is the user's |
-//! | `claude-progress.txt` | what happened, entry after entry; only ever appended to |
-//! | `.longhaul/progress.md` | where each feature stands |
+//! | the feature list | `status`, `passes`, `last_tested` of each entry; all else is the user's |
+//! | `claude-progress.txt` | the timeline; append-only |
+//! | `.longhaul/progress.md` | the state of each feature |
 //! | `.longhaul/state.json` | the same for programs |
 //! | `.longhaul/session-log.txt` | the completed steps, the last 2,000 lines |
-//! | `.longhaul/history.json` | what happened, the last 2,000 entries |
-//! | `.longhaul/sessions/session-NNN.json` | one session each, numbered in the order of their start |
+//! | `.longhaul/history.json` | the timeline, the last 2,000 entries |
+//! | `.longhaul/sessions/session-NNN.json` | one session each, numbered by start |
 //!
 //! Times in them are those of the events, so the same log gives the same bytes.
 //!
 //! # Actions
 //!
 //! An `Action` of `claude-progress.txt` is one of these, and so is a `kind` of `history.json`:
-//! `session_started`, `session_ended` (the agent says that it is done), `handoff` (its context is
+//! `session_started`, `session_ended` (the agent reports completion), `handoff` (its context is
 //! full), `session_failed`, `checkpoint` (the work of a session is committed), `tampering`,
 //! `gates_passed`, `gates_failed`, `merge_conflict`, `setup_failed`, `baseline_failed`,
 //! `feature_completed`, `feature_blocked`, `feature_cancelled`, `paused`, `resumed`, `parked`
-//! (nobody knows what became of an effect), `reconciled`. Only in `history.json`:
+//! (the outcome of an effect is unknown), `reconciled`. Only in `history.json`:
 //! `feature_started`, `worktree_opened`, `setup_passed`, `baseline_passed`, `merged`, `landed`,
 //! `worktree_closed`, `attempt_failed`, `list_problem`.
 
 mod error;
 mod fold;
 mod list;
+mod locks;
 mod place;
 pub mod placed;
 mod progress_file;
@@ -37,7 +38,6 @@ mod session;
 mod state;
 mod text;
 mod timeline;
-mod turn;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,17 +47,17 @@ use tokio::sync::Mutex;
 
 pub use error::FilesError;
 use error::FirstError;
+pub(crate) use locks::{LIST_PATIENCE, files_lock};
+pub use locks::{ListTurn, list_turn};
 pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file};
 use state::{Cursors, NewEvents, State};
-pub(crate) use turn::{LIST_PATIENCE, turn_of};
-pub use turn::{ListTurn, list_turn};
 
 /// Keeps the files of one project current from the log.
 pub struct Projector {
     store: Arc<dyn RunReader>,
     project: RunId,
-    turn: Arc<Mutex<()>>,
-    /// Held until the files are written, even when nobody waits for that any more.
+    lock: Arc<Mutex<()>>,
+    /// Held until the files are written, even when the caller is dropped.
     state: Arc<Mutex<State>>,
 }
 
@@ -68,25 +68,25 @@ impl std::fmt::Debug for Projector {
 }
 
 impl Projector {
-    /// A projector for a project whose checkout is at `root`. Reads and writes nothing yet.
+    /// A projector for a project whose checkout is at `root`. Does no I/O yet.
     pub fn new(store: Arc<dyn RunReader>, project: RunId, root: PathBuf) -> Self {
-        let turn = turn_of(&root);
+        let lock = files_lock(&root);
         let state = Arc::new(Mutex::new(State::new(project.clone(), root)));
-        Self { store, project, turn, state }
+        Self { store, project, lock, state }
     }
 
-    /// Reads what is new in the log and writes the files that it changes.
+    /// Reads new events and writes the files that they change.
     ///
-    /// A file or a run that cannot be read or written does not keep the others from being up to
-    /// date; the first error is returned, and what is missing is tried again the next time.
+    /// An unreadable run or unwritable file does not keep the others from being current; the first
+    /// error is returned, and the next refresh tries again.
     pub async fn refresh(&mut self) -> Result<(), FilesError> {
-        let turn = Arc::clone(&self.turn).lock_owned().await;
+        let lock = Arc::clone(&self.lock).lock_owned().await;
         let mut state = Arc::clone(&self.state).lock_owned().await;
         let mut first = FirstError::default();
         let news = self.news(&state.cursors, &mut first).await?;
         let writing = tokio::task::spawn_blocking(move || {
             let written = state.take(news);
-            drop(turn);
+            drop(lock);
             written
         });
         match writing.await {
@@ -105,7 +105,7 @@ impl Projector {
         first: &mut FirstError,
     ) -> Result<NewEvents, FilesError> {
         let mut news = NewEvents::default();
-        // The project first: what it answers to is then in what is read of the others after it.
+        // The project first: the run events that it reacts to are then in the later reads.
         match self.store.read(&self.project, cursors.next(&self.project)).await {
             Ok(events) => news.add(self.project.clone(), events, None),
             Err(error) => _ = first.take(Err(error.into())),

@@ -1,4 +1,4 @@
-//! The place of the files: written whole or not at all, only when they differ, and never through a
+//! The directory of the files. Writes are atomic, skipped without a change, and never follow a
 //! symbolic link.
 
 use std::fs::{self, Metadata, Permissions};
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 
 use super::error::FilesError;
 
-/// The folder in a project that holds what Longhaul writes for people.
+/// The directory in a project for everything that Longhaul writes for people.
 const OWN: &str = ".longhaul";
 
-/// The top of a project.
+/// The top directory of a project.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) root: PathBuf,
 }
 
 impl Place {
-    /// Brings a file of `.longhaul/` up to date. Its path is relative to that folder.
+    /// Updates a file of `.longhaul/`. Its path is relative to that directory.
     pub(super) fn write_own(&self, name: &str, text: &str) -> Result<(), FilesError> {
         let mut folder = self.root.join(OWN);
         make_folder(&folder)?;
@@ -38,17 +38,16 @@ impl Place {
     }
 }
 
-/// Whether new bytes must be on disk before they take the place of the old ones.
+/// Whether new bytes must be on disk before they replace the old ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Durable {
     Yes,
-    /// What is lost in a power cut is written again from the log.
+    /// Not needed: after a power cut the file is rewritten from the log.
     No,
 }
 
-/// Puts new bytes in the place of a file, if it is still the one to be replaced; that is asked
-/// last, for bringing bytes to disk may take long. `None`: it is not. A symbolic link there is
-/// replaced, not followed.
+/// Replaces a file if `is_same` still holds; checked last, because syncing may take long. `None`:
+/// not replaced. A symbolic link at the path is replaced, not followed.
 pub(super) fn replace_if(
     path: &Path,
     bytes: &[u8],
@@ -71,8 +70,8 @@ pub(super) fn replace_if(
     write().map_err(FilesError::file("write", path))
 }
 
-/// What is there without following a link; `None` if nothing is.
-pub(super) fn look(path: &Path) -> Result<Option<Metadata>, FilesError> {
+/// The metadata at a path, without following a link; `None` if nothing exists.
+pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>, FilesError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if is_missing(&error) => Ok(None),
@@ -80,13 +79,13 @@ pub(super) fn look(path: &Path) -> Result<Option<Metadata>, FilesError> {
     }
 }
 
-/// Whether an error says that there is no such file.
+/// Whether an error means that the file does not exist.
 pub(super) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn make_folder(path: &Path) -> Result<(), FilesError> {
-    match look(path)? {
+    match metadata(path)? {
         Some(found) if found.is_dir() => Ok(()),
         Some(found) if found.is_symlink() => Err(FilesError::Link(path.to_owned())),
         Some(_) => Err(FilesError::NotA { expected: "folder", path: path.to_owned() }),
@@ -99,14 +98,14 @@ fn make_folder(path: &Path) -> Result<(), FilesError> {
     }
 }
 
-/// Whether a file, and not a link to one, holds exactly these bytes.
+/// Whether a regular file, not a link, holds exactly these bytes.
 fn holds(path: &Path, bytes: &[u8]) -> bool {
     let same_length = fs::symlink_metadata(path)
         .is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64);
     same_length && fs::read(path).is_ok_and(|found| found == bytes)
 }
 
-/// Those of the old file; for a new one, the usual ones.
+/// The permissions of the old file; for a new one, the default.
 fn permissions_for(path: &Path) -> Permissions {
     let old = fs::symlink_metadata(path).ok().filter(Metadata::is_file);
     old.map_or_else(|| Permissions::from_mode(0o644), |old| old.permissions())

@@ -1,5 +1,5 @@
-//! Reading files that people and agents place: whatever stands at a path, a read neither waits nor
-//! takes much memory, and no link leads it elsewhere.
+//! Reads files that people and agents place. A read never blocks, uses bounded memory, and follows
+//! no link out of the allowed directory.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// How long a file may be that people and agents write, in bytes.
+/// The longest file that people and agents write, in bytes.
 pub const LONGEST: u64 = 64 * 1024 * 1024;
-/// How long settings may be, in bytes.
+/// The longest settings file, in bytes.
 pub const LONGEST_SETTINGS: u64 = 1024 * 1024;
 
-/// Why a file that is there is not read.
+/// Why an existing file cannot be read.
 #[derive(Debug, Error)]
 pub enum Unreadable {
-    /// Something else stands there.
+    /// The path is not a regular file.
     #[error("{path} is a {kind} and not a file: put a file in its place")]
     NotAFile {
         /// The path.
@@ -24,14 +24,14 @@ pub enum Unreadable {
         /// `directory`, `named pipe`, `socket`, `device`, `symbolic link`.
         kind: &'static str,
     },
-    /// It is longer than it may be.
+    /// The file is too long.
     #[error("{path} is {length} bytes long; at most {limit} are read: make it shorter")]
     TooLong {
         /// The path.
         path: PathBuf,
-        /// Its length.
+        /// Its length, in bytes.
         length: u64,
-        /// The longest that is read.
+        /// The limit, in bytes.
         limit: u64,
     },
     /// A link leads out of the directory that it is in.
@@ -42,7 +42,7 @@ pub enum Unreadable {
         /// The directory.
         root: PathBuf,
     },
-    /// It is not text.
+    /// The file is not UTF-8 text.
     #[error("{path} is not UTF-8 text")]
     NotText {
         /// The path.
@@ -53,24 +53,24 @@ pub enum Unreadable {
     Io {
         /// The path.
         path: PathBuf,
-        /// Its reason.
+        /// Its error.
         #[source]
         error: io::Error,
     },
 }
 
-/// Which links are followed.
+/// The links that are followed.
 #[derive(Debug, Clone, Copy)]
 pub enum Links<'a> {
-    /// The last part of the path is no link.
+    /// None at the last part of the path.
     Refused,
-    /// Wherever links lead, it is within this directory.
+    /// Those whose target is within this directory.
     Within(&'a Path),
     /// All: a person named the path.
     Followed,
 }
 
-/// The whole content; `None`: there is no such file.
+/// The whole content; `None`: no such file.
 pub fn read(path: &Path, links: Links<'_>, limit: u64) -> Result<Option<Vec<u8>>, Unreadable> {
     let Some((file, length)) = open(path, links)? else { return Ok(None) };
     let too_long = |length| Unreadable::TooLong { path: path.to_owned(), length, limit };
@@ -78,7 +78,7 @@ pub fn read(path: &Path, links: Links<'_>, limit: u64) -> Result<Option<Vec<u8>>
         return Err(too_long(length));
     }
     let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
-    // It may grow meanwhile.
+    // The file may grow meanwhile.
     file.take(limit + 1).read_to_end(&mut content).map_err(|error| io_error(path, error))?;
     if content.len() as u64 > limit {
         Err(too_long(content.len() as u64))
@@ -93,7 +93,7 @@ pub fn read_text(path: &Path, links: Links<'_>, limit: u64) -> Result<Option<Str
     String::from_utf8(content).map(Some).map_err(|_| Unreadable::NotText { path: path.to_owned() })
 }
 
-/// At most the last `limit` bytes; `None`: there is no such file.
+/// At most the last `limit` bytes; `None`: no such file.
 pub fn read_end(path: &Path, links: Links<'_>, limit: u64) -> Result<Option<Vec<u8>>, Unreadable> {
     let Some((mut file, length)) = open(path, links)? else { return Ok(None) };
     let mut content = Vec::new();
@@ -103,7 +103,7 @@ pub fn read_end(path: &Path, links: Links<'_>, limit: u64) -> Result<Option<Vec<
     Ok(Some(content))
 }
 
-/// A file and its length; `None`: there is none.
+/// A file and its length; `None`: no such file.
 pub fn open(path: &Path, links: Links<'_>) -> Result<Option<(File, u64)>, Unreadable> {
     let real = match links {
         Links::Refused | Links::Followed => path.to_owned(),
@@ -116,7 +116,7 @@ pub fn open(path: &Path, links: Links<'_>) -> Result<Option<(File, u64)>, Unread
     if !matches!(links, Links::Followed) {
         flags |= nix::fcntl::OFlag::O_NOFOLLOW;
     }
-    // A look first: opening a device can do something, and a socket cannot be opened.
+    // Checks the type first: opening a device can have effects, and a socket cannot be opened.
     let looked =
         if matches!(links, Links::Followed) { real.metadata() } else { real.symlink_metadata() };
     match looked {
@@ -172,7 +172,7 @@ fn io_error(path: &Path, error: io::Error) -> Unreadable {
 mod tests {
     use super::*;
 
-    /// What is said of a path in a folder that an agent filled.
+    /// Checks the error for a path in a directory that an agent filled.
     fn check(name: &str, expected: &str) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("root");

@@ -1,5 +1,5 @@
-//! `claude-progress.txt`: entries appended for people and agents, each once, whatever else is in
-//! the file.
+//! `claude-progress.txt`: appends entries for people and agents, each once, whatever else is in the
+//! file.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -10,7 +10,7 @@ use std::path::Path;
 use longhaul_engine::Payload;
 
 use super::error::FilesError;
-use super::place::{Place, look};
+use super::place::{Place, metadata};
 use super::placed::{self, Links, Unreadable};
 use super::text::clean;
 use super::timeline::TimelineEntry;
@@ -18,17 +18,16 @@ use super::timeline::TimelineEntry;
 pub(crate) const NAME: &str = "claude-progress.txt";
 const RULER: &str = "============================================================";
 
-/// How much of the file an agent is given, in bytes: the end of it.
+/// The length of the end that an agent gets, in bytes.
 const FOR_AGENTS: u64 = 1024 * 1024;
-/// How much of the file is looked through for entries, in bytes: the end of it.
+/// The length of the end that is searched for entries, in bytes.
 const LOOKED_THROUGH: u64 = 1 << 30;
-/// How long a line of an entry's head can be, in bytes.
+/// The longest line of an entry's header, in bytes.
 const LONGEST_LINE: usize = 4 * 1024;
-/// How long an entry can be that a crash has cut off, in bytes.
+/// The longest entry that a crash can have truncated, in bytes.
 const LONGEST_ENTRY: u64 = 1024 * 1024;
 
-/// The file in a directory, of a long one the end, from the beginning of a line on; `None`: there
-/// is none.
+/// The file in a directory, only the end of a long one, from the start of a line; `None`: no file.
 pub(crate) fn end(root: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
     let Some(mut end) = placed::read_end(&root.join(NAME), Links::Within(root), FOR_AGENTS)? else {
         return Ok(None);
@@ -40,16 +39,16 @@ pub(crate) fn end(root: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
     Ok(Some(end))
 }
 
-/// Appends to the file what is not in it yet.
+/// Appends missing entries to the file.
 #[derive(Debug, Default)]
 pub(super) struct ProgressFile {
     pending: Vec<Entry>,
-    /// How much of the file is known. Behind that, entries are looked for, so that none is
-    /// appended again.
+    /// The known length of the file. The part after it is searched for entries, so that none is
+    /// appended twice.
     known: u64,
 }
 
-/// What tells entries apart.
+/// The identity of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Header {
     time: String,
@@ -65,19 +64,19 @@ struct Entry {
 }
 
 impl ProgressFile {
-    /// Takes what is to be told there.
-    pub(super) fn take(&mut self, told: &[TimelineEntry]) {
-        let told = told.iter().filter(|entry| entry.entry.kind.is_for_progress_file());
-        self.pending.extend(told.map(Entry::of));
+    /// Adds entries to append.
+    pub(super) fn take(&mut self, entries: &[TimelineEntry]) {
+        let entries = entries.iter().filter(|entry| entry.entry.kind.is_for_progress_file());
+        self.pending.extend(entries.map(Entry::of));
     }
 
-    /// Appends what was taken, with one write.
+    /// Appends the pending entries with one write.
     pub(super) fn append(&mut self, place: &Place) -> Result<(), FilesError> {
         if self.pending.is_empty() {
             return Ok(());
         }
         let path = place.root.join(NAME);
-        match look(&path)? {
+        match metadata(&path)? {
             Some(found) if found.is_symlink() => return Err(FilesError::Link(path)),
             Some(found) if !found.is_file() => {
                 return Err(FilesError::NotA { expected: "file", path });
@@ -152,7 +151,7 @@ impl Entry {
     }
 }
 
-/// Text that cannot be taken for the beginning of another entry.
+/// Escapes text that looks like the header of another entry.
 fn free_text(text: &str) -> String {
     let text = clean(text);
     let safe = |line: &str| {
@@ -161,21 +160,21 @@ fn free_text(text: &str) -> String {
     text.trim().lines().map(safe).collect::<Vec<_>>().join("\n")
 }
 
-/// Those of some entries that a file holds.
+/// The entries found in a file.
 #[derive(Debug)]
 struct Held {
     counts: HashMap<Header, usize>,
-    /// The last entry, with everything behind it; nothing if it is longer than an entry can be.
+    /// The last entry, with everything after it; empty if that is longer than an entry can be.
     last: Vec<u8>,
 }
 
 impl Held {
-    /// Looks for entries with these headers. Needs little memory, however long the file is and
-    /// whatever is in it.
+    /// Finds entries with these headers. Memory use is bounded, whatever the file holds.
     fn find(file: &mut File, from: u64, wanted: &HashSet<&Header>) -> io::Result<Self> {
         let mut counts = HashMap::new();
-        let (mut last, mut at) = (None, from);
-        // The lines behind the last ruler, as far as a head goes, and where that begins.
+        let mut last = None;
+        let mut at = from;
+        // The header lines after the last ruler, and their offset.
         let mut head: Option<(u64, Vec<u8>, usize)> = None;
         file.seek(SeekFrom::Start(from))?;
         let mut reader = BufReader::new(&mut *file);
@@ -211,21 +210,21 @@ impl Held {
         Ok(Self { counts, last: bytes })
     }
 
-    /// Whether the file holds an entry; each is counted once. One that a crash has cut off does not
-    /// count.
+    /// Whether the file holds an entry; each is counted once. A truncated one does not count.
     fn take(&mut self, entry: &Entry) -> bool {
         let Some(count) = self.counts.get_mut(&entry.header).filter(|count| **count > 0) else {
             return false;
         };
         *count -= 1;
-        let (last, whole) = (self.last.trim_ascii_end(), entry.text.as_bytes().trim_ascii_end());
+        let last = self.last.trim_ascii_end();
+        let whole = entry.text.as_bytes().trim_ascii_end();
         let is_cut = last.len() < whole.len() && whole.starts_with(last);
         !(is_cut && *count == 0 && Header::read(cut_line(last).1).as_ref() == Some(&entry.header))
     }
 }
 
-/// Reads a line into a buffer, of a long one the beginning. Returns its whole length; zero at the
-/// end.
+/// Reads a line into a buffer, only the beginning of a long one. Returns its whole length; zero at
+/// the end.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     line.clear();
     let mut length = 0;
@@ -250,7 +249,7 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
 }
 
 impl Header {
-    /// Reads the three lines that follow on a ruler.
+    /// Parses the three lines after a ruler.
     fn read(bytes: &[u8]) -> Option<Self> {
         let (first, rest) = cut_line(bytes);
         let (second, rest) = cut_line(rest);
@@ -265,7 +264,7 @@ impl Header {
     }
 }
 
-/// The first line, as far as it is text and without its end, and what follows on it.
+/// The first line as text, without its end, and the rest.
 fn cut_line(bytes: &[u8]) -> (&str, &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n');
     let (line, rest) =

@@ -1,5 +1,4 @@
-//! The run of the project, as the files show it: what it has published, and what happened to the
-//! project as a whole.
+//! The run of the project for the files: its published view, and its events for the whole project.
 
 use longhaul_engine::{Event, EventKind, Payload, RunId};
 use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
@@ -14,9 +13,9 @@ use super::timeline::{Key, TimelineEntry};
 pub(super) struct ProjectRun {
     pub(super) id: RunId,
     pub(super) view: ProjectView,
-    /// The entries since they were taken last.
+    /// The entries since they were last taken.
     pub(super) entries: Vec<TimelineEntry>,
-    /// How many features pass, of how many: each change of it since it was asked last.
+    /// Passed and total features: each change since it was last taken.
     pub(super) counted: Vec<(Key, usize, usize)>,
 }
 
@@ -25,15 +24,15 @@ impl ProjectRun {
         Self { id, view: ProjectView::default(), entries: Vec::new(), counted: Vec::new() }
     }
 
-    /// Takes the next event in. `told_by_run` says whether the run of a feature has told already
-    /// why it is blocked.
+    /// Applies the next event. `told_by_run`: whether the feature's run has already reported why it
+    /// is blocked.
     pub(super) fn apply(&mut self, event: &Event, told_by_run: impl Fn(&FeatureView) -> bool) {
         match &event.kind {
             EventKind::StatusPublished { key, value, .. } => {
                 self.take_value(event, key, value, told_by_run);
             }
             EventKind::RunPaused(request) => {
-                self.tell(
+                self.add_entry(
                     event,
                     None,
                     Kind::Paused,
@@ -41,7 +40,7 @@ impl ProjectRun {
                 );
             }
             EventKind::RunResumed(request) => {
-                self.tell(
+                self.add_entry(
                     event,
                     None,
                     Kind::Resumed,
@@ -73,7 +72,7 @@ impl ProjectRun {
             && !before.is_some_and(|before| blocked(&before) && before.reason == now.reason)
         {
             let reason = now.reason.clone().unwrap_or_default();
-            self.tell(event, Some(id), Kind::FeatureBlocked, reason);
+            self.add_entry(event, Some(id), Kind::FeatureBlocked, reason);
         }
     }
 
@@ -85,7 +84,7 @@ impl ProjectRun {
         }
         match (before.and_then(|before| before.halted.as_ref()), &now.halted) {
             (None, Some(request)) => {
-                self.tell(
+                self.add_entry(
                     event,
                     None,
                     Kind::Paused,
@@ -93,14 +92,14 @@ impl ProjectRun {
                 );
             }
             (Some(_), None) => {
-                self.tell(event, None, Kind::Resumed, "the project is resumed".to_owned());
+                self.add_entry(event, None, Kind::Resumed, "the project is resumed".to_owned());
             }
             _ => {}
         }
         if let Some(problem) = &now.problem
             && before.and_then(|before| before.problem.as_ref()) != Some(problem)
         {
-            self.tell(event, None, Kind::ListProblem, problem.clone());
+            self.add_entry(event, None, Kind::ListProblem, problem.clone());
         }
     }
 
@@ -108,7 +107,7 @@ impl ProjectRun {
         Key { at: event.at, run: self.id.clone(), position: event.position, nth }
     }
 
-    fn tell(&mut self, event: &Event, feature: Option<FeatureId>, kind: Kind, text: String) {
+    fn add_entry(&mut self, event: &Event, feature: Option<FeatureId>, kind: Kind, text: String) {
         let before = self.entries.last().filter(|entry| entry.key.position == event.position);
         let nth = before.map_or(0, |entry| entry.key.nth + 1);
         let session = feature.as_ref().map_or_else(|| self.id.to_string(), ToString::to_string);

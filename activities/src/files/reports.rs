@@ -1,5 +1,4 @@
-//! The files that show where a project stands and what happened to it: their text, made from the
-//! fold.
+//! Renders the files that show the state and the history of a project, from the fold.
 
 use std::fmt::Write as _;
 
@@ -12,7 +11,7 @@ use serde::Serialize;
 use super::fold::Fold;
 use super::text::{iso, one_line, precise};
 
-/// `state.json`: for programs. `None` before the project has said anything.
+/// `state.json`: for programs. `None` until the project has published a view.
 pub(super) fn state(fold: &Fold) -> Option<String> {
     let view = fold.project.view.summary.as_ref()?;
     let features = fold
@@ -33,7 +32,7 @@ pub(super) fn state(fold: &Fold) -> Option<String> {
     }))
 }
 
-/// `progress.md`: for people. `None` before the project has said anything.
+/// `progress.md`: for people. `None` until the project has published a view.
 pub(super) fn progress(fold: &Fold) -> Option<String> {
     let view = fold.project.view.summary.as_ref()?;
     let counts = Counts::of(view);
@@ -69,7 +68,7 @@ pub(super) fn progress(fold: &Fold) -> Option<String> {
     Some(text)
 }
 
-/// What the project does, and what keeps it from doing more.
+/// The project's phase, and what blocks it.
 fn phase(view: &ProjectSummary) -> String {
     let mut text = match (view.phase, &view.halted) {
         (Phase::Halted, _) | (_, Some(_)) => {
@@ -101,24 +100,24 @@ fn phase(view: &ProjectSummary) -> String {
     text
 }
 
-/// `session-log.txt`; `None` if there is nothing to tell.
+/// `session-log.txt`; `None` if it is empty.
 pub(super) fn session_log(fold: &Fold) -> Option<String> {
     let lines = fold.log.iter().flat_map(|(_, line)| [line.as_str(), "\n"]);
     (!fold.log.is_empty()).then(|| lines.collect())
 }
 
-/// `history.json`; `None` if there is nothing to tell.
+/// `history.json`; `None` if it is empty.
 pub(super) fn history(fold: &Fold) -> Option<String> {
     let entries: Vec<HistoryEntry> = fold
         .history
         .iter()
-        .map(|(key, told)| HistoryEntry {
+        .map(|(key, entry)| HistoryEntry {
             timestamp: precise(key.at),
-            feature: told.feature.as_ref(),
+            feature: entry.feature.as_ref(),
             run: &key.run,
             position: key.position,
-            kind: told.kind,
-            text: &told.text,
+            kind: entry.kind,
+            text: &entry.text,
         })
         .collect();
     (!entries.is_empty()).then(|| json(&entries))

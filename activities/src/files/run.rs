@@ -1,4 +1,4 @@
-//! One run of a feature, as the files show it.
+//! One run of a feature for the files.
 
 use longhaul_engine::{Event, EventKind, RunId};
 use longhaul_workflows::backlog::FeatureId;
@@ -13,19 +13,19 @@ use super::timeline::{Key, TimelineEntry};
 pub(super) struct FeatureRun {
     pub(super) id: RunId,
     pub(super) feature: FeatureId,
-    /// `login-2`: its sessions are named after it.
+    /// The prefix of its session ids: `login-2`.
     label: String,
     pub(super) view: RunView,
-    /// Why it was blocked, each time.
+    /// The reason of each time that it was blocked.
     pub(super) blocked: Vec<String>,
-    /// The number of the file that holds exactly the session at this index; `None`: no file does.
+    /// By session index, the number of the file that is up to date; `None`: none is.
     pub(super) written: Vec<Option<usize>>,
-    /// The entries since they were taken last.
+    /// The entries since they were last taken.
     pub(super) entries: Vec<TimelineEntry>,
 }
 
 impl FeatureRun {
-    /// The run, if the id is that of a run of a feature: `<project>/<feature>/<n>`.
+    /// The run, if the id is that of a feature's run: `<project>/<feature>/<n>`.
     pub(super) fn of(project: &RunId, run: &RunId) -> Option<Self> {
         let rest = run.as_str().strip_prefix(project.as_str())?.strip_prefix('/')?;
         let (feature, nth) = rest.rsplit_once('/').filter(|(_, nth)| !nth.is_empty())?;
@@ -41,9 +41,9 @@ impl FeatureRun {
         })
     }
 
-    /// Takes the next event in.
+    /// Applies the next event.
     pub(super) fn apply(&mut self, event: &Event) {
-        // Copied events are told by the run that they were copied from.
+        // The run that copied events come from has already reported them.
         let is_copied = self.view.is_copied(event);
         let entries = if is_copied { Vec::new() } else { narrative::entries(event, &self.view) };
         let last = self.view.sessions.len().saturating_sub(1);
@@ -74,7 +74,7 @@ impl FeatureRun {
         }));
     }
 
-    /// The id of a session: `login-1-s2`, or `login-1-r2-s1` when the run was started again.
+    /// The id of a session: `login-1-s2`, or `login-1-r2-s1` after a restart of the run.
     pub(super) fn session_id(&self, session: &Session) -> String {
         let segment = session.record.segment;
         let again = if segment > 1 { format!("-r{segment}") } else { String::new() };

@@ -1,4 +1,4 @@
-//! The record of one session: how far it came, and what it can be taken back to.
+//! The record of one session: its progress, and the checkpoints for a rewind.
 
 use longhaul_engine::{Position, RunId};
 use longhaul_workflows::backlog::FeatureId;
@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::run::FeatureRun;
 use super::text::{clean, end_of, precise};
 
-/// How much of an agent's notes a record keeps: the end, in bytes.
+/// The limit of an agent's notes in a record, in bytes; the end is kept.
 const SUMMARY: usize = 8 * 1024;
 
-/// A session as its file has it.
+/// The content of a session's file.
 #[derive(Debug, Serialize)]
 pub(super) struct Record<'a> {
     id: String,
@@ -27,7 +27,7 @@ pub(super) struct Record<'a> {
     status: &'static str,
 }
 
-/// A point that the work can be taken back to.
+/// A commit that the work can be rewound to.
 #[derive(Debug, Clone, Serialize)]
 struct Checkpoint<'a> {
     id: String,

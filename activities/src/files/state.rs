@@ -1,4 +1,4 @@
-//! What a projector remembers from one refresh to the next, and the writing of all files.
+//! The state of a projector between refreshes, and the writing of all files.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use super::progress_file::ProgressFile;
 use super::reports;
 use super::session::Record;
 
-/// How far each run has been read.
+/// The read position of each run.
 #[derive(Debug, Default)]
 pub(super) struct Cursors(HashMap<RunId, Cursor>);
 
 #[derive(Debug, Default)]
 struct Cursor {
     next: Position,
-    /// The summary of a run that was over before it was read to the end: while it stays so, there
-    /// is nothing to read.
+    /// The summary of a run that had ended before it was read to the end: while it is unchanged,
+    /// there is nothing to read.
     over: Option<Summary>,
 }
 
@@ -31,13 +31,13 @@ impl Cursors {
         self.0.get(run).map_or(0, |cursor| cursor.next)
     }
 
-    /// Whether a run with this summary has no event that was not read.
+    /// Whether all events of a run with this summary have been read.
     pub(super) fn have_all_of(&self, run: &RunId, summary: &Summary) -> bool {
         self.0.get(run).is_some_and(|cursor| cursor.over.as_ref() == Some(summary))
     }
 }
 
-/// What is new in the log.
+/// The new events of the log.
 #[derive(Debug, Default)]
 pub(super) struct NewEvents {
     events: Vec<(RunId, Vec<Event>)>,
@@ -45,8 +45,7 @@ pub(super) struct NewEvents {
 }
 
 impl NewEvents {
-    /// Adds the new events of a run; with its summary if that said before they were read that it is
-    /// over.
+    /// Adds the new events of a run, and its summary if that was terminal before they were read.
     pub(super) fn add(&mut self, run: RunId, events: Vec<Event>, over: Option<Summary>) {
         self.over.extend(over.map(|over| (run.clone(), over)));
         if !events.is_empty() {
@@ -55,7 +54,7 @@ impl NewEvents {
     }
 }
 
-/// The memory of a projector.
+/// The state of a projector.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) cursors: Cursors,
@@ -63,7 +62,7 @@ pub(super) struct State {
     place: Place,
     list: ListFile,
     progress_file: ProgressFile,
-    /// Whether files in `.longhaul/` may not show what is known.
+    /// Whether files in `.longhaul/` may be out of date.
     stale: bool,
 }
 
@@ -79,7 +78,7 @@ impl State {
         }
     }
 
-    /// Takes news in and brings the files up to date.
+    /// Applies new events and updates the files.
     pub(super) fn take(&mut self, news: NewEvents) -> Result<(), FilesError> {
         self.apply(news);
         let mut first = FirstError::default();
@@ -99,8 +98,8 @@ impl State {
 
     fn apply(&mut self, news: NewEvents) {
         if !news.events.is_empty() {
-            let told = self.fold.apply(&news.events);
-            self.progress_file.take(&told);
+            let entries = self.fold.apply(&news.events);
+            self.progress_file.take(&entries);
             self.list.set(self.fold.states());
             self.stale = true;
         }

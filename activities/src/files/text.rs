@@ -1,5 +1,4 @@
-//! Text for people: times, shortened lines, and output of programs without what a terminal would
-//! obey.
+//! Text for people: times, shortened lines, and program output without terminal control sequences.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
@@ -13,7 +12,7 @@ pub(super) fn precise(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Everything in one line, with at most `limit` characters.
+/// The text as one line of at most `limit` characters.
 pub(super) fn one_line(text: &str, limit: usize) -> String {
     let line = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= limit {
@@ -23,19 +22,19 @@ pub(super) fn one_line(text: &str, limit: usize) -> String {
     format!("{}…", short.trim_end())
 }
 
-/// The end of a text, at most `limit` bytes of it.
+/// The last `limit` bytes or fewer of a text.
 pub(super) fn end_of(text: &str, limit: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(limit))..]
 }
 
-/// Text without the sequences and characters that a terminal would obey.
+/// Text without terminal control sequences and characters.
 pub(super) fn clean(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
             '\u{1b}' if letters.next_if_eq(&'[').is_some() => {
-                // A control sequence ends with a letter, or one of a few signs in the same range.
+                // A control sequence ends with a character in this range.
                 letters.by_ref().find(|letter| ('@'..='~').contains(letter));
             }
             '\n' | '\t' => cleaned.push(letter),

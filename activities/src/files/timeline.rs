@@ -7,13 +7,13 @@ use longhaul_engine::{Position, RunId};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::narrative::Entry;
 
-/// The order of entries: by time, then as the log has them.
+/// The order of entries: by time, then by position in the log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) at: DateTime<Utc>,
     pub(super) run: RunId,
     pub(super) position: Position,
-    /// The number of the entry among those of its event.
+    /// The index of the entry among those of its event.
     pub(super) nth: u8,
 }
 
@@ -21,14 +21,14 @@ pub(super) struct Key {
 #[derive(Debug, Clone)]
 pub(super) struct TimelineEntry {
     pub(super) key: Key,
-    /// `None`: it happened to the whole project.
+    /// `None`: the entry concerns the whole project.
     pub(super) feature: Option<FeatureId>,
-    /// The session that it belongs to, or the run if there is none.
+    /// Its session, or its run if there is none.
     pub(super) session: String,
     pub(super) entry: Entry,
 }
 
-/// The latest items, in order, whenever they were read.
+/// The latest items, in order of their keys, not of reading.
 #[derive(Debug)]
 pub(super) struct Timeline<T>(BTreeMap<Key, T>);
 
@@ -39,7 +39,7 @@ impl<T> Default for Timeline<T> {
 }
 
 impl<T> Timeline<T> {
-    /// How many are kept.
+    /// The number of items kept.
     pub(super) const LIMIT: usize = 2000;
 
     pub(super) fn insert(&mut self, key: Key, item: T) {

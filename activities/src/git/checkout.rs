@@ -1,5 +1,4 @@
-//! Moving a branch that the user may have checked out: forward only, and never over anything of the
-//! user's.
+//! Moves a branch that the user may have checked out. The user's changes are never overwritten.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,47 +8,47 @@ use longhaul_engine::Failure;
 use super::command::{Git, is_contention};
 use super::damage::damaged_index;
 use super::files;
-use super::left::foreign_lock;
 use super::names::head_ref;
 use super::refs::Repository;
 use super::repository::{checked_out, git_dir, operation_in};
-use crate::files::{LIST_PATIENCE, list_turn, turn_of};
+use super::stale_locks::foreign_lock;
+use crate::files::{LIST_PATIENCE, files_lock, list_turn};
 
-/// How often a checkout is tried that another git process is using right now.
+/// Attempts on a checkout that another git process is using.
 const TRIES: u32 = 5;
 
-/// What came of moving a branch.
+/// The result of moving a branch.
 #[derive(Debug)]
 pub(super) enum Moved {
     Yes,
-    /// A checkout of it cannot follow: where, and why. Nothing was changed.
+    /// A checkout of the branch cannot follow: path and reason. Nothing was changed.
     Blocked(String),
 }
 
-/// A branch's way forward, or back.
+/// The move of a branch, forward or back.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step<'a> {
     pub(super) branch: &'a str,
     pub(super) from: &'a str,
     pub(super) to: &'a str,
-    /// Files that Longhaul itself writes to in the checkout: changes in them are kept, and in
-    /// nobody's way.
+    /// Files that Longhaul itself writes in the checkout: changes in them are kept and never block
+    /// the move.
     pub(super) own_files: &'a [&'a str],
-    /// Whether a person wants it to go back instead.
+    /// Whether the move goes backward, by a person's request.
     pub(super) back: bool,
 }
 
-/// What stands in the way in one checkout.
+/// The uncommitted changes of one checkout.
 #[derive(Debug, Default)]
 struct Changes {
-    /// Files that Longhaul writes to, changed.
+    /// Changed files that Longhaul writes.
     own: Vec<String>,
-    /// Anything else.
+    /// All other changed files.
     foreign: Vec<Vec<u8>>,
 }
 
 impl Repository {
-    /// Where a branch is checked out. A work tree whose directory is gone does not count.
+    /// The checkouts of a branch. A work tree whose directory is gone does not count.
     pub(super) async fn checkouts_of(&self, branch: &str) -> Result<Vec<PathBuf>, Failure> {
         if let Some(on) = self.branch_of_only_checkout() {
             return Ok(if on == head_ref(branch) { vec![self.root.clone()] } else { Vec::new() });
@@ -68,8 +67,8 @@ impl Repository {
         Ok(found)
     }
 
-    /// The ref that is checked out in a repository with one checkout; `None` if there are more, or
-    /// only git can tell.
+    /// The ref checked out in a repository with one checkout; `None` if there are more, or only git
+    /// can read it.
     fn branch_of_only_checkout(&self) -> Option<String> {
         let has_linked = std::fs::read_dir(self.common.join("worktrees"))
             .is_ok_and(|mut linked| linked.next().is_some());
@@ -79,12 +78,12 @@ impl Repository {
         checked_out(&self.common)
     }
 
-    /// Moves a branch forward, with its checkout if it has one. To be called with the repository
-    /// held.
+    /// Moves a branch forward, with its checkout if it has one. The caller holds the repository
+    /// lock.
     pub(super) async fn advance(&self, step: Step<'_>) -> Result<Moved, Failure> {
         if !step.back && !self.is_ancestor(step.from, step.to).await? {
             return Err(super::land::stale(format!(
-                "`{}` is at {} and {} does not stand on that",
+                "`{}` is at {}, which is not an ancestor of {}",
                 step.branch, step.from, step.to
             )));
         }
@@ -111,21 +110,22 @@ impl Repository {
     }
 
     async fn advance_checkout(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
-        // A list that is written again while it is aside would be in git's way.
-        let turn = turn_of(checkout);
-        let _turn = turn.lock().await;
+        // Git would fail if the list were rewritten while it is put aside.
+        let lock = files_lock(checkout);
+        let _lock = lock.lock().await;
         let root = checkout.to_owned();
         let _list = tokio::task::spawn_blocking(move || list_turn(&root, LIST_PATIENCE)).await;
         if let Some(lock) = foreign_lock(step.branch, &self.common, Some(checkout)).await? {
             return Ok(Moved::Blocked(lock));
         }
-        if let Some(reason) = self.in_the_way(checkout, step).await? {
+        if let Some(reason) = self.blocker(checkout, step).await? {
             return Ok(Moved::Blocked(reason));
         }
         let changes = self.changes_in(checkout, step).await?;
         let mark = self.mark_work(checkout, step)?;
         let outcome = self.move_checkout(checkout, step, &changes).await?;
-        // A power cut before this leaves empty files; the mark says whose they are.
+        // A power cut before this line leaves empty files; the marker records that they are
+        // Longhaul's.
         self.disk
             .sync(&[checkout, &self.common])
             .await
@@ -144,15 +144,15 @@ impl Repository {
         for file in &changes.own {
             saves.push(self.put_aside(checkout, file).await?);
         }
-        let outcome = self.take_along(checkout, step).await;
+        let outcome = self.move_with_checkout(checkout, step).await;
         for save in saves {
             save.put_back()?;
         }
         outcome
     }
 
-    /// Why a checkout cannot follow, if it has something of the user's in it.
-    pub(super) async fn in_the_way(
+    /// Why a checkout cannot follow, if the user's changes block it.
+    pub(super) async fn blocker(
         &self,
         checkout: &Path,
         step: Step<'_>,
@@ -164,7 +164,7 @@ impl Repository {
             )));
         }
         let changes = self.changes_in(checkout, step).await;
-        // Git shows a damaged index as changes, or fails.
+        // Git reports a damaged index as changes, or fails.
         if !changes.as_ref().is_ok_and(|changes| changes.foreign.is_empty())
             && let Some(index) = damaged_index(checkout).await?
         {
@@ -203,8 +203,8 @@ impl Repository {
         Ok(changes)
     }
 
-    /// Has git move a checkout, and the branch with it.
-    async fn take_along(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
+    /// Lets git move a checkout together with the branch.
+    async fn move_with_checkout(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -214,7 +214,7 @@ impl Repository {
                 &["merge", "--ff-only", "--no-autostash", "--quiet", step.to]
             };
             if step.back {
-                // A file that was only written again with the same bytes would count as changed.
+                // Refreshes the index: a file rewritten with the same bytes would count as changed.
                 Git::at(checkout)
                     .args(["update-index", "-q", "--refresh"])
                     .uninterrupted()
@@ -228,10 +228,10 @@ impl Repository {
             if merged.machine_cause().is_some() {
                 return Err(merged.failure());
             }
-            let said = merged.error_text().to_owned();
+            let stderr = merged.error_text().to_owned();
             let dir = checkout.display();
-            if !is_contention(&said) {
-                return Ok(Moved::Blocked(refusal(checkout, &said)));
+            if !is_contention(&stderr) {
+                return Ok(Moved::Blocked(refusal(checkout, &stderr)));
             }
             if tries == TRIES {
                 let lock = foreign_lock(step.branch, &self.common, Some(checkout)).await?;
@@ -244,7 +244,7 @@ impl Repository {
     }
 }
 
-/// Leaves a checkout as it is, on no branch.
+/// Detaches HEAD of a checkout and leaves its files as they are.
 pub(super) async fn detach(checkout: &Path) -> Result<(), Failure> {
     Git::at(checkout)
         .args(["checkout", "--quiet", "--detach"])
@@ -254,24 +254,27 @@ pub(super) async fn detach(checkout: &Path) -> Result<(), Failure> {
         .map(drop)
 }
 
-/// Why git did not move a checkout. It indents the names of files that are in its way.
-fn refusal(checkout: &Path, said: &str) -> String {
+/// Why git did not move a checkout. Git indents the names of the blocking files.
+fn refusal(checkout: &Path, stderr: &str) -> String {
     let dir = checkout.display();
-    let files: Vec<Vec<u8>> = said
+    let files: Vec<Vec<u8>> = stderr
         .lines()
         .filter_map(|line| line.strip_prefix('\t'))
         .map(|name| name.as_bytes().to_vec())
         .collect();
-    if said.contains("untracked") && !files.is_empty() {
+    if stderr.contains("untracked") && !files.is_empty() {
         return format!(
-            "{dir} has untracked files in the way: {}; move or remove them",
+            "{dir} has untracked files that block it: {}; move or remove them",
             named(&files)
         );
     }
-    format!("git could not move {dir} ({})", said.split_whitespace().collect::<Vec<_>>().join(" "))
+    format!(
+        "git could not move {dir} ({})",
+        stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+    )
 }
 
-/// Whether the index holds nothing of a file that is neither in HEAD nor in the file itself.
+/// Whether the index version of a file equals HEAD or the file itself.
 async fn is_one_change(checkout: &Path, state: &[u8], file: &str) -> Result<bool, Failure> {
     match state {
         b" M" | b"M " => Ok(true),

@@ -1,5 +1,4 @@
-//! Checkpoints that a person asks for: a work tree as it is now, kept under a ref, and nothing in
-//! it disturbed.
+//! Checkpoints requested by a person: the work tree is stored under a ref and not changed.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Failure, Position, RequestedBy, RunId};
@@ -12,45 +11,45 @@ use super::refs::{NewCommit, Repository};
 use super::snapshot::Snapshot;
 use super::tree::Condition;
 
-/// What is to be kept.
+/// A checkpoint request.
 #[derive(Debug, Clone)]
 pub struct Keep {
     /// The project.
     pub project: ProjectRef,
-    /// The feature; an agent may be at work on it.
+    /// The feature; an agent may be working on it.
     pub feature: FeatureId,
     /// Its run.
     pub run: RunId,
-    /// How far the history of the run is.
+    /// The position in the run's history.
     pub position: Position,
-    /// What it is, in the words of whoever asks; may be empty.
+    /// The caller's note; may be empty.
     pub note: String,
-    /// Who asks, and why.
+    /// The author and reason of the request.
     pub request: RequestedBy,
 }
 
-/// A checkpoint that was kept.
+/// A stored checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// Its number among those of the run, from one.
+    /// Its number within the run, from 1.
     pub number: u32,
-    /// How far the history of the run was.
+    /// The position in the run's history at that time.
     pub position: Position,
-    /// When.
+    /// Its creation time.
     pub at: DateTime<Utc>,
     /// The commit that holds the work tree.
     pub commit: String,
-    /// What it is.
+    /// The caller's note.
     pub note: String,
 }
 
 impl GitHandlers {
-    /// Keeps the work tree of a feature, uncommitted work included; `None` if it has none.
+    /// Stores the work tree of a feature, with uncommitted work; `None` if it has none.
     pub async fn keep_checkpoint(&self, keep: &Keep) -> Result<Option<Kept>, Failure> {
         self.repository(&keep.project).await?.keep_checkpoint(keep).await
     }
 
-    /// The checkpoints that were kept of a run, the first first.
+    /// The checkpoints of a run, oldest first.
     pub async fn kept_checkpoints(
         &self,
         project: &ProjectRef,
@@ -66,7 +65,7 @@ impl Repository {
         if tree.condition()? != Condition::Sound {
             return Ok(None);
         }
-        // An agent may be at work: nothing in the tree is changed.
+        // An agent may be at work: the tree is only read.
         let head = match self.head_of(&tree).await?.commit {
             Some(head) => head,
             None => match self.branch_commit(&branch(&keep.feature)).await? {
@@ -91,8 +90,9 @@ impl Repository {
     }
 
     async fn kept_checkpoints(&self, run: &RunId) -> Result<Vec<Kept>, Failure> {
-        let format = "--format=%(refname:lstrip=-1)%00%(objectname)%00%(committerdate:iso-strict)%00%(contents:trailers:\
-                      key=Position,valueonly)%00%(subject)%01";
+        let format = "--format=%(refname:lstrip=-1)%00%(objectname)%00\
+                      %(committerdate:iso-strict)%00\
+                      %(contents:trailers:key=Position,valueonly)%00%(subject)%01";
         let refs = format!("{}/", checkpoints_ref(run));
         let listed = self.git().args(["for-each-ref", format, &refs]).text().await?;
         let mut kept: Vec<Kept> = listed.split('\u{1}').filter_map(read).collect();
@@ -101,19 +101,22 @@ impl Repository {
     }
 }
 
-/// A commit message that holds what the log does not: who wanted this, and where the run was.
+/// The commit message. It records the author of the request and the position of the run, which the
+/// log does not.
 fn message(keep: &Keep) -> String {
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let note = one_line(&keep.note);
     let note = if note.is_empty() { format!("checkpoint of {}", keep.run) } else { note };
-    let (by, why) = (one_line(&keep.request.by), one_line(&keep.request.why));
+    let by = one_line(&keep.request.by);
+    let why = one_line(&keep.request.why);
     let why = if why.is_empty() { why } else { format!("Why: {why}\n") };
     format!("{note}\n\nRun-Id: {}\nPosition: {}\nBy: {by}\n{why}", keep.run, keep.position)
 }
 
 fn read(entry: &str) -> Option<Kept> {
     let mut parts = entry.trim_start().splitn(5, '\0');
-    let (number, commit) = (parts.next()?.parse().ok()?, parts.next()?.to_owned());
+    let number = parts.next()?.parse().ok()?;
+    let commit = parts.next()?.to_owned();
     let at = DateTime::parse_from_rfc3339(parts.next()?).ok()?.to_utc();
     let position = parts.next()?.trim().parse().ok()?;
     Some(Kept { number, position, at, commit, note: parts.next()?.trim().to_owned() })

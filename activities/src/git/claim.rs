@@ -1,5 +1,5 @@
-//! `CheckOutTip`: the commit of the target, and the tree where the gates of a claimed feature run
-//! on it.
+//! `CheckOutTip`: the commit of the target, and the tree in which the gates of a claimed feature
+//! run on it.
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
@@ -24,7 +24,7 @@ impl Repository {
             let _held = self.exclusive().await;
             self.tip(&input.target, Some(&input.list_file)).await?
         };
-        // Whoever runs something in it brings it to the commit.
+        // The activity that runs in the tree checks out the commit.
         let worktree = shown(&self.tree(&integration(input.tree)).path);
         Ok(TipTree { commit, worktree })
     }

@@ -1,4 +1,4 @@
-//! `CloseWorktree`: nothing of a landed feature is left but the refs that keep its commits.
+//! `CloseWorktree`: removes everything of a landed feature except the refs that keep its commits.
 
 use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::backlog::FeatureId;
@@ -19,8 +19,8 @@ impl Repository {
         self.tidy().await
     }
 
-    /// Removes the trees and the branch of a feature. Its commits are kept under one ref, what is
-    /// uncommitted under another.
+    /// Removes the trees and the branch of a feature. One ref keeps its commits, another its
+    /// uncommitted files.
     pub(super) async fn close(
         &self,
         feature: &FeatureId,
@@ -48,8 +48,8 @@ impl Repository {
         }
     }
 
-    /// Points the ref at a commit. Commits that it kept and that are not part of this one get a ref
-    /// beside it.
+    /// Points the ref at a commit. Commits that it kept and that are not ancestors of this one get
+    /// a ref of their own.
     pub(super) async fn keep_commits(&self, reference: &str, commit: &str) -> Result<(), Failure> {
         let earlier = self.commit_of(reference).await?;
         if earlier.as_deref() == Some(commit) {
@@ -65,7 +65,7 @@ impl Repository {
         self.move_ref(reference, earlier.as_deref(), commit).await
     }
 
-    /// A branch that the user has checked out to look at it stays.
+    /// Deletes the feature's branch, unless the user has it checked out.
     async fn delete_branch(&self, branch: &str, tip: &str) -> Result<(), Failure> {
         if !self.checkouts_of(branch).await?.is_empty() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! One way to run git: always the same settings and environment, and failures that say what, where
-//! and why.
+//! Runs git, always with the same settings and environment. Failures name the command, the place
+//! and the cause.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
 use super::damage::Place;
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 
-/// More than this on standard output is a failure: nothing that is asked of git here is that long.
+/// Limit of standard output in bytes. Longer output is a failure: no query here needs that much.
 const OUTPUT_LIMIT: u64 = 256 * 1024 * 1024;
-/// How much of standard error is read.
+/// Limit of standard error in bytes; the rest is not read.
 const ERROR_LIMIT: u64 = 1024 * 1024;
-/// How many lines of standard error a failure shows.
+/// The number of lines of standard error in a failure.
 const ERROR_LINES: usize = 6;
 
 /// Settings of every command. Hooks and helpers of the repository must not run: an agent may have
@@ -33,7 +33,7 @@ const SETTINGS: [&str; 13] = [
     "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",
-    // An object is on stable storage before the ref that names it: git syncs neither by default.
+    // Syncs an object before the ref that names it: git does neither by default.
     "core.fsync=committed,reference",
     "fetch.fsckObjects=true",
     // Milliseconds to wait for another git process before giving up.
@@ -41,8 +41,8 @@ const SETTINGS: [&str; 13] = [
     "core.packedRefsTimeout=5000",
 ];
 
-/// The variables of our own environment that git is given; filters of a user's configuration see no
-/// others.
+/// The variables that git inherits from Longhaul's environment; filters in a user's configuration
+/// see no others.
 const PASSED_ON: [&str; 25] = [
     "PATH",
     "HOME",
@@ -71,8 +71,8 @@ const PASSED_ON: [&str; 25] = [
     "GIT_EXEC_PATH",
 ];
 
-/// The path of git. With a path, a process is spawned without copying the page tables of this one,
-/// which a name to look up in a changed environment would need.
+/// The absolute path of git. Spawning by path avoids copying this process's page tables, which a
+/// `PATH` lookup in a changed environment needs.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -86,7 +86,7 @@ fn program() -> &'static Path {
     })
 }
 
-/// One git command, before it is run.
+/// A git command to run.
 #[derive(Debug, Clone)]
 pub(crate) struct Git {
     dir: PathBuf,
@@ -97,21 +97,21 @@ pub(crate) struct Git {
     must_end: bool,
 }
 
-/// How a git command ended.
+/// The result of a git command.
 #[derive(Debug)]
 pub(super) struct Finished {
     status: ExitStatus,
-    /// All of standard output.
+    /// The whole of standard output.
     pub(super) stdout: Vec<u8>,
     stderr: String,
     shown: String,
     dir: PathBuf,
-    /// The other places that it was given.
+    /// The absolute paths in its arguments and variables.
     named: Vec<PathBuf>,
 }
 
 impl Git {
-    /// A command to be run in a directory.
+    /// A command that runs in a directory.
     pub(crate) fn at(dir: impl AsRef<Path>) -> Self {
         let dir = dir.as_ref().to_owned();
         Self {
@@ -134,7 +134,7 @@ impl Git {
         self
     }
 
-    /// A setting for this command only: `user.name=Longhaul`.
+    /// Adds a setting for this command only: `user.name=Longhaul`.
     pub(super) fn setting(mut self, setting: impl Into<String>) -> Self {
         self.settings.push(setting.into());
         self
@@ -150,21 +150,22 @@ impl Git {
         self
     }
 
-    /// Lets the command come to its end when nobody waits for it any more. For short ones that take
-    /// locks of the whole repository: a killed git would leave them to the user.
+    /// Lets the command finish when its caller is dropped. For short commands that lock the whole
+    /// repository: a killed git would leave the locks to the user.
     pub(super) fn uninterrupted(mut self) -> Self {
         self.must_end = true;
         self
     }
 
-    /// Runs it and gives its end, whatever the exit code.
+    /// Runs the command and returns its result, whatever the exit code.
     pub(super) async fn finish(self) -> Result<Finished, Failure> {
-        let (shown, named) = (self.shown(), self.named());
+        let shown = self.shown();
+        let named = self.named();
         let mut child = self.command().spawn().map_err(|error| cannot_start(&error, &self.dir))?;
         let outcome = exchange(&mut child, self.input).await;
         let (status, stdout, stderr) = outcome.map_err(|error| {
             let message = format!("{shown}: talking to git failed: {error}");
-            machine::failure(&error, Doing::Files, &self.dir, message, Failure::retryable)
+            machine::failure(&error, Operation::Files, &self.dir, message, Failure::retryable)
         })?;
         if stdout.len() as u64 > OUTPUT_LIMIT {
             return Err(Failure::terminal(format!(
@@ -175,18 +176,18 @@ impl Git {
         Ok(Finished { status, stdout, stderr, shown, dir: self.dir, named })
     }
 
-    /// Runs it; any exit code but 0 is a failure.
+    /// Runs the command; any exit code but 0 is a failure.
     pub(super) async fn run(self) -> Result<Finished, Failure> {
         let finished = self.finish().await?;
         if finished.status.success() { Ok(finished) } else { Err(finished.failure()) }
     }
 
-    /// Runs it and gives its standard output without the white space around it.
+    /// Runs the command and returns its trimmed standard output.
     pub(crate) async fn text(self) -> Result<String, Failure> {
         Ok(self.run().await?.text())
     }
 
-    /// Runs a command that answers with its exit code: 0 is yes, 1 is no, anything else a failure.
+    /// Runs a yes-or-no query: exit code 0 is yes, 1 is no, anything else a failure.
     pub(super) async fn answer(self) -> Result<bool, Failure> {
         let finished = self.finish().await?;
         match finished.status.code() {
@@ -196,7 +197,7 @@ impl Git {
         }
     }
 
-    /// Runs a look-up: exit code 1 means that there is no such thing.
+    /// Runs a lookup: exit code 1 means not found.
     pub(super) async fn find(self) -> Result<Option<String>, Failure> {
         let finished = self.finish().await?;
         match finished.status.code() {
@@ -206,7 +207,8 @@ impl Git {
         }
     }
 
-    /// The process, not yet started. It dies with its handle, unless it is `uninterrupted`.
+    /// The process, not yet started. It is killed when its handle is dropped, unless
+    /// `uninterrupted`.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(program());
         command.arg("-C").arg(&self.dir).arg("--no-pager");
@@ -233,7 +235,7 @@ impl Git {
         command
     }
 
-    /// The absolute paths among its arguments and variables.
+    /// The absolute paths among the arguments and variables.
     fn named(&self) -> Vec<PathBuf> {
         let given = self.args.iter().chain(self.env.iter().map(|(_, value)| value));
         given
@@ -249,22 +251,22 @@ impl Git {
 }
 
 impl Finished {
-    /// The exit code; none if a signal ended it.
+    /// The exit code; `None` if a signal ended the process.
     pub(super) fn code(&self) -> Option<i32> {
         self.status.code()
     }
 
-    /// Standard output without the white space around it.
+    /// Standard output, trimmed.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).trim().to_owned()
     }
 
-    /// Standard error without the white space around it.
+    /// Standard error, trimmed.
     pub(super) fn error_text(&self) -> &str {
         self.stderr.trim()
     }
 
-    /// What a command that did not do what it should says to the caller.
+    /// The failure for a command that ended with an unexpected exit code.
     pub(super) fn failure(&self) -> Failure {
         let message = format!("{}: {}: {}", self.shown, self.status, excerpt(&self.stderr));
         if is_contention(&self.stderr) {
@@ -276,8 +278,8 @@ impl Finished {
         }
     }
 
-    /// Why the machine could not do it, if that is why git failed. On a full disk git does not
-    /// always say so.
+    /// The machine's fault behind the failure, if there is one. Git does not always report a full
+    /// disk.
     pub(super) fn machine_cause(&self) -> Option<String> {
         let mut places = vec![self.dir.clone()];
         places
@@ -285,25 +287,25 @@ impl Finished {
         places.extend(self.named.iter().cloned());
         let silent = || places.iter().find_map(|place| machine::full(place));
         let temporary = std::env::temp_dir();
-        let mut said: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
-        // Git rarely writes there: it counts only if it is full.
-        said.extend(machine::full(&temporary).map(|_| temporary.as_path()));
-        machine::said_cause(&self.stderr, &said).or_else(silent)
+        let mut candidates: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
+        // Git rarely writes there: the directory counts only if it is full.
+        candidates.extend(machine::full(&temporary).map(|_| temporary.as_path()));
+        machine::cause_in_stderr(&self.stderr, &candidates).or_else(silent)
     }
 }
 
-/// Whether git failed because another git process was at work, so that trying again helps.
+/// Whether git failed because of a concurrent git process, so that a retry helps.
 pub(super) fn is_contention(stderr: &str) -> bool {
     let locked =
         stderr.contains(".lock': File exists") || stderr.contains("could not lock config file");
     let moved = stderr.contains("cannot lock ref") && !stderr.contains("cannot create");
-    // Somebody replaced the file between git's removing it and writing it: Longhaul's own files are
-    // written at any time.
+    // The file was replaced between git's unlink and its write: Longhaul writes its own files at
+    // any time.
     let raced = stderr.contains("unable to create file") && stderr.contains(": File exists");
     locked || moved || raced
 }
 
-/// The first line, which mostly says what is wrong, and the last ones.
+/// The first line, usually the cause, and the last lines.
 fn excerpt(stderr: &str) -> String {
     let mut lines: Vec<&str> = stderr.trim().lines().collect();
     if lines.len() > ERROR_LINES {
@@ -318,7 +320,7 @@ fn cannot_start(error: &std::io::Error, dir: &Path) -> Failure {
     }
     machine::failure(
         error,
-        Doing::Fork,
+        Operation::Fork,
         dir,
         format!("git cannot be started in {}: {error}", dir.display()),
         Failure::retryable,
@@ -329,10 +331,12 @@ async fn exchange(
     child: &mut Child,
     input: Option<Vec<u8>>,
 ) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let stdin = child.stdin.take();
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
     let write = async {
         if let (Some(mut pipe), Some(bytes)) = (stdin, input) {
-            // A git that ends early closes its end; its exit code says why.
+            // A git that exits early closes the pipe; its exit code tells why.
             let _ = pipe.write_all(&bytes).await;
         }
     };
@@ -343,7 +347,7 @@ async fn exchange(
         }
         Ok::<_, std::io::Error>(bytes)
     };
-    let complaints = async {
+    let errors = async {
         let mut bytes = Vec::new();
         if let Some(pipe) = stderr {
             let mut pipe = pipe.take(ERROR_LIMIT);
@@ -352,8 +356,9 @@ async fn exchange(
         }
         Ok::<_, std::io::Error>(bytes)
     };
-    let ((), stdout, stderr) = tokio::join!(write, read, complaints);
-    let (stdout, stderr) = (stdout?, stderr?);
+    let ((), stdout, stderr) = tokio::join!(write, read, errors);
+    let stdout = stdout?;
+    let stderr = stderr?;
     Ok((child.wait().await?, stdout, stderr))
 }
 
@@ -370,7 +375,8 @@ mod tests {
                 true,
             ),
             (
-                "fatal: cannot lock ref 'refs/heads/longhaul/a': 'refs/heads/longhaul' exists; cannot create",
+                "fatal: cannot lock ref 'refs/heads/longhaul/a': 'refs/heads/longhaul' exists; \
+                 cannot create",
                 false,
             ),
             ("error: unable to create file feature_list.json: File exists", true),

@@ -1,5 +1,5 @@
-//! What a power cut leaves of a repository whose git did not sync: empty objects, refs and indexes.
-//! Found, named, and put right where git holds enough to do so.
+//! Damage in a repository after a power cut: empty objects, refs and indexes that git did not sync.
+//! Finds it, names it, and repairs it where git holds enough data.
 
 mod config;
 mod head;
@@ -21,41 +21,41 @@ pub(super) use index::damaged_index;
 /// One damaged file of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
-    /// A loose object without content. Git does not write an object again whose file is there.
+    /// A loose object without content. Git never rewrites an object whose file exists.
     EmptyObject(PathBuf),
-    /// The configuration, which git cannot read: it refuses every command.
+    /// A configuration that git cannot read: every command fails.
     Config(PathBuf),
-    /// A ref whose file names no commit, or that has a reflog only.
+    /// A ref whose file names no commit, or that has only a reflog.
     Ref {
         /// Its full name.
         name: String,
         /// Its file.
         file: PathBuf,
-        /// The last commit of its reflog that can be read.
+        /// The last readable commit of its reflog.
         last: Option<String>,
     },
-    /// The index of a checkout that git cannot read.
+    /// An index of a checkout that git cannot read.
     Index(PathBuf),
-    /// The HEAD of the checkout. Without one, git sees no repository.
+    /// A damaged HEAD of the checkout. Without one, git sees no repository.
     Head {
         /// Its file.
         file: PathBuf,
-        /// What it has to say, as far as its reflog and the branches tell: `ref: refs/heads/main`,
-        /// or a commit.
+        /// Its content, rebuilt from its reflog and the branches: `ref: refs/heads/main`, or a
+        /// commit.
         content: Option<String>,
     },
-    /// The file of the packed refs: all refs in it are lost, or git refuses every command.
+    /// A damaged packed-refs file: all refs in it are lost, or every command fails.
     PackedRefs {
         /// The file.
         file: PathBuf,
         /// The refs that have a reflog and no file of their own.
         lost: Vec<String>,
     },
-    /// A file that ties another checkout of the user to the repository.
+    /// A damaged file that links another checkout of the user to the repository.
     Linked {
         /// The file.
         file: PathBuf,
-        /// The checkout, if that is known.
+        /// The checkout, if known.
         checkout: Option<PathBuf>,
     },
 }
@@ -75,30 +75,30 @@ impl Damage {
     }
 }
 
-/// Looks for damage in the repository of a checkout. Changes nothing.
+/// Finds damage in the repository of a checkout. Read-only.
 ///
 /// # Errors
-/// If the directory is in no repository at all.
+/// If the directory is in no repository.
 pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
     let Place { top, admin, common } = Place::of(checkout)?;
     let checkout = top.as_path();
-    let configs = config::look(&admin, &common).await?;
+    let configs = config::find(&admin, &common).await?;
     if !configs.is_empty() {
-        // Git fails at everything, whatever else is sound.
+        // Every git command would fail, so nothing else can be checked.
         return Ok(configs.into_iter().map(Damage::Config).collect());
     }
     let mut found: Vec<Damage> =
         empty_objects(&common.join("objects")).map(Damage::EmptyObject).collect();
-    found.extend(head::look(&admin, &common)?);
-    let packed = packed::look(&common)?;
+    found.extend(head::find(&admin, &common)?);
+    let packed = packed::find(&common)?;
     let has_packed = packed.is_none();
     found.extend(packed);
-    found.extend(linked::look(&admin, &common)?);
+    found.extend(linked::find(&admin, &common)?);
     let listed = Git::at(checkout).args(["for-each-ref", "--count=1"]).finish().await?;
     if listed.code() != Some(0)
         && found.iter().any(|damage| !matches!(damage, Damage::EmptyObject(_)))
     {
-        // Git can tell nothing of the rest before this is put right.
+        // Git cannot read the rest before this is repaired.
         return Ok(found);
     }
     let missing = if has_packed { packed::missing_branches(&common)? } else { Vec::new() };
@@ -107,15 +107,15 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
         let last = last_in_reflog(checkout, &common.join("logs").join(&name)).await?;
         found.push(Damage::Ref { name, file, last });
     }
-    found.extend(index::look(checkout, &admin).await?.map(Damage::Index));
+    found.extend(index::find(checkout, &admin).await?.map(Damage::Index));
     if found.is_empty() && listed.code() != Some(0) {
         return Err(listed.failure());
     }
     Ok(found)
 }
 
-/// Puts one damaged file right: an empty object is removed, a ref goes to the last commit of its
-/// reflog, an index is moved aside and made from HEAD. Files of the checkout are not touched.
+/// Repairs one damaged file: removes an empty object, sets a ref to the last commit of its reflog,
+/// moves an index aside and rebuilds it from HEAD. Files of the checkout are not touched.
 ///
 /// # Errors
 /// Terminal for a ref without a readable commit in its reflog.
@@ -131,9 +131,10 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
             files::remove(file)
         }
         Damage::Ref { name, .. } => Err(Failure::terminal(format!(
-            "no commit is known for {name}; choose one with `git fsck --lost-found`, then `git update-ref {name} COMMIT`"
+            "no commit is known for {name}; choose one with `git fsck --lost-found`, then \
+             `git update-ref {name} COMMIT`"
         ))),
-        Damage::Index(file) => index::make_again(checkout, file).await,
+        Damage::Index(file) => index::recreate(checkout, file).await,
         Damage::Config(file) => Err(Failure::terminal(format!(
             "git cannot read {}; correct it, or move it away and run `git init`",
             file.display()
@@ -176,7 +177,7 @@ fn empty_objects(objects: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The refs that have a file of their own, by their full names.
+/// The refs that have a file of their own, by full name.
 fn loose_refs(common: &Path) -> Vec<(String, PathBuf)> {
     let mut open = vec![common.join("refs")];
     let mut found = Vec::new();
@@ -201,7 +202,7 @@ fn names_a_commit(file: &Path) -> bool {
     text.starts_with("ref: ") || is_object_name(&text)
 }
 
-/// The text of a small file of git's; `None`: it is not there, or a power cut left nothing of it.
+/// The content of a small git file; `None`: it does not exist, or a power cut emptied it.
 fn line_in(file: &Path) -> Result<Option<String>, Failure> {
     let text = files::read(file)?.map(|bytes| files::shown(bytes.trim_ascii()));
     Ok(text.filter(|text| !text.is_empty() && !text.contains(char::is_control)))

@@ -1,4 +1,4 @@
-//! Files, read and written so that a crash leaves the old bytes or the new ones.
+//! Reads files, and writes them so that a crash leaves the old or the new bytes.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,36 +9,36 @@ use std::path::{Path, PathBuf};
 use longhaul_engine::Failure;
 
 use crate::files::placed::{self, Links};
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 
-/// A failure of the file system: what was tried, and where.
+/// A file system failure: operation, path and error.
 pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
     let message = format!("cannot {what} {}: {error}", path.display());
-    machine::failure(error, Doing::Files, path, message, Failure::retryable)
+    machine::failure(error, Operation::Files, path, message, Failure::retryable)
 }
 
-/// How long a file of git's can be, in bytes: its index grows with the number of files.
+/// The longest git file, in bytes: an index grows with the number of files.
 const LONGEST: u64 = 1 << 30;
 
-/// The bytes of a file; `None` if there is no file.
+/// The bytes of a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
     placed::read(path, Links::Followed, LONGEST).map_err(|error| unreadable(&error, path))
 }
 
-/// A file that is there and is not read. An agent may have placed it, and what an agent did can be
-/// put right.
+/// The failure for a file that exists and cannot be read. Retryable: an agent may have placed it,
+/// and that can be undone.
 pub(super) fn unreadable(error: &placed::Unreadable, path: &Path) -> Failure {
     machine::unreadable(error, path, Failure::retryable)
 }
 
-/// Replaces a file in one step. For what is of no value after a power cut: nothing is synced. Makes
-/// its directory.
+/// Replaces a file atomically, without syncing: for content that has no value after a power cut.
+/// Creates its directory.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     replace(path, bytes, false).map_err(|error| failed("write", path, &error))
 }
 
-/// Copies an index; `false` if there is none. Its time goes along: git trusts what an index says of
-/// a file only if the file is older than the index.
+/// Copies an index with its modification time; `false` if there is none. Git trusts an index entry
+/// only if the file is older than the index.
 pub(super) fn copy_with_time(from: &Path, to: &Path) -> Result<bool, Failure> {
     let Some(bytes) = read(from)? else { return Ok(false) };
     write(to, &bytes)?;
@@ -47,7 +47,7 @@ pub(super) fn copy_with_time(from: &Path, to: &Path) -> Result<bool, Failure> {
     copied.map(|()| true).map_err(|error| failed("write", to, &error))
 }
 
-/// Replaces a file in one step, and returns when the new bytes are on disk. Makes its directory.
+/// Replaces a file atomically and returns when the new bytes are on disk. Creates its directory.
 pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     replace(path, bytes, true).map_err(|error| failed("write", path, &error))
 }
@@ -67,14 +67,14 @@ fn replace(path: &Path, bytes: &[u8], durably: bool) -> io::Result<()> {
     if durably { fs::File::open(dir)?.sync_all() } else { Ok(()) }
 }
 
-/// A temporary file is for its owner only; what replaces a file should not be.
+/// Default permissions. A temporary file is private to its owner; the file that it becomes is not.
 fn ordinary() -> fs::Permissions {
     use std::os::unix::fs::PermissionsExt as _;
     fs::Permissions::from_mode(0o644)
 }
 
-/// Removes a file or a whole directory; fine if it is not there. A symbolic link is removed, never
-/// followed.
+/// Removes a file or a directory tree; succeeds if nothing exists. A symbolic link is removed,
+/// never followed.
 pub(super) fn remove(path: &Path) -> Result<(), Failure> {
     let outcome = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
@@ -87,12 +87,12 @@ pub(super) fn remove(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The absolute path without links.
+/// The absolute path, with links resolved.
 pub(super) fn canonical(path: &Path) -> Result<PathBuf, Failure> {
     fs::canonicalize(path).map_err(|error| failed("find", path, &error))
 }
 
-/// The first of numbered paths where nothing is yet.
+/// The first of the numbered paths that is free.
 pub(super) fn first_free(path: impl Fn(u64) -> PathBuf) -> PathBuf {
     let mut number = 1;
     while is_there(&path(number)) {
@@ -101,22 +101,22 @@ pub(super) fn first_free(path: impl Fn(u64) -> PathBuf) -> PathBuf {
     path(number)
 }
 
-/// Whether something is there, if only a link that leads nowhere.
+/// Whether the path exists, even as a dangling link.
 pub(super) fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// The parts of what git prints with `-z`, without the empty end.
+/// Splits git's `-z` output, without the empty last part.
 pub(super) fn nul_separated(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| *byte == 0).filter(|part| !part.is_empty())
 }
 
-/// A path as git prints it.
+/// A path from git's output.
 pub(super) fn path_of(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// A path as a person reads it.
+/// A path for display.
 pub(super) fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Protected files where gates run: put back as the commit has them, byte by byte, before each
+//! Protected files in the trees of gates: restored from the commit, byte by byte, before each
 //! check.
 
 use std::collections::HashSet;
@@ -14,8 +14,7 @@ use super::files;
 use super::protected::{Protected, remove_with_empty_parents};
 use super::work::WorkTree;
 
-/// How the content of a file begins that Git LFS keeps elsewhere; its real content is the work of
-/// the project's set-up.
+/// The first bytes of a Git LFS pointer file; the project's set-up fetches the real content.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// The protected files of a commit.
@@ -33,11 +32,11 @@ struct Entry {
     bytes: Vec<u8>,
 }
 
-/// Finds protected files that the commit does not have.
+/// Finds protected files that are not in the commit.
 #[derive(Debug)]
 struct Search {
     protected: Protected,
-    /// The places under which files can be protected, relative to the top.
+    /// The directories that can hold protected files, relative to the top.
     places: Vec<PathBuf>,
     /// The protected files and the submodules of the commit.
     known: HashSet<PathBuf>,
@@ -57,7 +56,7 @@ impl WorkTree {
         if !protected.is_empty() {
             let plumbing = &self.tree().plumbing;
             let listed = plumbing.git().args(["ls-tree", "-r", "-z", commit]).run().await?;
-            let objects = search.take_in(&listed.stdout, &mut entries);
+            let objects = search.read_listing(&listed.stdout, &mut entries);
             if !entries.is_empty() {
                 let printed =
                     plumbing.git().args(["cat-file", "--batch"]).input(objects).run().await?.stdout;
@@ -80,9 +79,9 @@ fn fixed_part(glob: &str) -> PathBuf {
 }
 
 impl Search {
-    /// Reads the output of `ls-tree -r -z`: notes what the commit has, and gives the objects of the
+    /// Parses `ls-tree -r -z`: records the paths of the commit and returns the objects of the
     /// entries.
-    fn take_in(&mut self, listed: &[u8], entries: &mut Vec<Entry>) -> String {
+    fn read_listing(&mut self, listed: &[u8], entries: &mut Vec<Entry>) -> String {
         let mut objects = String::new();
         for line in files::nul_separated(listed) {
             let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
@@ -104,12 +103,12 @@ impl Search {
         objects
     }
 
-    /// Protected files that are there and not in the commit, relative to the top. Links are not
+    /// Protected files that exist and are not in the commit, relative to the top. Links are not
     /// followed.
     fn others(&self, top: &Path) -> Result<Vec<PathBuf>, Failure> {
         let mut found = Vec::new();
-        let mut left = self.places.clone();
-        while let Some(path) = left.pop() {
+        let mut pending = self.places.clone();
+        while let Some(path) = pending.pop() {
             let full = top.join(&path);
             let Ok(metadata) = fs::symlink_metadata(&full) else { continue };
             if self.known.contains(&path) || path == Path::new(".git") {
@@ -118,9 +117,9 @@ impl Search {
             if metadata.is_dir() {
                 match fs::read_dir(&full) {
                     Ok(entries) => {
-                        left.extend(entries.flatten().map(|entry| path.join(entry.file_name())));
+                        pending.extend(entries.flatten().map(|entry| path.join(entry.file_name())));
                     }
-                    // Nothing in it can be read by a check either.
+                    // Checks cannot read anything in it either.
                     Err(error)
                         if matches!(
                             error.kind(),
@@ -138,7 +137,7 @@ impl Search {
     }
 }
 
-/// Reads `<object> blob <size>`, the bytes and a line feed for each entry.
+/// Parses `<object> blob <size>`, the bytes and a line feed for each entry.
 fn read_batch(mut printed: &[u8], entries: &mut [Entry]) -> Option<()> {
     for entry in entries {
         let end = printed.iter().position(|byte| *byte == b'\n')?;
@@ -150,13 +149,14 @@ fn read_batch(mut printed: &[u8], entries: &mut [Entry]) -> Option<()> {
 }
 
 impl Guard<'_> {
-    /// Puts protected files back that differ from the commit, and removes those that it does not
-    /// have. Names them.
+    /// Restores protected files that differ from the commit, removes extra ones, and returns their
+    /// names.
     pub(crate) async fn restore(&self) -> Result<Vec<String>, Failure> {
         let top = self.work.path();
         let mut restored = Vec::new();
-        let (search, of) = (Arc::clone(&self.search), top.to_owned());
-        // Under a pattern, the whole tree is searched.
+        let search = Arc::clone(&self.search);
+        let of = top.to_owned();
+        // A pattern can match anywhere, so its whole tree is searched.
         let searched = tokio::task::spawn_blocking(move || search.others(&of)).await;
         let others = searched.map_err(|error| {
             Failure::retryable(format!("the search for files ended: {error}"))
@@ -183,7 +183,7 @@ fn is_as(path: &Path, entry: &Entry) -> bool {
         }
         mode => {
             let is_program = metadata.permissions().mode() & 0o100 != 0;
-            // The size first: a file that was replaced by a huge one is not read.
+            // Compares the size first, so that a file replaced by a huge one is not read.
             metadata.is_file()
                 && is_program == (mode == "100755")
                 && metadata.len() == entry.bytes.len() as u64
@@ -193,7 +193,7 @@ fn is_as(path: &Path, entry: &Entry) -> bool {
     }
 }
 
-/// Whether the directory of a file is where it seems to be.
+/// Whether no parent directory of a file is a link.
 fn has_no_link_above(path: &Path) -> bool {
     let parent = path.parent().unwrap_or(path);
     fs::canonicalize(parent).is_ok_and(|real| real == parent)

@@ -1,5 +1,5 @@
-//! Moves of the user's checkout that a crash or a power cut interrupted: the files that git was
-//! writing are brought to the commit that HEAD names. Nothing else in the checkout is touched.
+//! Completes moves of the user's checkout that a crash or a power cut interrupted: the files that
+//! git was writing are restored from HEAD. Nothing else in the checkout is touched.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -9,11 +9,11 @@ use longhaul_engine::Failure;
 use super::command::Git;
 use super::files;
 use super::refs::Repository;
-use super::saved::Move;
+use super::stash::Move;
 use super::trees::{Change, Entry};
 
 impl Repository {
-    /// Ends a move that was marked. `admin` is the git directory of the checkout.
+    /// Completes a recorded move. `admin` is the git directory of the checkout.
     pub(super) async fn end_move(&self, interrupted: &Move, admin: &Path) -> Result<(), Failure> {
         let checkout = &interrupted.checkout;
         mend_index(checkout, admin).await?;
@@ -24,7 +24,7 @@ impl Repository {
         let is_there = match head.as_deref() {
             Some(head) if head == interrupted.from => false,
             Some(head) if head == interrupted.to => true,
-            // The user went on from there.
+            // The user has moved HEAD since.
             _ => return Ok(()),
         };
         let changes = self.changes(&interrupted.from, &interrupted.to).await?;
@@ -40,8 +40,7 @@ impl Repository {
         restore(checkout, &written).await
     }
 
-    /// Whether a file is one that the move left: as one of the commits has it, not there, or cut
-    /// short.
+    /// Whether the move left a file in this state: as in one of the commits, missing, or truncated.
     async fn is_of_move(
         &self,
         checkout: &Path,
@@ -69,19 +68,23 @@ impl Repository {
     }
 }
 
-/// Makes the index again if git cannot read it.
+/// Rebuilds the index if git cannot read it.
 async fn mend_index(checkout: &Path, admin: &Path) -> Result<(), Failure> {
     let listed = Git::at(checkout).args(["ls-files", "-z"]).finish().await?;
     if listed.code() == Some(0) && files::is_there(&admin.join("index")) {
         return Ok(());
     }
-    tracing::warn!(checkout = %checkout.display(), "making the index of a checkout again: {}", listed.error_text());
+    tracing::warn!(
+        checkout = %checkout.display(),
+        "making the index of a checkout again: {}",
+        listed.error_text(),
+    );
     files::remove(&admin.join("index"))?;
     Git::at(checkout).args(["read-tree", "HEAD"]).run().await?;
     Git::at(checkout).args(["update-index", "-q", "--refresh"]).finish().await.map(drop)
 }
 
-/// The names under which git would store the files that are there.
+/// The object names that git would give the existing files.
 async fn hashes_of(
     checkout: &Path,
     changes: &[Change],
@@ -99,14 +102,14 @@ async fn hashes_of(
     Ok(hashes)
 }
 
-/// The files that a sparse checkout leaves out.
+/// The files that a sparse checkout omits.
 async fn absent_in(checkout: &Path) -> Result<HashSet<Vec<u8>>, Failure> {
     let listed = Git::at(checkout).args(["ls-files", "-t", "-z"]).run().await?;
     let absent = files::nul_separated(&listed.stdout).filter_map(|line| line.strip_prefix(b"S "));
     Ok(absent.map(<[u8]>::to_vec).collect())
 }
 
-/// Brings files, and the index, to HEAD.
+/// Restores files and the index from HEAD.
 async fn restore(checkout: &Path, files: &[(&Change, &Entry)]) -> Result<(), Failure> {
     if files.is_empty() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! `Land` and `Follow`: the target branch moves forward to commits whose gates passed, and its
-//! checkout with it.
+//! `Land` and `Follow`: fast-forward the target branch, and its checkout, to commits whose gates
+//! passed.
 
 use longhaul_engine::{Failure, FailureKind, Probe};
 use longhaul_workflows::contracts::{FollowInput, Land, LandInput, Landed};
@@ -7,7 +7,7 @@ use longhaul_workflows::contracts::{FollowInput, Land, LandInput, Landed};
 use super::checkout::{Moved, Step};
 use super::names::{NEXT, PROGRESS_FILE, head_ref};
 use super::refs::Repository;
-use super::tip::Lead;
+use super::tip::TipState;
 
 impl Repository {
     pub(super) async fn land(&self, input: &LandInput) -> Result<Landed, Failure> {
@@ -27,7 +27,7 @@ impl Repository {
         }
         if !self.is_ancestor(&tip, &input.commit).await? {
             return Err(stale(format!(
-                "{} does not stand on {tip}, the tip of `{}`",
+                "{} is not based on {tip}, the tip of `{}`",
                 input.commit, input.target
             )));
         }
@@ -44,7 +44,7 @@ impl Repository {
         Ok(Landed { outside, ..landed })
     }
 
-    /// Whether a commit to be landed is there.
+    /// Probes whether the commit has landed.
     pub(super) async fn probe_landing(&self, input: &LandInput) -> Result<Probe<Landed>, Failure> {
         let _held = self.exclusive().await;
         self.put_back_all().await?;
@@ -52,9 +52,9 @@ impl Repository {
             return Ok(Probe::NotLanded);
         }
         let target_commit = self.target_commit(&input.target).await?;
-        let waits_on_next = match self.lead(&input.target).await? {
-            Lead::Target(_) => None,
-            Lead::Next(_) | Lead::Both { .. } => {
+        let waits_on_next = match self.tip_state(&input.target).await? {
+            TipState::Target(_) => None,
+            TipState::Next(_) | TipState::Both { .. } => {
                 Some(format!("`{NEXT}` is ahead of `{}` in {}", input.target, self.root.display()))
             }
         };
@@ -72,18 +72,18 @@ impl Repository {
         Ok(false)
     }
 
-    /// Brings the target to the tip, if anything waits there.
+    /// Moves the target to the tip, if commits wait on `longhaul/next`.
     async fn settle(&self, target: &str, list_file: &str) -> Result<Landed, Failure> {
         let target_commit = self.target_commit(target).await?;
-        let tip = match self.lead(target).await? {
-            Lead::Target(tip) | Lead::Next(tip) => tip,
-            Lead::Both { .. } => {
-                // No gate has passed on a merge of both; the next feature to land brings them
-                // together, on one that has.
+        let tip = match self.tip_state(target).await? {
+            TipState::Target(tip) | TipState::Next(tip) => tip,
+            TipState::Both { .. } => {
+                // No gate has passed on a merge of both; the next feature to land merges them and
+                // runs its gates on the result.
                 let waits_on_next = Some(match self.tip(target, Some(list_file)).await {
                     Ok(_) => format!(
-                        "`{target}` has moved on by itself; `{NEXT}` joins it when the next feature lands, or when you \
-                         `git merge {NEXT}` on `{target}`"
+                        "`{target}` has moved on by itself; `{NEXT}` joins it when the next \
+                         feature lands, or when you `git merge {NEXT}` on `{target}`"
                     ),
                     Err(Failure { kind: FailureKind::Terminal, message, .. }) => message,
                     Err(failure) => return Err(failure),
@@ -98,7 +98,7 @@ impl Repository {
         self.move_target(target, &tip, list_file).await
     }
 
-    /// Moves the target to a commit, or `longhaul/next` if the user's checkout does not let it.
+    /// Moves the target to a commit, or `longhaul/next` if the user's checkout blocks that.
     async fn move_target(
         &self,
         target: &str,
@@ -130,14 +130,14 @@ impl Repository {
         }
     }
 
-    /// Moves `longhaul/next`; it is made if it is not there.
+    /// Moves `longhaul/next`, creating it if needed.
     pub(super) async fn move_next(&self, from: Option<&str>, to: &str) -> Result<(), Failure> {
         let Some(from) = from else {
             self.record_next(&[to])?;
             return self.move_ref(&head_ref(NEXT), None, to).await;
         };
         if !self.is_ancestor(from, to).await? {
-            return Err(stale(format!("`{NEXT}` is at {from}, and {to} does not stand on that")));
+            return Err(stale(format!("`{NEXT}` is at {from}, which is not an ancestor of {to}")));
         }
         self.record_next(&[from, to])?;
         match self.advance(Step { branch: NEXT, from, to, own_files: &[], back: false }).await? {
@@ -148,7 +148,7 @@ impl Repository {
         }
     }
 
-    /// Deletes `longhaul/next` when the target has all of it - unless the user looks at it.
+    /// Deletes `longhaul/next` once the target contains it, unless the user has it checked out.
     async fn drop_next(&self, target: &str) -> Result<(), Failure> {
         let Some(next) = self.commit_of(&head_ref(NEXT)).await? else { return Ok(()) };
         let included = self.is_ancestor(&next, &self.target_commit(target).await?).await?;
@@ -160,7 +160,7 @@ impl Repository {
     }
 }
 
-/// The target branch has moved: the work has to be merged again.
+/// The failure for a target that has moved: the work must be merged again.
 pub(super) fn stale(message: String) -> Failure {
     Failure::terminal(message).with_code(Land::STALE)
 }

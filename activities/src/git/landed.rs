@@ -1,5 +1,5 @@
-//! Commits by which runs landed, known by their trailers: the repository tells of a landing that
-//! the log has lost.
+//! Commits that runs landed, found by their trailers: the repository proves a landing that the log
+//! has lost.
 
 use longhaul_engine::{Failure, RunId};
 use longhaul_workflows::backlog::FeatureId;
@@ -11,7 +11,7 @@ use super::message::{is_of, run_line};
 use super::names::{NEXT, feature_ref, head_ref};
 use super::refs::Repository;
 
-/// The work of a run that is on the target, or waits for it.
+/// The work of a run that is on the target or on `longhaul/next`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LandedWork {
     /// The commit that landed.
@@ -21,9 +21,8 @@ pub struct LandedWork {
 }
 
 impl GitHandlers {
-    /// The commit by which a run landed a feature, if it did. `may_be`: the caller knows that the
-    /// run may have begun before its history says so. Otherwise only a run whose work was
-    /// closed before is looked for.
+    /// The commit by which a run landed a feature, if any. `may_be`: the run may have begun before
+    /// its history says so. If false, only a run whose work was closed before counts.
     ///
     /// # Errors
     /// If git fails.
@@ -53,11 +52,11 @@ impl GitHandlers {
 }
 
 impl Repository {
-    /// The commit by which a run landed a feature, among those that lead to the tips by first
-    /// parents and are not in `without`.
+    /// The commit by which a run landed a feature, among the first-parent ancestors of the tips
+    /// that are not in `without`.
     ///
-    /// First parents only: agents write the commits that a merge brings in, and their trailers as
-    /// they like.
+    /// First parents only: agents write the commits that a merge brings in, and can forge their
+    /// trailers.
     pub(super) async fn landing(
         &self,
         tips: &[String],

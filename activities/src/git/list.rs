@@ -1,5 +1,4 @@
-//! The feature list as a file of commits: marking what passed, saying what was changed, and joining
-//! two versions.
+//! The feature list in commits: marks passed features, describes changes, and merges two versions.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +6,7 @@ use longhaul_backlog::{EntryState, FeatureList};
 use longhaul_engine::Failure;
 use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 
-/// The list with one feature marked as passing; `None` if it is no list or has no such entry.
+/// The list with one feature marked as passing; `None` if it is not a list or has no such entry.
 pub(super) fn with_passed(text: &[u8], feature: &FeatureId, at: &str) -> Option<String> {
     let mut list = parse(text).ok()?;
     list.feature(feature)?;
@@ -25,7 +24,7 @@ pub(super) fn passes(text: &[u8], feature: &FeatureId) -> bool {
     parse(text).is_ok_and(|list| list.feature(feature).is_some_and(|feature| feature.passes))
 }
 
-/// What an agent changed in the list, one text for each change.
+/// An agent's changes to the list, one sentence each.
 pub(super) fn differences(before: &[u8], after: &[u8]) -> Vec<String> {
     let Ok(earlier) = parse(before) else { return vec!["changed".to_owned()] };
     let later = match parse(after) {
@@ -37,8 +36,8 @@ pub(super) fn differences(before: &[u8], after: &[u8]) -> Vec<String> {
     if texts.is_empty() { vec!["changed".to_owned()] } else { texts }
 }
 
-/// The user's version with the features marked that pass in Longhaul's; `None` if one of them is no
-/// list.
+/// The user's version with the features marked that pass in Longhaul's; `None` if one of them is
+/// not a list.
 pub(super) fn joined(users: &[u8], longhauls: &[u8]) -> Option<String> {
     let (mut list, landed) = (parse(users).ok()?, parse(longhauls).ok()?);
     let passed = landed.features().iter().filter(|feature| feature.passes);

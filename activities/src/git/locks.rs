@@ -1,5 +1,4 @@
-//! The lock files of a repository: what a git that was killed leaves, and what stops every git
-//! after it.
+//! The lock files of a repository. A killed git leaves them, and they block every later git.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -9,22 +8,22 @@ use longhaul_engine::Failure;
 use super::repository::common_dir;
 use crate::process::{Holder, holder_of};
 
-/// A lock file that is there.
+/// A lock file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockFile {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// For how long; nothing if its time lies in the future.
+    /// Its age; `None` if its time lies in the future.
     pub age: Option<Duration>,
-    /// The work tree of its own that it belongs to; `None`: the user's checkout, or all of them.
+    /// The work tree that it belongs to; `None`: the user's checkout, or all of them.
     pub worktree: Option<PathBuf>,
-    /// Whether it guards a ref that only Longhaul and its agents write to.
+    /// Whether it guards a ref that only Longhaul and its agents write.
     pub is_own_ref: bool,
-    /// Who holds it.
+    /// Its holder.
     pub holder: Holder,
 }
 
-/// The lock files of the repository that a directory is in.
+/// The lock files of the repository of a directory.
 pub async fn lock_files(root: &Path) -> Result<Vec<LockFile>, Failure> {
     let common = common_dir(root).await?;
     let mut found = in_folder(&common, None, Some(root));
@@ -46,8 +45,7 @@ pub async fn lock_files(root: &Path) -> Result<Vec<LockFile>, Failure> {
     Ok(found)
 }
 
-/// The names of the lock files in a folder; `packed-refs.new` is one too: git refuses to write it
-/// if it is there.
+/// The lock files in a directory, with `packed-refs.new`: git refuses to write it if it exists.
 pub(super) fn names_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let is_lock = |path: &PathBuf| {
         path.extension().is_some_and(|end| end == "lock") || path.ends_with("packed-refs.new")

@@ -1,4 +1,4 @@
-//! `MergeCandidate`: the commit that would land, checked out where its gates can be run.
+//! `MergeCandidate`: the commit that would land, and the tree in which its gates run.
 
 use std::sync::{Arc, PoisonError};
 
@@ -12,13 +12,13 @@ use super::list;
 use super::message::message;
 use super::names::integration;
 use super::open::shown;
-use super::private::Stand;
+use super::private::NewHead;
 use super::protected::Protected;
 use super::refs::{NewCommit, Repository};
 use super::tree::{Condition, Tree};
 use super::trees::{Change, Entry};
 
-/// A merged tree, the files that it changes, and those that it does not change any more.
+/// A merged tree, the files that it changes, and those whose change was dropped.
 struct Kept {
     tree: String,
     files: Vec<String>,
@@ -44,12 +44,13 @@ impl Repository {
             let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
             return Ok(Merged::Conflict { tip, files, output: merged.output });
         }
-        // Whoever runs something in it brings it to the commit.
+        // The activity that runs in the tree checks out the commit.
         let worktree = shown(&self.tree(&integration(input.tree)).path);
         let Kept { tree: merged, mut files, put_back } =
             self.keep_protected(&tip, merged.tree, input).await?;
-        if self.is_there_already(&tip, &merged, input, &attempt.run).await? {
-            let (commit, files) = (tip.clone(), Vec::new());
+        if self.has_landed_already(&tip, &merged, input, &attempt.run).await? {
+            let commit = tip.clone();
+            let files = Vec::new();
             return Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside });
         }
         let tree = self.marked(merged.clone(), input).await?;
@@ -67,8 +68,8 @@ impl Repository {
         Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside })
     }
 
-    /// A merged tree with the protected files of the tip. An agent's changes to them were put back
-    /// when its work was sealed, but a merge can move files too.
+    /// A merged tree with the protected files of the tip. Sealing has reverted an agent's changes
+    /// to them, but a merge can move files too.
     async fn keep_protected(
         &self,
         tip: &str,
@@ -77,30 +78,32 @@ impl Repository {
     ) -> Result<Kept, Failure> {
         let protected = Protected::of(&input.protected, "")?;
         let changes = self.changes(tip, &tree).await?;
-        let is_over = |change: &Change| {
+        let is_protected = |change: &Change| {
             change.path != input.list_file.as_bytes() && protected.covers_change(change)
         };
-        let (over, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_over);
+        let (protected_changes, kept): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(is_protected);
         let names =
             |changes: &[Change]| changes.iter().map(|change| files::shown(&change.path)).collect();
-        let (files, put_back) = (names(&kept), names(&over));
+        let files = names(&kept);
+        let put_back = names(&protected_changes);
         let entries: Vec<(&[u8], &Entry)> =
-            over.iter().map(|change| (&*change.path, &change.before)).collect();
+            protected_changes.iter().map(|change| (&*change.path, &change.before)).collect();
         let tree =
             if entries.is_empty() { tree } else { self.with_entries(&tree, &entries).await? };
         Ok(Kept { tree, files, put_back })
     }
 
-    /// Whether the work landed before: by this run, whose log has lost that since, or done again
-    /// without another result.
-    async fn is_there_already(
+    /// Whether the work has landed: by this run whose log lost that, or by another run with the
+    /// same result.
+    async fn has_landed_already(
         &self,
         tip: &str,
         merged: &str,
         input: &MergeInput,
         run: &RunId,
     ) -> Result<bool, Failure> {
-        // Work that was continued on what landed contains that commit.
+        // Work that continues on a landed commit contains that commit.
         if self
             .landing(&[tip.to_owned()], Some(&input.commit), &input.feature, run)
             .await?
@@ -115,7 +118,7 @@ impl Repository {
         Ok(listed.is_some_and(|(_, text)| list::passes(&text, &input.feature)))
     }
 
-    /// The tree with the feature marked as passing in the list, if the list is in it.
+    /// The tree with the feature marked as passing in the list, if the tree contains the list.
     async fn marked(&self, tree: String, input: &MergeInput) -> Result<String, Failure> {
         let Some((mode, text)) = self.file_in(&tree, &input.list_file).await? else {
             return Ok(tree);
@@ -126,11 +129,10 @@ impl Repository {
         }
     }
 
-    /// An integration work tree at a commit. No agent works there, and what a candidate left that
-    /// did not land, installed packages for one, must not make the next one pass.
+    /// An integration work tree, reset to a commit. No agent works there. Leftovers of a candidate
+    /// that did not land, such as installed packages, must not make the next one pass.
     ///
-    /// One caller at a time has it, until it drops the guard: after a repair of the log, two runs
-    /// may have been given the same tree.
+    /// The guard gives exclusive use: after a repair of the log, two runs may share a tree number.
     pub(super) async fn integration_at(
         &self,
         commit: &str,
@@ -148,7 +150,7 @@ impl Repository {
         {
             tree.empty().await?;
         }
-        self.ready(&tree, Stand::Commit, commit).await?;
+        self.ready(&tree, NewHead::Commit, commit).await?;
         Ok((tree, held))
     }
 }

@@ -3,7 +3,7 @@
 use longhaul_engine::RunId;
 use longhaul_workflows::backlog::FeatureId;
 
-/// The longest subject, in letters.
+/// The longest subject, in characters.
 const SUBJECT_MAX: usize = 200;
 
 /// A commit message that names the feature and the run.
@@ -27,8 +27,7 @@ pub(super) fn run_line(run: &RunId) -> String {
     format!("Run-Id: {run}")
 }
 
-/// Whether the trailers of a message name this feature and this run. Trailers are the last
-/// paragraph.
+/// Whether the trailers of a message, its last paragraph, name this feature and this run.
 pub(super) fn is_of(message: &str, feature: &FeatureId, run: &RunId) -> bool {
     let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
     [feature_line(feature), run_line(run)]

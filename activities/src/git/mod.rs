@@ -1,16 +1,14 @@
-//! Work trees, checkpoints and merges: the handlers of the git contracts, by way of the git
-//! command.
+//! The git activities: work trees, checkpoints and merges, run through the git command.
 //!
-//! Every handler comes to the same end from any state that a crash or a power cut can leave, and
-//! returns when what it did is on stable storage. Read in this order: `open` (a work tree for a
+//! Every handler reaches the same end from any state that a crash or a power cut can leave, and
+//! returns when its effects are on stable storage. Reading order: `open` (a work tree for a
 //! feature), `seal` (a checkpoint), `merge` and `land` (the way to the target branch), `close`;
-//! `landed` finds what an earlier life brought there. Below them: `plumbing` (Longhaul's own git
-//! directory), `tree` and `private` (work trees and the repositories in them), `tip` (where work
-//! goes on top of), `back` (a feature at an earlier commit), `snapshot` and `rescue` (nothing is
-//! lost), `protected` and `head` (what an agent may not do), `checkout` and `saved` (the user's
-//! files), and [`check_git`] with its neighbours for a project's first use.
+//! `landed` finds earlier landings. Below them: `plumbing` (Longhaul's own git directory), `tree`
+//! and `private` (work trees and the repositories in them), `tip` (the base of new work), `rewind`
+//! (a feature at an earlier commit), `snapshot` and `rescue` (nothing is lost), `protected` and
+//! `head` (limits on agents), `checkout` and `stash` (the user's files), and [`check_git`] with its
+//! neighbours for a project's first use.
 
-mod back;
 mod checkout;
 mod checkpoint;
 mod claim;
@@ -18,13 +16,12 @@ mod close;
 mod command;
 mod damage;
 mod files;
-mod found;
 mod guard;
 mod head;
+mod init;
 mod interrupted;
 mod land;
 mod landed;
-mod left;
 mod list;
 mod locks;
 mod merge;
@@ -43,10 +40,12 @@ mod refresh;
 mod refs;
 mod repository;
 mod rescue;
+mod rewind;
 mod rollback;
-mod saved;
 mod seal;
 mod snapshot;
+mod stale_locks;
+mod stash;
 mod tidy;
 mod tip;
 mod tree;
@@ -66,10 +65,9 @@ use longhaul_workflows::contracts::{
     Worktree,
 };
 
-pub use back::TakeBack;
 pub use checkpoint::{Keep, Kept};
 pub use damage::{Damage, find_damage, repair};
-pub use found::{commit_files, has_commit, make_repository};
+pub use init::{commit_files, has_commit, make_repository};
 pub use landed::LandedWork;
 pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;
@@ -79,6 +77,7 @@ pub use repository::{
     Checkout, branch_of, check_git, commits_not_in, exclude_own_files, has_branch,
     known_project_id, project_id, share_repository, tip_of,
 };
+pub use rewind::TakeBack;
 pub use rollback::WayBack;
 pub(crate) use work::{Wanted, WorkTree};
 
@@ -86,17 +85,17 @@ use crate::disk::Disk;
 use plumbing::Plumbing;
 use reader::Reader;
 
-/// The handlers of all git contracts. Clones share the locks that keep one repository's commands
-/// apart.
+/// The handlers of all git contracts. Clones share the locks that serialise commands on one
+/// repository.
 #[derive(Debug, Clone)]
 pub struct GitHandlers {
     data_dir: PathBuf,
-    /// Names this process among those that used the data directory.
+    /// Identifies this process among those that used the data directory.
     process: Arc<str>,
     disk: Disk,
-    /// Repositories that were opened, by the project's id and place.
+    /// Opened repositories, by project id and path.
     known: Arc<std::sync::Mutex<HashMap<(String, PathBuf), Repository>>>,
-    /// Where projects are, by their ids.
+    /// Project paths, by project id.
     places: Arc<std::sync::Mutex<HashMap<String, PathBuf>>>,
 }
 
@@ -104,7 +103,8 @@ impl GitHandlers {
     /// Handlers that keep their work trees under `data_dir`.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         let process = process_name().into();
-        let (known, places) = (Arc::default(), Arc::default());
+        let known = Arc::default();
+        let places = Arc::default();
         Self { data_dir: data_dir.into(), process, disk: Disk::default(), known, places }
     }
 
@@ -123,8 +123,7 @@ impl GitHandlers {
             .with::<RollBack>(self.clone())
     }
 
-    /// Brings the work tree of a feature back to its branch after somebody died in it; see
-    /// [`OpenWorktree`].
+    /// Returns the work tree of a feature to its branch after a lost session; see [`OpenWorktree`].
     pub(crate) async fn reopen_worktree(
         &self,
         input: &OpenInput,
@@ -142,7 +141,7 @@ impl GitHandlers {
         }
         let opened = self.open_repository(project, root).await?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another task may have opened it meanwhile: there is one lock for a repository.
+        // Another task may have opened it meanwhile: a repository must have only one lock.
         Ok(known
             .entry(key)
             .and_modify(|known| known.plumbing = opened.plumbing.clone())
@@ -189,14 +188,14 @@ impl GitHandlers {
         Ok(repository)
     }
 
-    /// Gives a result when what it refers to is on stable storage.
+    /// Returns a result once everything that it refers to is on stable storage.
     async fn synced<T>(&self, project: &ProjectRef, result: T) -> Result<T, Failure> {
         self.repository(project).await?.sync().await?;
         Ok(result)
     }
 
-    /// To be called when no work is under way any more: the work trees can be built upon by the
-    /// next process.
+    /// Marks the work trees as safe for the next process. Called at shutdown, when no work is
+    /// active.
     pub async fn rest(&self) -> Result<(), Failure> {
         let known: Vec<_> =
             self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
@@ -212,7 +211,7 @@ impl GitHandlers {
     }
 }
 
-/// Different for each process and each set of handlers.
+/// A name unique to each process and each set of handlers.
 fn process_name() -> String {
     static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -220,9 +219,9 @@ fn process_name() -> String {
     format!("{}-{}-{count}", std::process::id(), since.as_nanos())
 }
 
-/// Runs what changes the user's checkout to its end, even if nobody waits for it any more: half a
-/// change is seen by the user.
-async fn to_its_end<T: Send + 'static>(
+/// Runs a change of the user's checkout to completion, even if the caller is dropped: the user
+/// would see half a change.
+async fn run_to_completion<T: Send + 'static>(
     work: impl Future<Output = Result<T, Failure>> + Send + 'static,
 ) -> Result<T, Failure> {
     let outcome = tokio::spawn(work).await;
@@ -267,17 +266,17 @@ impl Handler<MergeCandidate> for GitHandlers {
 impl Handler<Land> for GitHandlers {
     async fn perform(&self, input: LandInput, _attempt: &Attempt) -> Result<Landed, Failure> {
         let repository = self.repository(&input.project).await?;
-        to_its_end(async move { repository.land(&input).await }).await
+        run_to_completion(async move { repository.land(&input).await }).await
     }
 
     async fn probe(&self, input: LandInput, _attempt: &Attempt) -> Probe<Landed> {
         let asked = match self.repository(&input.project).await {
             Ok(repository) => {
-                to_its_end(async move { repository.probe_landing(&input).await }).await
+                run_to_completion(async move { repository.probe_landing(&input).await }).await
             }
             Err(failure) => Err(failure),
         };
-        asked.unwrap_or_else(crate::machine::unanswered)
+        asked.unwrap_or_else(crate::machine::unknown_outcome)
     }
 }
 
@@ -285,7 +284,7 @@ impl Handler<Land> for GitHandlers {
 impl Handler<Follow> for GitHandlers {
     async fn perform(&self, input: FollowInput, _attempt: &Attempt) -> Result<Landed, Failure> {
         let repository = self.repository(&input.project).await?;
-        to_its_end(async move { repository.follow(&input).await }).await
+        run_to_completion(async move { repository.follow(&input).await }).await
     }
 }
 
@@ -301,6 +300,6 @@ impl Handler<CloseWorktree> for GitHandlers {
 impl Handler<RollBack> for GitHandlers {
     async fn perform(&self, input: RollBackInput, _attempt: &Attempt) -> Result<WentBack, Failure> {
         let repository = self.repository(&input.project).await?;
-        to_its_end(async move { repository.roll_back(&input).await }).await
+        run_to_completion(async move { repository.roll_back(&input).await }).await
     }
 }

@@ -1,48 +1,46 @@
-//! The names of everything that Longhaul makes in a repository: branches, refs, directories.
+//! The names that Longhaul uses in a repository: branches, refs, directories.
 
 use longhaul_engine::{RunId, Slot};
 use longhaul_workflows::backlog::FeatureId;
 
-/// The branch on which finished work waits when the user's checkout of the target cannot follow.
+/// The branch where finished work waits when the user's checkout of the target cannot follow.
 pub(super) const NEXT: &str = "longhaul/next";
 /// The notes that agents leave for each other.
 pub(super) const PROGRESS_FILE: &str = "claude-progress.txt";
-/// The directory in a project that holds the rest of what Longhaul writes for people.
+/// The directory in a project for everything else that Longhaul writes for people.
 pub(super) const OWN_DIR: &str = ".longhaul";
-/// What the names of integration work trees begin with, beside those of the features. No feature
-/// can have such a name.
+/// The prefix of integration work trees, which lie beside those of features. Not valid in a feature
+/// id.
 const INTEGRATION: &str = ".integrate";
-/// New bytes on their way to the place of a file; a killed process leaves them.
+/// The pattern of temporary files that replace a file; a killed process leaves them.
 pub(super) const ON_THE_WAY: &str = ".longhaul-??????";
 
-/// The work tree in which the gates of a feature run; no agent works there. No feature can have
-/// this name.
+/// The work tree in which the gates of a feature run; no agent works there. Not a valid feature id.
 pub(super) fn gates_tree(feature: &str) -> String {
     format!(".gates-{feature}")
 }
 
-/// The refs that hold the commits which were fetched from the private repository of a work tree: of
-/// its branch and of HEAD.
+/// The refs for the commits fetched from a work tree's private repository: of its branch and of
+/// HEAD.
 pub(super) fn fetched_refs(tree: &str) -> [String; 2] {
     ["branch", "head"].map(|end| format!("refs/longhaul/fetched/{}/{end}", ref_part(tree)))
 }
 
-/// Whether a text can be the name of an object.
+/// Whether a string is a full object name.
 pub(super) fn is_object_name(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A full ref name of a branch.
+/// The full ref name of a branch.
 pub(super) fn head_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }
 
-/// The branch of a feature. A feature that is called `next` must not get the branch of finished
-/// work.
+/// The branch of a feature. A feature called `next` must not get the branch of finished work.
 pub(super) fn branch(feature: &FeatureId) -> String {
     let name = feature.folded();
     if head_ref(&format!("longhaul/{name}")) == head_ref(NEXT) {
-        // No other feature has this branch: `%` is in no id.
+        // Unique: `%` is not valid in a feature id.
         return "longhaul/%next".to_owned();
     }
     format!("longhaul/{}", feature.as_str())
@@ -53,45 +51,44 @@ pub(super) fn integration(tree: u32) -> String {
     if tree == 0 { INTEGRATION.to_owned() } else { format!("{INTEGRATION}-{tree}") }
 }
 
-/// Which integration work tree has this name; `None` if it is that of a feature.
+/// The number of an integration work tree; `None` if the name is a feature's.
 pub(super) fn integration_of(tree: &str) -> Option<u32> {
     let rest = tree.strip_prefix(INTEGRATION)?;
     if rest.is_empty() { Some(0) } else { rest.strip_prefix('-')?.parse().ok() }
 }
 
-/// The ref that keeps what was uncommitted before this call changed something.
+/// The ref that keeps uncommitted files from before this call changed the tree.
 pub(super) fn rescue_ref(run: &RunId, slot: Slot) -> String {
     format!("refs/longhaul/rescue/{}/{slot}", ref_path(run.as_str()))
 }
 
-/// The ref that keeps what was uncommitted before a feature was taken back to where this run
-/// begins.
+/// The ref that keeps uncommitted files from before the rewind that begins this run.
 pub(super) fn taken_back_ref(run: &RunId) -> String {
     format!("refs/longhaul/rescue/{}/taken-back", ref_path(run.as_str()))
 }
 
-/// What the names of the refs begin with that say that a feature of a project is being taken back.
+/// The prefix of the refs that mark pending rewinds in a project.
 pub(super) fn taking_back_refs(project: &str) -> String {
     format!("refs/longhaul/taking-back/{}/", ref_path(project))
 }
 
-/// The refs that say that a feature is being taken back to where this run begins: where its branch
-/// was, and where it goes.
+/// The refs that mark a pending rewind to where this run begins: the old and the new commit of the
+/// branch.
 pub(super) fn taking_back_ref(run: &RunId) -> [String; 2] {
     ["from", "to"].map(|end| format!("refs/longhaul/taking-back/{}/{end}", ref_path(run.as_str())))
 }
 
-/// Where the checkpoints of a run are kept that a person asked for.
+/// The prefix of the checkpoint refs of a run.
 pub(super) fn checkpoints_ref(run: &RunId) -> String {
     format!("refs/longhaul/checkpoints/{}", ref_path(run.as_str()))
 }
 
-/// The ref that keeps the tip of the target from before it was rolled back.
+/// The ref that keeps the old tip of the target after a rollback.
 pub(super) fn rolled_back_ref(at: &str) -> String {
     format!("refs/longhaul/rolled-back/{at}")
 }
 
-/// The ref that keeps a commit which something else than Longhaul put on `longhaul/next`.
+/// The ref that keeps a commit that was put on `longhaul/next` by another program.
 pub(super) fn foreign_ref(commit: &str) -> String {
     format!("refs/longhaul/foreign/{}", commit.get(..10).unwrap_or(commit))
 }
@@ -101,7 +98,7 @@ pub(super) fn feature_ref(run: &RunId) -> String {
     format!("refs/longhaul/features/{}", ref_path(run.as_str()))
 }
 
-/// A run id as a part of a ref name: what git refuses there is written as `%` and two hex digits.
+/// A run id as part of a ref name: characters that git refuses become `%` and two hex digits.
 fn ref_path(run: &str) -> String {
     let parts: Vec<String> = run.split('/').map(ref_part).collect();
     parts.join("/")
@@ -126,9 +123,10 @@ fn ref_part(part: &str) -> String {
     if name == "@" { "%40".to_owned() } else { name }
 }
 
-/// The run id that a part of a ref name was made from; `None`: it is none of ours.
+/// The run id encoded in part of a ref name; `None`: not one of Longhaul's.
 pub(super) fn run_of_path(path: &str) -> Option<RunId> {
-    let (mut id, mut rest) = (String::new(), path);
+    let mut id = String::new();
+    let mut rest = path;
     while let Some((before, code)) = rest.split_once('%') {
         id.push_str(before);
         let byte = code.get(..2).and_then(|code| u8::from_str_radix(code, 16).ok())?;

@@ -1,4 +1,4 @@
-//! What an agent appended to the progress file.
+//! Notes that an agent appended to the progress file.
 
 use std::path::Path;
 
@@ -9,21 +9,21 @@ use super::names::PROGRESS_FILE;
 use super::refs::Repository;
 use crate::files::progress_file;
 
-/// What an agent left in the progress file.
+/// An agent's notes in the progress file.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    /// What it appended.
+    /// The appended text.
     pub(super) text: String,
-    /// Why the file was not read. What an agent put in its place is no reason for a failure.
+    /// Why the file was not read. An unreadable file from an agent must not fail the seal.
     pub(super) unread: Option<String>,
 }
 
-/// The most that is taken, in bytes; of more, the end.
+/// The limit in bytes; of longer notes, the end is kept.
 const LIMIT: usize = 64 * 1024;
 
 impl Repository {
-    /// What the work tree's progress file has that the project's has not: the one of the commit
-    /// that the work began on, or if it is not tracked, the one in the user's checkout.
+    /// The part of the work tree's progress file that is new: compared with the base commit's file,
+    /// or if it is not tracked, with the one in the user's checkout.
     pub(super) async fn notes_in(&self, work_tree: &Path, base: &str) -> Result<Notes, Failure> {
         let read =
             |root: &Path| progress_file(root).map_err(|error| files::unreadable(&error, root));
@@ -43,7 +43,7 @@ impl Repository {
     }
 }
 
-/// What follows the lines that both begin with.
+/// The text after the common leading lines.
 fn appended<'a>(before: &str, now: &'a str) -> &'a str {
     let common = before
         .split_inclusive('\n')

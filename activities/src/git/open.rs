@@ -6,21 +6,21 @@ use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::{OpenInput, Worktree};
 
 use super::names::{NEXT, branch, feature_ref, head_ref, rescue_ref};
-use super::private::{Head, Stand};
+use super::private::{Head, NewHead};
 use super::refs::Repository;
 use super::snapshot::Snapshot;
-use super::tip::Lead;
+use super::tip::TipState;
 use super::tree::{Condition, Tree};
 use super::trees::Change;
 
-/// Where what is found in a tree is kept.
+/// The refs that keep the content found in a tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kept<'a> {
     /// The branch of the feature.
     pub(super) branch: &'a str,
-    /// The ref for what is uncommitted, or off the branch.
+    /// The ref for uncommitted files, and for work off the branch.
     pub(super) rescue: &'a str,
-    /// The ref for commits that the branch leaves behind.
+    /// The ref for commits that the branch drops.
     pub(super) commits: &'a str,
 }
 
@@ -34,7 +34,7 @@ impl Repository {
         let branch = branch(&input.feature);
         self.refuse_if_checked_out(&branch).await?;
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
-        let tip = self.tip_to_start_from(&input.target).await?;
+        let tip = self.start_commit(&input.target).await?;
         self.ensure_branch(&branch, &tip).await?;
         let is_clean = self
             .keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &commits })
@@ -47,34 +47,35 @@ impl Repository {
         }
         if is_clean && !is_behind {
             tree.begin_use()?;
-            self.write_private(&tree, Stand::on(&branch, &input.target), &head).await?;
+            self.write_private(&tree, NewHead::on(&branch, &input.target), &head).await?;
         } else {
-            self.ready(&tree, Stand::on(&branch, &input.target), &head).await?;
+            self.ready(&tree, NewHead::on(&branch, &input.target), &head).await?;
         }
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
         let has_work = head != tip && !self.is_ancestor(&head, &tip).await?;
         Ok(Worktree { path: shown(&tree.path), branch, head, rescued, has_work })
     }
 
-    /// A branch that moves under a checkout makes the files there look changed.
+    /// Refuses a branch that is checked out: moving it would make the files there look changed.
     async fn refuse_if_checked_out(&self, branch: &str) -> Result<(), Failure> {
         match self.checkouts_of(branch).await?.first() {
             Some(checkout) => Err(Failure::terminal(format!(
-                "`{branch}` is already checked out in {}; check out another branch there, then resume the feature",
+                "`{branch}` is already checked out in {}; check out another branch there, then \
+                 resume the feature",
                 checkout.display()
             ))),
             None => Ok(()),
         }
     }
 
-    /// A conflict between the target and `longhaul/next` does not keep a feature from being worked
-    /// on; merging will tell.
-    pub(super) async fn tip_to_start_from(&self, target: &str) -> Result<String, Failure> {
+    /// The commit to start from. A conflict between the target and `longhaul/next` does not block
+    /// work on a feature; the merge reports it.
+    pub(super) async fn start_commit(&self, target: &str) -> Result<String, Failure> {
         let _held = self.exclusive().await;
         match self.tip(target, None).await {
             Ok(tip) => Ok(tip),
-            Err(failure) => match self.lead(target).await? {
-                Lead::Both { next, .. } => {
+            Err(failure) => match self.tip_state(target).await? {
+                TipState::Both { next, .. } => {
                     tracing::warn!(%failure, "starting from {NEXT}");
                     Ok(next)
                 }
@@ -103,8 +104,8 @@ impl Repository {
         self.commit_of(&head_ref(branch)).await
     }
 
-    /// Takes the commits of a tree's own branch over, and keeps all else that is in the tree and
-    /// not on the branch. Says whether the tree is sound and stands clean on the branch.
+    /// Adopts the commits of a tree's own branch, and keeps everything else in the tree that is not
+    /// on the branch. Returns whether the tree is sound and clean on the branch.
     pub(super) async fn keep_found(&self, tree: &Tree, kept: Kept<'_>) -> Result<bool, Failure> {
         let condition = tree.condition()?;
         if condition == Condition::Missing && !has_files(&tree.path) {
@@ -113,8 +114,8 @@ impl Repository {
         let (head, tip) = self.take_private(tree, kept).await?;
         let is_on_branch = head.on.as_deref() == Some(&*head_ref(kept.branch));
         let Some(base) = head.commit.clone().or_else(|| tip.clone()) else { return Ok(false) };
-        // The index of a suspect tree cannot be trusted, and that of one that was never checked out
-        // is not there: what is missing then was not deleted.
+        // The index of a suspect tree cannot be trusted, and a tree that was never checked out has
+        // none: files missing then were not deleted.
         let index = if condition == Condition::Sound {
             tree.index()
         } else {
@@ -138,7 +139,7 @@ impl Repository {
         Ok(is_clean && !tree.is_half_reset() && !tree.has_unfinished())
     }
 
-    /// Takes over where a program moved the branch of a tree; where HEAD is then, and the branch.
+    /// Adopts the branch of a tree where a program moved it; returns HEAD and the branch.
     pub(super) async fn take_private(
         &self,
         tree: &Tree,
@@ -150,11 +151,11 @@ impl Repository {
         let tip = self.branch_commit(kept.branch).await?;
         let head = self.head_of(tree).await?;
         let is_on_branch = head.on.as_deref() == Some(&*head_ref(kept.branch));
-        // The branch in the private repository may be behind the project's after a crash.
+        // The branch in the private repository may lag the project's after a crash.
         Ok((if is_on_branch { Head { commit: tip.clone(), ..head } } else { head }, tip))
     }
 
-    /// Moves the branch of a feature to where an agent left it in its private repository.
+    /// Moves the branch of a feature to the commit in the agent's private repository.
     async fn take_branch(&self, kept: Kept<'_>, commit: &str) -> Result<(), Failure> {
         let tip = self.branch_commit(kept.branch).await?;
         if tip.as_deref() == Some(commit) {

@@ -1,8 +1,8 @@
-//! Branches that something else than Longhaul moved: a person, or an agent without a sandbox.
+//! Branches that were moved outside of Longhaul: by a person, or by an agent without a sandbox.
 //!
-//! The target is its owner's, who may move it at any time; that is reported. `longhaul/next` is
-//! Longhaul's: its commits land without further gates. So Longhaul records where it puts that
-//! branch, where no sandboxed agent can write, and any other value is reported, kept and put back.
+//! The target belongs to its owner and may move at any time; that is reported. `longhaul/next`
+//! belongs to Longhaul: its commits land without further gates. So Longhaul records its value where
+//! no sandboxed agent can write; any other value is reported, kept under a ref and reverted.
 
 use std::path::PathBuf;
 
@@ -15,24 +15,24 @@ use super::names::{NEXT, foreign_ref, head_ref};
 use super::refs::Repository;
 use super::tree::Tree;
 
-/// How many landed commits are remembered. A session during which more land reports those before as
-/// not Longhaul's.
+/// The number of landed commits remembered. If more land during one session, it reports the oldest
+/// as foreign.
 const REMEMBERED: usize = 1000;
 
 impl Repository {
-    /// Where `longhaul/next` is, as far as Longhaul put it there.
+    /// The value of `longhaul/next` that Longhaul set.
     pub(super) async fn next(&self) -> Result<Option<String>, Failure> {
         let found = self.commit_of(&head_ref(NEXT)).await?;
         self.ours(found.as_ref()).await
     }
 
-    /// The same, for what was found there.
+    /// As [`Self::next`], for the value that was found there.
     async fn ours(&self, found: Option<&String>) -> Result<Option<String>, Failure> {
         let Some(ours) = self.recorded_next()? else { return Ok(found.cloned()) };
         if let Some(found) = found.filter(|found| ours.contains(found)) {
             return Ok(Some(found.clone()));
         }
-        // The later one: a landing that was begun is ended.
+        // The later one first: an interrupted landing is completed.
         for commit in ours.iter().rev() {
             if self.commit_of(commit).await?.is_some() {
                 return Ok(Some(commit.clone()));
@@ -41,8 +41,8 @@ impl Repository {
         Ok(None)
     }
 
-    /// Takes `longhaul/next` as it is, if Longhaul has never seen it: the data directory is new, or
-    /// was restored.
+    /// Accepts `longhaul/next` as it is if nothing was recorded: the data directory is new, or was
+    /// restored.
     pub(super) async fn adopt_next(&self) -> Result<(), Failure> {
         if self.recorded_next()?.is_some() {
             return Ok(());
@@ -51,14 +51,14 @@ impl Repository {
         self.record_next(&found.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Records where `longhaul/next` is or will be: before it is moved both, so that a crash
-    /// between leaves nothing foreign; nothing after it was deleted.
+    /// Records the values that `longhaul/next` may have: before it moves both, so that a crash in
+    /// between leaves nothing foreign; after a deletion none.
     pub(super) fn record_next(&self, commits: &[&str]) -> Result<(), Failure> {
         files::write_durably(&self.next_record(), commits.join("\n").as_bytes())
     }
 
-    /// Puts `longhaul/next` back to where Longhaul left it, and keeps what was there. To be called
-    /// with the repository held.
+    /// Reverts `longhaul/next` to Longhaul's value and keeps the foreign one. The caller holds the
+    /// repository lock.
     pub(super) async fn restore_next(
         &self,
         target: &str,
@@ -69,7 +69,7 @@ impl Repository {
             return Ok(None);
         }
         let tip = self.target_commit(target).await?;
-        // What the target has does not wait any more.
+        // A value that the target contains no longer waits.
         let ours = match ours {
             Some(ours) if !self.is_ancestor(&ours, &tip).await? => Some(ours),
             _ => None,
@@ -103,7 +103,7 @@ impl Repository {
         Ok(Some(change))
     }
 
-    /// Remembers a commit that Longhaul puts on the target or on `longhaul/next`.
+    /// Records a commit that Longhaul puts on the target or on `longhaul/next`.
     pub(super) fn remember_landing(&self, commit: &str) -> Result<(), Failure> {
         let mut known = self.landings()?;
         if known.iter().any(|known| known == commit) {
@@ -111,11 +111,11 @@ impl Repository {
         }
         known.push(commit.to_owned());
         let first = known.len().saturating_sub(REMEMBERED);
-        files::write(&self.own().join("landed"), known[first..].join("\n").as_bytes())
+        files::write(&self.directory().join("landed"), known[first..].join("\n").as_bytes())
     }
 
-    /// Remembers where the target is when a session begins. A session that goes on after a crash
-    /// keeps what it began with.
+    /// Records the target when a session begins. A session that is retried after a crash keeps its
+    /// first record.
     pub(super) async fn remember_target(
         &self,
         tree: &Tree,
@@ -130,7 +130,7 @@ impl Repository {
         tree.set_target_seen(&session, &commit)
     }
 
-    /// How the target was moved since the session began, if not by Longhaul alone.
+    /// The foreign moves of the target since the session began.
     pub(super) async fn moved_outside(
         &self,
         tree: &Tree,
@@ -161,21 +161,21 @@ impl Repository {
         }))
     }
 
-    /// The values that `longhaul/next` may have; `None`: nothing was recorded yet.
+    /// The recorded values of `longhaul/next`; `None`: nothing was recorded.
     fn recorded_next(&self) -> Result<Option<Vec<String>>, Failure> {
         Ok(files::read(&self.next_record())?.map(|bytes| lines(&bytes)))
     }
 
     fn landings(&self) -> Result<Vec<String>, Failure> {
-        Ok(lines(&files::read(&self.own().join("landed"))?.unwrap_or_default()))
+        Ok(lines(&files::read(&self.directory().join("landed"))?.unwrap_or_default()))
     }
 
     fn next_record(&self) -> PathBuf {
-        self.own().join("next")
+        self.directory().join("next")
     }
 
     /// Longhaul's own directory of the project, in the data directory.
-    fn own(&self) -> PathBuf {
+    fn directory(&self) -> PathBuf {
         self.records.parent().unwrap_or(&self.records).to_owned()
     }
 }

@@ -1,9 +1,8 @@
 //! The data directory that a repository belongs to: two of them would work on its features twice,
 //! and pay for it.
 //!
-//! The repository's own configuration names it, beside the id of the project. A data directory has
-//! an id of its own, so that one that was moved is told from another one, and one that was copied
-//! from the original.
+//! The repository's own configuration names it, beside the project id. A data directory has an id
+//! of its own, which tells a moved one from another one, and a copy from the original.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,10 +18,10 @@ use super::repository::common_dir;
 const OWNER: &str = "longhaul.owner";
 /// The file of a data directory that holds its id.
 const ID_FILE: &str = "id";
-/// Locked while the setting is read, compared and written. No name of a lock of git's, which would
-/// count as left behind.
+/// Locked while the setting is read, compared and written. Not named `*.lock`, which would count as
+/// a stale git lock.
 const LOCK: &str = "longhaul-owner";
-/// How often the lock is tried, with a pause of [`PAUSE`] between.
+/// Attempts to lock, with a pause of [`PAUSE`] between.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -30,22 +29,22 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataDirectory {
     id: String,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
 }
 
-/// How a repository stands to a data directory.
+/// The relation of a repository to a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ownership {
-    /// It belongs to it.
+    /// The repository belongs to it.
     Ours,
-    /// It belongs to another one.
+    /// The repository belongs to another one.
     Other(DataDirectory),
 }
 
 impl DataDirectory {
-    /// The data directory at a path; it gets an id the first time. It must be open, so that nobody
-    /// else does the same.
+    /// The data directory at a path; creates its id the first time. The caller holds the
+    /// directory's lock, so that only one process creates it.
     ///
     /// # Errors
     /// If its id can be neither read nor written.
@@ -64,8 +63,7 @@ impl DataDirectory {
         Some(Self { id: id.to_owned(), path: PathBuf::from(path) })
     }
 
-    /// Whether this one is `recorded`, or took its place: it was moved here, or made anew where
-    /// that one was.
+    /// Whether this one is `recorded`, or replaces it: moved here, or created anew at its path.
     fn succeeds(&self, recorded: &Self) -> bool {
         let is_there = id_of(&recorded.path).as_ref() == Some(&recorded.id);
         *self == *recorded || (self.id == recorded.id || self.path == recorded.path) && !is_there
@@ -83,8 +81,7 @@ fn id_of(path: &Path) -> Option<String> {
     Some(String::from_utf8(bytes).ok()?.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
-/// The data directory that a repository belongs to, if it belongs to another one than this. Changes
-/// nothing.
+/// The other data directory that a repository belongs to, if any. Read-only.
 ///
 /// # Errors
 /// If git fails.
@@ -115,7 +112,7 @@ pub async fn own(root: &Path, ours: &DataDirectory, take_over: bool) -> Result<O
     Ok(Ownership::Ours)
 }
 
-/// The lock is released when the file is dropped, also by a process that dies.
+/// The lock ends when the file is dropped, also when the process dies.
 async fn lock(common: &Path) -> Result<File, Failure> {
     let path = common.join(LOCK);
     let file = File::options().create(true).truncate(false).write(true).open(&path);
@@ -156,7 +153,7 @@ mod tests {
         assert_eq!(own(&repository, &one, false).await, Ok(Ownership::Ours));
         assert_eq!(own(&repository, &two, false).await, Ok(Ownership::Other(one.clone())));
 
-        // Moved, it is the same; the copy of it is another one.
+        // A moved directory is the same; a copy of it is another one.
         let moved = place.path().join("moved");
         std::fs::rename(&one.path, &moved).unwrap();
         let moved = DataDirectory::at(&moved).unwrap();
@@ -166,7 +163,7 @@ mod tests {
         let copy = DataDirectory::at(&copy).unwrap();
         assert_eq!(own(&repository, &copy, false).await, Ok(Ownership::Other(moved.clone())));
 
-        // Made anew in its place, it is lost for certain; elsewhere only a person can say so.
+        // Recreated at its path, the old one is lost for certain; elsewhere only a person can know.
         std::fs::remove_file(moved.path.join(ID_FILE)).unwrap();
         assert_eq!(own(&repository, &two, false).await, Ok(Ownership::Other(moved.clone())));
         let anew = DataDirectory::at(&moved.path).unwrap();

@@ -1,9 +1,9 @@
-//! Longhaul's own git directory of a project: the objects of the user's repository, and nothing
-//! else of it.
+//! Longhaul's own git directory of a project: it borrows the objects of the user's repository and
+//! shares nothing else.
 //!
-//! Commands that read or write files of a work tree run here. No configuration, attribute file,
-//! filter, merge driver, replace ref or index of the user's repository or of an agent's clone takes
-//! part in them.
+//! Commands that read or write files of a work tree run here, unaffected by any configuration,
+//! attribute file, filter, merge driver, replace ref or index of the user's repository or of an
+//! agent's clone.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) struct Plumbing {
     /// The list of commits without parents, in a shallow repository.
     shallow: PathBuf,
     is_sha256: bool,
-    /// Author and committer: the user's if there is one, because the work lands in the user's
+    /// Author and committer: the user if configured, because the work lands in the user's
     /// repository.
     identity: Arc<[(&'static str, String)]>,
     /// The names and addresses of the user's remotes.
@@ -30,7 +30,7 @@ pub(super) struct Plumbing {
 }
 
 impl Plumbing {
-    /// Makes the directory, or makes it again: it holds nothing of value.
+    /// Creates the directory, or recreates it: it holds nothing of value.
     pub(super) async fn prepare(dir: &Path, root: &Path, common: &Path) -> Result<Self, Failure> {
         let values = config_of(root).await?;
         let value = |name: &str| {
@@ -62,12 +62,14 @@ impl Plumbing {
             chosen("GIT_COMMITTER_NAME", name),
             chosen("GIT_COMMITTER_EMAIL", email),
         ];
-        let (objects, shallow) = (common.join("objects"), common.join("shallow"));
+        let objects = common.join("objects");
+        let shallow = common.join("shallow");
         let remotes = values.iter().filter_map(|(name, value)| {
             let remote = name.strip_prefix("remote.")?.strip_suffix(".url")?;
             Some((remote.to_owned(), value.clone()))
         });
-        let (identity, remotes) = (identity.into(), remotes.collect());
+        let identity = identity.into();
+        let remotes = remotes.collect();
         Ok(Self { dir: dir.to_owned(), objects, shallow, is_sha256, identity, remotes })
     }
 
@@ -81,12 +83,12 @@ impl Plumbing {
         self.at(work_tree).env("GIT_WORK_TREE", work_tree).env("GIT_INDEX_FILE", index)
     }
 
-    /// Where objects are read and written.
+    /// The object directory.
     pub(super) fn objects(&self) -> &Path {
         &self.objects
     }
 
-    /// The file that lists commits without parents; it is there in a shallow repository only.
+    /// The file that lists commits without parents; it exists in a shallow repository only.
     pub(super) fn shallow(&self) -> &Path {
         &self.shallow
     }
@@ -101,12 +103,12 @@ impl Plumbing {
         &self.remotes
     }
 
-    /// The lines of a configuration that say in which format objects are named.
+    /// The configuration lines that set the object format.
     pub(super) fn format_lines(&self) -> &'static str {
         format_lines(self.is_sha256)
     }
 
-    /// What git overlooks in every work tree.
+    /// The ignore patterns of every work tree.
     pub(super) fn excluded(&self) -> PathBuf {
         self.dir.join("info/exclude")
     }
@@ -135,7 +137,7 @@ fn format_lines(is_sha256: bool) -> &'static str {
     }
 }
 
-/// The configuration that holds in a checkout: names as git writes them, and values, in order.
+/// The effective configuration of a checkout: canonical names and values, in order.
 async fn config_of(root: &Path) -> Result<Vec<(String, String)>, Failure> {
     let listed = Git::at(root).args(["config", "--list", "-z", "--includes"]).run().await?;
     let entry = |bytes: &[u8]| {
@@ -146,7 +148,7 @@ async fn config_of(root: &Path) -> Result<Vec<(String, String)>, Failure> {
     Ok(files::nul_separated(&listed.stdout).map(entry).collect())
 }
 
-/// What the user has told git to overlook, in the repository and everywhere.
+/// The user's ignore patterns, of the repository and global.
 fn excluded_by_user(common: &Path, everywhere: Option<&str>) -> Result<Vec<u8>, Failure> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let everywhere = match everywhere {

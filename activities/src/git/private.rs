@@ -1,8 +1,8 @@
-//! The private repository of a work tree: what agents and checks see as git.
+//! The private repository of a work tree: the git that agents and checks see.
 //!
-//! Its objects are borrowed from the project's repository; its refs, configuration, hooks and index
-//! are its own, so nothing that a program does here changes another repository. Longhaul takes
-//! commits out of it by a fetch, and writes it anew before each use.
+//! It borrows objects from the project's repository; its refs, configuration, hooks and index are
+//! its own, so programs here cannot change another repository. Longhaul fetches commits out of it,
+//! and rewrites it before each use.
 
 use std::path::{Path, PathBuf};
 
@@ -14,36 +14,35 @@ use super::names::{fetched_refs, head_ref, is_object_name};
 use super::refs::Repository;
 use super::tree::Tree;
 
-/// Tells a private repository from one that a program made in its place.
+/// The marker that tells a private repository from one that a program made in its place.
 const OURS: &str = "longhaul";
 
-/// What a work tree stands on.
+/// The HEAD that a work tree gets.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Stand<'a> {
+pub(super) enum NewHead<'a> {
     /// A branch of the private repository, at the commit.
     Branch {
         name: &'a str,
-        /// The branch that finished work goes to, brought to where it is now; `None`: it stays
-        /// where it is.
+        /// The target branch, updated to its current commit; `None`: it stays.
         target: Option<&'a str>,
     },
     /// A detached HEAD.
     Commit,
 }
 
-impl<'a> Stand<'a> {
-    /// On a branch, beside the target as it is now.
+impl<'a> NewHead<'a> {
+    /// A branch, with the target updated.
     pub(super) fn on(name: &'a str, target: &'a str) -> Self {
         Self::Branch { name, target: Some(target) }
     }
 
-    /// On a branch.
+    /// A branch, with the target unchanged.
     pub(super) fn alone(name: &'a str) -> Self {
         Self::Branch { name, target: None }
     }
 }
 
-/// Where a program left HEAD. The commit is in the project's objects.
+/// The HEAD that a program left. The commit is in the project's objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Head {
     /// The branch, as a full ref name; `None` for a detached HEAD.
@@ -57,7 +56,7 @@ impl Tree {
         self.path.join(".git")
     }
 
-    /// The commits that an unfinished merge in the private repository is about to join.
+    /// The commits of an unfinished merge in the private repository.
     pub(super) fn merging(&self) -> Result<Vec<String>, Failure> {
         let text = files::read(&self.private_dir().join("MERGE_HEAD"))?.unwrap_or_default();
         Ok(files::shown(&text)
@@ -73,7 +72,7 @@ impl Tree {
         super::repository::operation_in(&self.private_dir()).is_some()
     }
 
-    /// Where HEAD is, without regard to where its commit is. Reads files only, in the common case.
+    /// HEAD of the private repository; its commit may not be fetched yet. Usually reads files only.
     async fn private_head(&self) -> Result<Head, Failure> {
         let Some(head) =
             self.private_dir_if_there().map_or(Ok(None), |dir| read_ref(&dir.join("HEAD")))?
@@ -113,7 +112,7 @@ impl Tree {
     }
 }
 
-/// The text of a ref. A power cut leaves files that are empty, or full of zeros.
+/// The content of a ref file. A power cut leaves files that are empty, or full of zeros.
 fn read_ref(file: &Path) -> Result<Option<String>, Failure> {
     let is_file = std::fs::symlink_metadata(file)
         .is_ok_and(|metadata| metadata.is_file() && metadata.len() < 4096);
@@ -124,7 +123,7 @@ fn read_ref(file: &Path) -> Result<Option<String>, Failure> {
 }
 
 impl Repository {
-    /// Where a program left HEAD of a tree; its commits are fetched.
+    /// HEAD as a program left it; its commits are fetched.
     pub(super) async fn head_of(&self, tree: &Tree) -> Result<Head, Failure> {
         let head = tree.private_head().await?;
         let commit = match &head.commit {
@@ -134,8 +133,8 @@ impl Repository {
         Ok(Head { commit, ..head })
     }
 
-    /// Where a program moved a branch of a tree to; its commits are fetched. `None`: it is where
-    /// Longhaul put it, which may be behind the project's branch after a crash.
+    /// The commit to which a program moved a branch; its commits are fetched. `None`: the branch
+    /// did not move. It may then lag the project's branch after a crash.
     pub(super) async fn private_branch(
         &self,
         tree: &Tree,
@@ -151,8 +150,8 @@ impl Repository {
         }
     }
 
-    /// A commit of a private repository, in the project's objects. One that cannot be read is
-    /// reported and left out: after a power cut, the private repository may be damaged.
+    /// Fetches a commit of a private repository into the project's objects. An unreadable one is
+    /// reported and skipped: after a power cut, the private repository may be damaged.
     async fn fetched(
         &self,
         tree: &Tree,
@@ -160,7 +159,7 @@ impl Repository {
         commit: &str,
     ) -> Result<Option<String>, Failure> {
         if tree.branch_at()?.as_deref() == Some(commit) {
-            // Longhaul put the branch there.
+            // Longhaul set the branch itself.
             return Ok(Some(commit.to_owned()));
         }
         if matches!(self.reader.object(&format!("{commit}^{{commit}}")).await, Some(Some(_))) {
@@ -180,34 +179,37 @@ impl Repository {
             self.git().setting("protocol.file.allow=always").args(args).arg(tree.private_dir());
         let finished = git.arg(format!("+{name}:{fetched}")).finish().await?;
         if finished.code() != Some(0) {
-            tracing::warn!(tree = %tree.path.display(), "commits cannot be fetched: {}", finished.error_text());
+            tracing::warn!(
+                tree = %tree.path.display(),
+                "commits cannot be fetched: {}",
+                finished.error_text(),
+            );
             return Ok(None);
         }
-        // It may have moved since it was read.
+        // The ref may have moved since it was read.
         self.commit_of(&fetched).await
     }
 
-    /// Brings a tree to a commit, with a private repository that stands there; makes the tree if it
-    /// is missing or suspect. What is uncommitted in it must have been kept before.
+    /// Brings a tree to a commit with a matching private repository; recreates the tree if it is
+    /// missing or suspect. The caller has kept uncommitted files.
     pub(super) async fn ready(
         &self,
         tree: &Tree,
-        stand: Stand<'_>,
+        new_head: NewHead<'_>,
         commit: &str,
     ) -> Result<(), Failure> {
         tree.make_usable()?;
-        // Twice forced where no agent works: a repository that a check made goes too.
-        let clean = if matches!(stand, Stand::Commit) { "-ffd" } else { "-fd" };
+        // `-ff` where no agent works: it removes nested repositories that a check made.
+        let clean = if matches!(new_head, NewHead::Commit) { "-ffd" } else { "-fd" };
         tree.reset_to(commit, clean).await?;
-        self.write_private(tree, stand, commit).await
+        self.write_private(tree, new_head, commit).await
     }
 
-    /// Writes what a private repository consists of, apart from its objects and the branches of its
-    /// own.
+    /// Writes the files of a private repository, except its objects and the branches of its own.
     pub(super) async fn write_private(
         &self,
         tree: &Tree,
-        stand: Stand<'_>,
+        new_head: NewHead<'_>,
         commit: &str,
     ) -> Result<(), Failure> {
         let dir = tree.private_dir();
@@ -235,20 +237,20 @@ impl Repository {
         copy_if_there(&self.plumbing.excluded(), &dir.join("info/exclude"))?;
         files::copy_with_time(&tree.index(), &dir.join("index"))?;
         let line = format!("{commit}\n");
-        if let Stand::Branch { target: Some(target), .. } = stand
+        if let NewHead::Branch { target: Some(target), .. } = new_head
             && let Some(tip) = self.commit_of(&head_ref(target)).await?
         {
             write_ref(&dir.join(head_ref(target)), &format!("{tip}\n"))?;
         }
-        match stand {
-            Stand::Branch { name, .. } => {
+        match new_head {
+            NewHead::Branch { name, .. } => {
                 write_ref(&dir.join(head_ref(name)), &line)?;
-                // After the ref: a crash in between leaves a ref that looks moved, to where the
-                // project's branch is.
+                // After the ref: a crash in between leaves a ref that looks moved, to the commit of
+                // the project's branch.
                 tree.set_branch_at(commit)?;
                 files::write(&dir.join("HEAD"), format!("ref: {}\n", head_ref(name)).as_bytes())?;
             }
-            Stand::Commit => files::write(&dir.join("HEAD"), line.as_bytes())?,
+            NewHead::Commit => files::write(&dir.join("HEAD"), line.as_bytes())?,
         }
         files::write(
             &dir.join(OURS),
@@ -256,7 +258,7 @@ impl Repository {
         )
     }
 
-    /// Names the project's repository as the place of the objects that a private one lacks.
+    /// Points the private repository's alternates at the project's objects.
     pub(super) fn borrow_objects(&self, tree: &Tree) -> Result<(), Failure> {
         let info = tree.private_dir().join("objects/info");
         if !info.is_dir() {
@@ -267,8 +269,8 @@ impl Repository {
         files::write(&info.join("alternates"), &line)
     }
 
-    /// Remotes are named so that submodules with relative addresses are found, and the user is the
-    /// author.
+    /// The configuration. It has the remotes, so that submodules with relative addresses resolve,
+    /// and the user as author.
     fn private_config(&self) -> String {
         let (name, email) = self.plumbing.author();
         let mut text = self.plumbing.format_lines().to_owned();
@@ -282,7 +284,7 @@ impl Repository {
         text
     }
 
-    /// Moves what is not a private repository of ours out of its place.
+    /// Moves away anything that is not a private repository of Longhaul's.
     fn set_aside(&self, dir: &Path) -> Result<(), Failure> {
         if !dir.is_dir() || dir.is_symlink() {
             return files::remove(dir);
@@ -291,12 +293,16 @@ impl Repository {
         std::fs::create_dir_all(&self.saved)
             .and_then(|()| std::fs::rename(dir, &kept))
             .map_err(|error| files::failed("set aside", dir, &error))?;
-        tracing::warn!(dir = %dir.display(), kept = %kept.display(), "set aside a repository made inside of a work tree");
+        tracing::warn!(
+            dir = %dir.display(),
+            kept = %kept.display(),
+            "set aside a repository made inside of a work tree",
+        );
         Ok(())
     }
 }
 
-/// Removes locks and the marks of an unfinished merge, rebase or the like.
+/// Removes locks and the state of an unfinished merge, rebase or the like.
 fn forget_unfinished(dir: &Path) -> Result<(), Failure> {
     const MARKS: [&str; 18] = [
         "MERGE_HEAD",
@@ -327,7 +333,7 @@ fn write_ref(file: &Path, line: &str) -> Result<(), Failure> {
     lock.push(".lock");
     files::remove(Path::new(&lock))?;
     if file.is_dir() {
-        // Branches of an agent under the name of ours.
+        // An agent's branches nested under the feature branch's name.
         files::remove(file)?;
     }
     for parent in file.ancestors().skip(1).take_while(|parent| !parent.ends_with("refs")) {
@@ -345,7 +351,7 @@ fn copy_if_there(from: &Path, to: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A value of a git configuration file.
+/// A quoted value of a git configuration file.
 fn quoted(value: &str) -> String {
     let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{escaped}\"")

@@ -1,5 +1,4 @@
-//! Files that an agent may not change: which they are, what was done to them, and putting them
-//! back.
+//! Files that an agent may not change: matches, describes and reverts them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -24,8 +23,7 @@ pub(super) struct Protected {
 }
 
 impl Protected {
-    /// Reads the globs. `*` stops at a slash and `**` does not; the name of a directory stands for
-    /// all that is in it.
+    /// Parses the globs. `*` stops at a slash, `**` does not; a directory name covers its content.
     pub(super) fn of(protected: &[String], list_file: &str) -> Result<Self, Failure> {
         let mut globs = GlobSetBuilder::new();
         for text in protected {
@@ -49,7 +47,7 @@ impl Protected {
             || hides && self.globs.is_match(files::path_of(&change.path).join("any"))
     }
 
-    /// What was done to a protected file; of the list, one text for each change in it.
+    /// Describes the change to a protected file; for the list, one sentence for each change in it.
     pub(super) async fn describe(
         &self,
         repo: &Repository,
@@ -77,8 +75,8 @@ impl Protected {
         Ok(texts.into_iter().map(|what| Tampering { file: file.clone(), what }).collect())
     }
 
-    /// Protected files that were added and then hidden by new ignore rules. Those that the base
-    /// ignores too are fine: caches beside acceptance scripts, for example.
+    /// Protected files that were added and then hidden by new ignore rules. Files that the base
+    /// also ignores are fine: caches beside acceptance scripts, for example.
     pub(super) async fn hidden(
         &self,
         repo: &Repository,
@@ -99,7 +97,7 @@ impl Protected {
     }
 }
 
-/// Whether a path is one that Longhaul writes to in a work tree and that is never committed.
+/// Whether Longhaul writes this path in a work tree and never commits it.
 pub(super) fn is_own(path: &[u8]) -> bool {
     let in_own_dir = path
         .strip_prefix(OWN_DIR.as_bytes())
@@ -107,7 +105,7 @@ pub(super) fn is_own(path: &[u8]) -> bool {
     in_own_dir || path == PROGRESS_FILE.as_bytes()
 }
 
-/// Puts protected files back as they were, in the work tree and in the snapshot.
+/// Reverts protected files, in the work tree and in the snapshot.
 pub(super) async fn put_back(
     work_tree: &Path,
     snapshot: &Snapshot,
@@ -132,7 +130,7 @@ pub(super) async fn put_back(
     snapshot.git().args(args).input(there.join(&0)).run().await.map(drop)
 }
 
-/// Takes the earlier side of changes into the snapshot.
+/// Puts the earlier side of changes into the snapshot.
 pub(super) async fn restore_entries(
     snapshot: &Snapshot,
     changes: &[Change],
@@ -149,7 +147,7 @@ fn glob(text: &str) -> Result<Glob, Failure> {
     })
 }
 
-/// Removes a file, and the directories above it that are empty then. Git has walked here without
+/// Removes a file, and its parent directories that become empty. Git has walked here without
 /// following links, so no parent of the path is one.
 pub(super) fn remove_with_empty_parents(top: &Path, path: &Path) -> Result<(), Failure> {
     files::remove(&top.join(path))?;
@@ -161,7 +159,7 @@ pub(super) fn remove_with_empty_parents(top: &Path, path: &Path) -> Result<(), F
     Ok(())
 }
 
-/// Which of these paths the ignore files of a commit cover: asked in a repository that has nothing
+/// The paths that the ignore files of a commit cover, checked in a repository that has nothing
 /// else.
 async fn ignored_by(
     repo: &Repository,
@@ -185,7 +183,7 @@ async fn ignored_by(
             files::write_durably(&top.join(path), &bytes)?;
         }
     }
-    // The command takes patterns, not paths; what begins with `./` is none of the special ones.
+    // The command takes patterns; the prefix `./` keeps paths from being special ones.
     let asked: Vec<Vec<u8>> = paths.iter().map(|path| [b"./", path.as_slice()].concat()).collect();
     let git = Git::at(top).env("GIT_LITERAL_PATHSPECS", "0").args([
         "check-ignore",

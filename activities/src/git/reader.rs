@@ -1,5 +1,4 @@
-//! A long-lived `git cat-file` per repository. It resolves names of commits without starting a
-//! process for each.
+//! A long-lived `git cat-file` per repository: resolves commit names without a process for each.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -14,8 +13,8 @@ use tokio::sync::Mutex;
 use super::command::Git;
 use super::names::is_object_name;
 
-/// An idle process ends after this time: projects may be many, and their directories may be moved
-/// or removed.
+/// The idle time after which the process ends: there may be many projects, and their directories
+/// may be moved or removed.
 const IDLE: Duration = Duration::from_secs(2);
 
 /// Resolves names in one repository. Clones share the process.
@@ -28,10 +27,12 @@ pub(super) struct Reader {
 
 #[derive(Debug)]
 struct Process {
-    _child: Child,
+    #[cfg_attr(not(test), expect(dead_code, reason = "dropping it kills the process"))]
+    child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// Device and inode of the git directory. Another directory at its path needs another process.
+    /// Device and inode of the git directory. A different directory at its path needs a new
+    /// process.
     directory: (u64, u64),
     used: Instant,
 }
@@ -41,16 +42,15 @@ impl Reader {
         Self { root: root.to_owned(), common: common.to_owned(), process: Arc::default() }
     }
 
-    /// The object that a name stands for, if there is one. The outer `None`: git could not be asked
-    /// this way; a command of its own says why.
+    /// The object that a name resolves to, if any. The outer `None`: the process failed, and a git
+    /// command of its own gives the reason.
     pub(super) async fn object(&self, name: &str) -> Option<Option<String>> {
         if name.contains('\n') {
             return None;
         }
         let directory = identity(&self.common)?;
         let mut shared = self.process.lock().await;
-        // Taken out: a caller that is dropped in the middle of an exchange ends the process with
-        // it.
+        // Taken out of the slot: a caller dropped in the middle of an exchange kills the process.
         let mut process = match shared.take().filter(|process| process.directory == directory) {
             Some(process) => process,
             None => self.start(directory)?,
@@ -70,7 +70,7 @@ impl Reader {
         let mut child = spawned.ok()?;
         let (input, output) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));
         tokio::spawn(end_when_idle(Arc::downgrade(&self.process)));
-        Some(Process { _child: child, input, output, directory, used: Instant::now() })
+        Some(Process { child, input, output, directory, used: Instant::now() })
     }
 }
 
@@ -156,12 +156,11 @@ mod tests {
         let first = repository(&top).await;
         let reader = Reader::new(&top, &top.join(".git"));
         assert_eq!(reader.object("HEAD").await, Some(Some(first.clone())));
-        let child =
-            reader.process.lock().await.as_mut().map(|process| process._child.id().unwrap());
+        let child = reader.process.lock().await.as_mut().map(|process| process.child.id().unwrap());
         let pid = nix::unistd::Pid::from_raw(child.unwrap().cast_signed());
         nix::sys::signal::kill(pid, nix::sys::signal::SIGKILL).unwrap();
-        reader.process.lock().await.as_mut().unwrap()._child.wait().await.unwrap();
-        // What met the dead process is answered by a command of its own, the next by a new process.
+        reader.process.lock().await.as_mut().unwrap().child.wait().await.unwrap();
+        // The query that met the dead process gets `None`; the next one starts a new process.
         assert_eq!(reader.object("HEAD").await, None);
         assert_eq!(reader.object("HEAD").await, Some(Some(first.clone())));
         std::fs::rename(&top, dir.path().join("moved")).unwrap();

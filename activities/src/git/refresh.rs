@@ -1,4 +1,4 @@
-//! `RefreshWorktree`: the tip brought into a feature's branch.
+//! `RefreshWorktree`: merges the tip into a feature's branch.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::files;
 use super::message::message;
 use super::names::{branch, feature_ref, head_ref, rescue_ref};
 use super::open::Kept;
-use super::private::Stand;
+use super::private::NewHead;
 use super::refs::{NewCommit, Repository};
 
 impl Repository {
@@ -20,7 +20,7 @@ impl Repository {
     ) -> Result<Refreshed, Failure> {
         let tree = self.tree_at(Path::new(&input.worktree), &input.project.id)?;
         let branch = branch(&input.feature);
-        let tip = self.tip_to_start_from(&input.target).await?;
+        let tip = self.start_commit(&input.target).await?;
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
         self.keep_found(&tree, Kept { branch: &branch, rescue: &rescue, commits: &commits })
             .await?;
@@ -30,10 +30,10 @@ impl Repository {
                 input.feature
             )));
         };
-        let stand = Stand::on(&branch, &input.target);
+        let new_head = NewHead::on(&branch, &input.target);
         if self.is_ancestor(&tip, &head).await? {
-            // An earlier attempt may have moved the branch and died before its files followed.
-            self.ready(&tree, stand, &head).await?;
+            // An earlier attempt may have moved the branch and died before it updated the files.
+            self.ready(&tree, new_head, &head).await?;
             return self.refreshed(head, tip, None).await;
         }
         let commit = if self.is_ancestor(&head, &tip).await? {
@@ -43,7 +43,7 @@ impl Repository {
             if !merged.conflicts.is_empty() {
                 let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
                 let conflict = RefreshConflict { files, output: merged.output };
-                self.ready(&tree, stand, &head).await?;
+                self.ready(&tree, new_head, &head).await?;
                 return self.refreshed(head, tip, Some(conflict)).await;
             }
             let subject = format!("{}: merge `{}`", input.feature, input.target);
@@ -57,7 +57,7 @@ impl Repository {
             self.commit(&new).await?
         };
         self.move_ref(&head_ref(&branch), Some(&head), &commit).await?;
-        self.ready(&tree, stand, &commit).await?;
+        self.ready(&tree, new_head, &commit).await?;
         self.refreshed(commit, tip, None).await
     }
 

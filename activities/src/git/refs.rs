@@ -1,4 +1,4 @@
-//! Commits and refs: reading them, and moving them only from where they were seen.
+//! Commits and refs: reads them, and moves refs by compare-and-swap.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::command::Git;
 use super::files;
-use super::left::{clear_lock, clear_lock_of_packed};
 use super::plumbing::Plumbing;
 use super::reader::Reader;
+use super::stale_locks::{clear_lock, clear_lock_of_packed};
 use crate::disk::Disk;
 
-/// How many answers about ancestry are kept.
+/// The number of cached ancestry answers.
 const KNOWN_ANCESTRY: usize = 1000;
 
 /// One repository, as the handlers see it.
@@ -22,49 +22,49 @@ const KNOWN_ANCESTRY: usize = 1000;
 pub(super) struct Repository {
     /// The top of the user's checkout.
     pub(super) root: PathBuf,
-    /// The directory that all checkouts share.
+    /// The common git directory of all checkouts.
     pub(super) common: PathBuf,
-    /// Where the work trees of this project are.
+    /// The directory of this project's work trees.
     pub(super) worktrees: PathBuf,
-    /// Where Longhaul's records of them are.
+    /// The directory of Longhaul's records of them.
     pub(super) records: PathBuf,
-    /// Where files of the user are kept while git changes them.
+    /// The directory for the user's files that are set aside while git changes them.
     pub(super) saved: PathBuf,
     pub(super) plumbing: Plumbing,
     pub(super) reader: Reader,
-    /// Answers of [`Repository::is_ancestor`]: history does not change.
+    /// Cache of [`Repository::is_ancestor`]: history does not change.
     pub(super) ancestry: Arc<std::sync::Mutex<HashMap<(String, String), bool>>>,
-    /// The life of this process: other marks in `records` are of processes that died.
+    /// Identifies this process: other marks in `records` belong to dead processes.
     pub(super) process: Arc<str>,
     pub(super) disk: Disk,
     pub(super) lock: Arc<Mutex<()>>,
-    /// A lock for each tree of merged results, by its number.
+    /// A lock for each integration tree, by its number.
     pub(super) integration: Arc<std::sync::Mutex<HashMap<u32, Arc<Mutex<()>>>>>,
 }
 
-/// A commit to be made without a work tree.
+/// A commit created without a work tree.
 #[derive(Debug)]
 pub(super) struct NewCommit<'a> {
     pub(super) tree: &'a str,
     pub(super) parents: &'a [&'a str],
     pub(super) message: &'a str,
-    /// Seconds since 1970 if the commit must come out the same every time; else now.
+    /// Seconds since 1970, for a reproducible commit; `None`: now.
     pub(super) at: Option<i64>,
 }
 
 impl Repository {
-    /// A command in the user's checkout, for refs and what leads to them.
+    /// A command in the user's checkout, for refs and reachability.
     pub(super) fn git(&self) -> Git {
         Git::at(&self.root)
     }
 
-    /// Holds what would collide in git's own locks. Many features of one repository come here at
-    /// the same time.
+    /// Locks the repository. Features of one repository run concurrently and would collide in git's
+    /// own locks.
     pub(super) async fn exclusive(&self) -> MutexGuard<'_, ()> {
         self.lock.lock().await
     }
 
-    /// The commit that a ref, or any other name of a commit, stands for.
+    /// The commit that a ref or another name resolves to.
     pub(super) async fn commit_of(&self, name: &str) -> Result<Option<String>, Failure> {
         let name = format!("{name}^{{commit}}");
         match self.reader.object(&name).await {
@@ -82,8 +82,8 @@ impl Repository {
         }
     }
 
-    /// Whether `commit` holds all of `ancestor`, both full object names; a commit is its own
-    /// ancestor.
+    /// Whether `ancestor` is an ancestor of `commit`, or is `commit` itself; both are full object
+    /// names.
     pub(super) async fn is_ancestor(&self, ancestor: &str, commit: &str) -> Result<bool, Failure> {
         if ancestor == commit {
             return Ok(true);
@@ -103,7 +103,7 @@ impl Repository {
         Ok(answer)
     }
 
-    /// The last commit that two have in common.
+    /// The merge base of two commits.
     pub(super) async fn merge_base(
         &self,
         one: &str,
@@ -115,7 +115,7 @@ impl Repository {
         self.git().args(["merge-base", one, other]).find().await
     }
 
-    /// Moves a ref from where it was seen (`None`: nowhere) to a commit.
+    /// Moves a ref to a commit, if it is still at `from` (`None`: absent).
     pub(super) async fn move_ref(
         &self,
         name: &str,
@@ -128,7 +128,7 @@ impl Repository {
         git.args(args).uninterrupted().run().await.map(drop)
     }
 
-    /// Deletes a ref, if it still is where it was seen.
+    /// Deletes a ref, if it is still at `from`.
     pub(super) async fn delete_ref(&self, name: &str, from: &str) -> Result<(), Failure> {
         self.clear_lock_of(name).await?;
         clear_lock_of_packed(&self.common).await?;
@@ -136,7 +136,7 @@ impl Repository {
         git.args(["-d", name, from]).uninterrupted().run().await.map(drop)
     }
 
-    /// Makes a commit from a tree, in the name of the user: the work lands in the user's
+    /// Creates a commit from a tree, in the name of the user: the work lands in the user's
     /// repository.
     pub(super) async fn commit(&self, new: &NewCommit<'_>) -> Result<String, Failure> {
         let mut git = self.plumbing.git();
@@ -151,14 +151,14 @@ impl Repository {
         git.input(new.message).text().await
     }
 
-    /// Returns when all that was written to the repository and the work trees is on stable storage.
+    /// Returns when the repository and the work trees are on stable storage.
     pub(super) async fn sync(&self) -> Result<(), Failure> {
         let synced = self.disk.sync(&[&self.common, &self.root, &self.worktrees]).await;
         synced.map_err(|error| files::failed("sync the file systems of", &self.root, &error))
     }
 
-    /// A killed git leaves the lock of the ref that it was writing; in our own namespaces nobody
-    /// else would remove it.
+    /// Removes a stale ref lock. A killed git leaves it, and in Longhaul's namespaces no user would
+    /// remove it.
     async fn clear_lock_of(&self, name: &str) -> Result<(), Failure> {
         if is_own(name) {
             clear_lock(&self.common.join(format!("{name}.lock")), None).await?;
@@ -167,8 +167,8 @@ impl Repository {
     }
 }
 
-/// Whether a ref is in a namespace of Longhaul's. A symbolic ref there is none that Longhaul made:
-/// it is not followed.
+/// Whether a ref is in a namespace of Longhaul's. Longhaul makes no symbolic refs there, so one is
+/// not followed.
 fn is_own(name: &str) -> bool {
     name.starts_with("refs/heads/longhaul/") || name.starts_with("refs/longhaul/")
 }

@@ -1,4 +1,4 @@
-//! A user's repository: where it is, in what state its checkout is, and Longhaul's marks in it.
+//! A user's repository: its paths, the state of its checkout, and Longhaul's marks in it.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use longhaul_engine::Failure;
 use super::command::Git;
 use super::damage::find_damage;
 use super::files;
-use super::left::foreign_lock_at;
 use super::names::{NEXT, ON_THE_WAY, OWN_DIR, PROGRESS_FILE, head_ref};
+use super::stale_locks::foreign_lock_at;
 
-/// The oldest git that has `merge-tree --write-tree`.
+/// The oldest git with `merge-tree --write-tree`.
 const OLDEST: (u32, u32) = (2, 38);
 
-/// Gives the version of git; a terminal failure when there is none or it is too old.
+/// The version of git; a terminal failure if git is missing or too old.
 pub async fn check_git() -> Result<String, Failure> {
     let text = Git::at("/").arg("--version").text().await?;
     let version = text.split_whitespace().nth(2).unwrap_or_default().to_owned();
@@ -29,18 +29,17 @@ pub async fn check_git() -> Result<String, Failure> {
     Ok(version)
 }
 
-/// A checkout with a commit in it.
+/// A checkout that has a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
     /// Its top directory, absolute.
     pub top: PathBuf,
-    /// What the user is in the middle of: `merge`, `rebase`, `cherry-pick`, `revert` or `bisect`.
+    /// The unfinished operation: `merge`, `rebase`, `cherry-pick`, `revert` or `bisect`.
     pub in_progress: Option<&'static str>,
 }
 
 impl Checkout {
-    /// The checkout of which `dir` is a part; a terminal failure that says what is missing if there
-    /// is none.
+    /// The checkout that contains `dir`; without one, a terminal failure that names the gap.
     pub async fn containing(dir: &Path) -> Result<Self, Failure> {
         let shown = dir.display();
         match std::fs::metadata(dir) {
@@ -88,13 +87,13 @@ impl Checkout {
             Err(failure) => return Err(damaged(&top).await.unwrap_or(failure)),
         };
         if head.is_none() {
-            return Err(without_commit(&top).await?);
+            return Err(missing_commit(&top).await?);
         }
         let in_progress = operation_in(&git_dir(&top).await?);
         Ok(Self { top, in_progress })
     }
 
-    /// Its top; a terminal failure in the middle of a merge or the like.
+    /// Its top; a terminal failure during a merge or the like.
     pub fn settled(self) -> Result<PathBuf, Failure> {
         match self.in_progress {
             None => Ok(self.top),
@@ -106,19 +105,21 @@ impl Checkout {
     }
 }
 
-/// That a repository is damaged in which git does not work, if it is.
+/// The failure for a damaged repository in which git does not work, if it is damaged.
 async fn damaged(dir: &Path) -> Option<Failure> {
     let damage = find_damage(dir).await.ok()?;
-    let (file, shown) = (damage.first()?.file().display(), dir.display());
+    let file = damage.first()?.file().display();
+    let shown = dir.display();
     Some(Failure::terminal(format!(
-        "the repository of {shown} is damaged: git cannot read {file}; see `longhaul doctor {shown}`"
+        "the repository of {shown} is damaged: git cannot read {file}; see \
+         `longhaul doctor {shown}`"
     )))
 }
 
 /// Why HEAD names no commit: there is none yet, or the repository is damaged.
-async fn without_commit(top: &Path) -> Result<Failure, Failure> {
+async fn missing_commit(top: &Path) -> Result<Failure, Failure> {
     let shown = top.display();
-    // Git itself refuses to say which branch it is when its ref is damaged.
+    // Git cannot name the branch when its ref is damaged.
     let head = files::read(&git_dir(top).await?.join("HEAD"))?.unwrap_or_default();
     let branch = files::shown(head.trim_ascii()).trim_start_matches("ref: ").to_owned();
     let has_ref = files::is_there(&common_dir(top).await?.join(&branch));
@@ -132,11 +133,12 @@ async fn without_commit(top: &Path) -> Result<Failure, Failure> {
         format!("{}{missing}", file.display())
     });
     Ok(Failure::terminal(format!(
-        "the repository {shown} is damaged: its HEAD names no commit that can be read ({named}); see `longhaul doctor {shown}`"
+        "the repository {shown} is damaged: its HEAD names no commit that can be read ({named}); \
+         see `longhaul doctor {shown}`"
     )))
 }
 
-/// The branch that is checked out; a terminal failure if none is.
+/// The checked-out branch; a terminal failure if HEAD is detached.
 pub async fn branch_of(checkout: &Path) -> Result<String, Failure> {
     if let Some(on) = checked_out(&checkout.join(".git"))
         && let Some(branch) = on.strip_prefix("refs/heads/")
@@ -147,22 +149,23 @@ pub async fn branch_of(checkout: &Path) -> Result<String, Failure> {
         Git::at(checkout).args(["symbolic-ref", "--quiet", "--short", "HEAD"]).find().await?;
     found.ok_or_else(|| {
         Failure::terminal(format!(
-            "no branch is checked out in {} (detached HEAD); check one out, or set `target` under [project] in longhaul.toml",
+            "no branch is checked out in {} (detached HEAD); check one out, or set `target` under \
+             [project] in longhaul.toml",
             checkout.display()
         ))
     })
 }
 
-/// The ref that HEAD names in a git directory; `None` if it names none, or only git can tell.
+/// The ref that HEAD names in a git directory; `None` if it is detached, or only git can read it.
 pub(super) fn checked_out(git_dir: &Path) -> Option<String> {
     let is_directory = std::fs::symlink_metadata(git_dir).is_ok_and(|metadata| metadata.is_dir());
     let head = if is_directory { files::read(&git_dir.join("HEAD")).ok()?? } else { return None };
     let on = files::shown(head.trim_ascii()).strip_prefix("ref: ").map(str::to_owned);
-    // A repository with reftables has this in place of its HEAD.
+    // A reftable repository has this value in its HEAD file.
     on.filter(|on| on != "refs/heads/.invalid")
 }
 
-/// The commit of a branch, if there is one of this name.
+/// The commit of a branch; `None` if there is no such branch.
 pub async fn tip_of(checkout: &Path, branch: &str) -> Result<Option<String>, Failure> {
     let name = format!("{}^{{commit}}", head_ref(branch));
     Git::at(checkout).args(["rev-parse", "--verify", "--quiet", &name]).find().await
@@ -173,7 +176,7 @@ pub async fn has_branch(checkout: &Path, branch: &str) -> Result<bool, Failure> 
     Ok(tip_of(checkout, branch).await?.is_some())
 }
 
-/// Those of the commits that are neither in a branch nor in the work that waits for it.
+/// The commits that are neither in a branch nor in the work that waits for it.
 pub async fn commits_not_in(
     checkout: &Path,
     commits: &[&str],
@@ -216,21 +219,21 @@ pub async fn share_repository(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// The id of a project that has one already; changes nothing.
+/// The id of a project, if it has one. Read-only.
 pub async fn known_project_id(root: &Path) -> Result<Option<String>, Failure> {
     Git::at(root).args(["config", "--local", "--get", "longhaul.id"]).find().await
 }
 
-/// How often the id is written before its lock counts as one that stays.
+/// Attempts to write the id before its lock counts as stale.
 const TRIES_TO_NAME: u32 = 40;
 
-/// The id of the project in this repository, from its own configuration; made the first time.
+/// The id of the project, from the repository's own configuration; created the first time.
 pub async fn project_id(root: &Path) -> Result<String, Failure> {
     if let Some(id) = known_project_id(root).await? {
         return Ok(id);
     }
     let common = common_dir(root).await?;
-    // From the path, so that two commands that do this at once come to the same id.
+    // Derived from the path, so that two concurrent commands create the same id.
     let digest = blake3::hash(common.as_os_str().as_encoded_bytes()).to_hex();
     let id = format!("{}-{}", slug(root), &digest[..6]);
     if let Some(lock) = foreign_lock_at(&common.join("config.lock"), Some(root)).await {
@@ -246,7 +249,7 @@ pub async fn project_id(root: &Path) -> Result<String, Failure> {
             return written.map(|_| id);
         }
         tries_left -= 1;
-        // Another command that does this at once has the lock for a moment, and writes the same.
+        // A concurrent command holds the lock for a moment, and writes the same value.
         tokio::time::sleep(Duration::from_millis(50)).await;
         if let Some(id) = known_project_id(root).await? {
             return Ok(id);
@@ -254,8 +257,8 @@ pub async fn project_id(root: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Makes git overlook the files that Longhaul writes into a checkout, without a change that would
-/// be seen, and removes what a killed process left of them.
+/// Makes git ignore the files that Longhaul writes into a checkout, through `info/exclude`, and
+/// removes temporary files of a killed process.
 pub async fn exclude_own_files(root: &Path) -> Result<(), Failure> {
     remove_left_behind(root);
     let file = common_dir(root).await?.join("info").join("exclude");
@@ -297,14 +300,14 @@ fn remove_left_behind(root: &Path) {
             .filter(std::fs::Metadata::is_file)
             .and_then(|file| file.modified().ok());
         let age = written.and_then(|written| written.elapsed().ok());
-        // A younger one may still be on its way.
+        // A younger one may still be in use.
         if is_on_the_way && age.is_some_and(|age| age > Duration::from_mins(1)) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
 }
 
-/// A directory's name in the letters that an id may have.
+/// A directory's name in the characters that an id may have.
 fn slug(root: &Path) -> String {
     let name =
         root.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
@@ -317,7 +320,7 @@ fn slug(root: &Path) -> String {
     if slug.is_empty() { "project".to_owned() } else { slug }
 }
 
-/// The directory that all checkouts of the repository share.
+/// The common git directory of all checkouts.
 pub(super) async fn common_dir(dir: &Path) -> Result<PathBuf, Failure> {
     let text = Git::at(dir)
         .args(["rev-parse", "--path-format=absolute", "--git-common-dir"])
@@ -326,7 +329,7 @@ pub(super) async fn common_dir(dir: &Path) -> Result<PathBuf, Failure> {
     files::canonical(Path::new(&text))
 }
 
-/// The directory that git keeps for this one checkout.
+/// The git directory of this one checkout.
 pub(super) async fn git_dir(checkout: &Path) -> Result<PathBuf, Failure> {
     let usual = checkout.join(".git");
     if std::fs::symlink_metadata(&usual).is_ok_and(|metadata| metadata.is_dir())
@@ -337,7 +340,7 @@ pub(super) async fn git_dir(checkout: &Path) -> Result<PathBuf, Failure> {
     Ok(PathBuf::from(Git::at(checkout).args(["rev-parse", "--absolute-git-dir"]).text().await?))
 }
 
-/// What is unfinished in a checkout, by the marks that git leaves.
+/// The unfinished operation of a checkout, by git's state files.
 pub(super) fn operation_in(git_dir: &Path) -> Option<&'static str> {
     let marks = [
         ("rebase-merge", "rebase"),

@@ -1,13 +1,12 @@
-//! Keeping what would else be lost: states of work trees, under refs of their own.
+//! Keeps states of work trees that would be lost, under refs of their own.
 
 use longhaul_engine::Failure;
 
 use super::refs::{NewCommit, Repository};
 
 impl Repository {
-    /// Keeps a tree under a ref, on top of the commit that it came from. A ref that is there
-    /// already - from an earlier attempt that was killed - stays reachable as a further parent,
-    /// so nothing is lost by keeping twice.
+    /// Keeps a tree under a ref, on top of its base commit. An existing value of the ref, from a
+    /// killed attempt, stays reachable as a further parent, so nothing is lost by keeping twice.
     pub(super) async fn keep(
         &self,
         reference: &str,

@@ -1,4 +1,4 @@
-//! `RollBack`: the target branch moves backwards, with its checkout, because a person says so.
+//! `RollBack`: moves the target branch and its checkout backwards, by a person's request.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -11,20 +11,20 @@ use super::checkout::{Moved, Step};
 use super::names::{NEXT, PROGRESS_FILE, branch, feature_ref, head_ref, rolled_back_ref};
 use super::refs::Repository;
 
-/// How often the branch is moved when only Longhaul's own files are in the way.
+/// Attempts to move the branch while only Longhaul's own files block it.
 const TRIES: u32 = 10;
 
 /// Whether a project can be rolled back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WayBack {
-    /// To this commit.
+    /// Yes, to this commit.
     Free(String),
-    /// Something of the user's is in the way.
+    /// The user's changes block it.
     Blocked(String),
 }
 
 impl GitHandlers {
-    /// Whether the target branch of a project can go back to a commit. Changes nothing.
+    /// Whether the target branch of a project can go back to a commit. Read-only.
     ///
     /// # Errors
     /// Terminal if there is no such commit on the branch.
@@ -43,7 +43,7 @@ impl GitHandlers {
             commit.ok_or_else(|| Failure::terminal(format!("`{to}` is no commit in {root}")))?;
         if !repository.is_ancestor(&commit, &from).await? {
             return Err(Failure::terminal(format!(
-                "`{to}` is not on `{target}` in {root}: only commits of it can be gone back to"
+                "`{to}` is not on `{target}` in {root}: choose one of its commits"
             )));
         }
         let step = Step {
@@ -67,7 +67,7 @@ impl Repository {
         Ok(WentBack { from, kept, undone })
     }
 
-    /// Moves the target; where it was, and all commits that are undone.
+    /// Moves the target; returns its old commit and all commits that are undone.
     async fn move_back(
         &self,
         input: &RollBackInput,
@@ -91,8 +91,8 @@ impl Repository {
         Ok((from, undone))
     }
 
-    /// Why the branch did not move, if it did not. Longhaul's own files can be written to while it
-    /// moves.
+    /// Moves the branch; returns the reason if it did not move. Longhaul's own files can be written
+    /// meanwhile.
     async fn go_back(&self, step: Step<'_>) -> Result<Option<String>, Failure> {
         let mut tries = 0;
         loop {
@@ -105,7 +105,7 @@ impl Repository {
         }
     }
 
-    /// The tip that is left behind: as an earlier attempt kept it, or as it is now.
+    /// The old tip: as kept by an earlier attempt, or the current one.
     async fn keep_tip(&self, kept: &str, target: &str) -> Result<String, Failure> {
         if let Some(from) = self.commit_of(kept).await? {
             return Ok(from);
@@ -130,7 +130,7 @@ impl Repository {
         Ok(listed.lines().map(str::to_owned).collect())
     }
 
-    /// What waits to follow on the target has nothing to follow on any more.
+    /// Drops `longhaul/next`: its commits build on what is undone.
     async fn drop_next_for(&self, kept: &str, to: &str) -> Result<(), Failure> {
         let Some(next) = self.commit_of(&head_ref(NEXT)).await? else {
             return self.record_next(&[]);
@@ -144,8 +144,8 @@ impl Repository {
         self.record_next(&[])
     }
 
-    /// Closes the work trees of features whose branches hold what is undone: merged, it would come
-    /// back.
+    /// Closes the work trees of features whose branches contain undone commits: a merge would bring
+    /// those back.
     async fn close_stranded(
         &self,
         input: &RollBackInput,
@@ -163,11 +163,11 @@ impl Repository {
         Ok(())
     }
 
-    /// What is in the way of moving a branch, if it is checked out.
+    /// The reason why a checkout of the branch blocks the move.
     async fn obstacle(&self, step: Step<'_>) -> Result<Option<String>, Failure> {
         match self.checkouts_of(step.branch).await?.as_slice() {
             [] => Ok(None),
-            [checkout] => self.in_the_way(checkout, step).await,
+            [checkout] => self.blocker(checkout, step).await,
             several => Ok(Some(format!(
                 "`{}` is checked out in {}; leave it checked out in your own checkout only",
                 step.branch,

@@ -1,4 +1,4 @@
-//! `Seal`: protected files put back, and the rest committed.
+//! `Seal`: reverts protected files and commits the rest.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::{OutsideChange, SealInput, Sealed, Tampering};
 
 use super::files;
-use super::head::{Belongs, kept_message, tell, told_before};
+use super::head::{ExpectedBranch, add_report, earlier_reports, kept_message};
 use super::message::message;
 use super::names::{branch, feature_ref, head_ref, rescue_ref};
 use super::open::Kept;
-use super::private::Stand;
+use super::private::NewHead;
 use super::protected::{Protected, is_own, put_back, restore_entries};
 use super::refs::{NewCommit, Repository};
 use super::snapshot::Snapshot;
@@ -28,26 +28,29 @@ impl Repository {
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
         let kept = Kept { branch: &branch, rescue: &rescue, commits: &commits };
         let message = message(&input.subject(), "", &input.feature, &attempt.run);
-        let mut told =
-            self.kept_message(&rescue).await?.map(|text| told_before(&text)).unwrap_or_default();
+        let mut reports = self
+            .kept_message(&rescue)
+            .await?
+            .map(|text| earlier_reports(&text))
+            .unwrap_or_default();
 
         self.ready_to_seal(&tree, kept, &input.target).await?;
-        let belongs = Belongs { kept, target: &input.target, message: &message };
-        let head = self.return_to_branch(&tree, belongs, &mut told).await?;
+        let expected = ExpectedBranch { kept, target: &input.target, message: &message };
+        let head = self.return_to_branch(&tree, expected, &mut reports).await?;
         let base = match self.base_of(&head, &input.target).await? {
             Some(base) => base,
-            None => self.lead(&input.target).await?.commit().to_owned(),
+            None => self.tip_state(&input.target).await?.commit().to_owned(),
         };
         let notes = self.notes_in(&tree.path, &base).await?;
 
         let snapshot = Snapshot::take(self, &tree.path, &tree.index(), &head).await?;
-        self.restore_protected(&tree, &snapshot, &protected, [&base, &head], &rescue, &mut told)
+        self.restore_protected(&tree, &snapshot, &protected, [&base, &head], &rescue, &mut reports)
             .await?;
         let state = snapshot.tree().await?;
         let commit = self.commit_state(&tree, &branch, &head, &state, &message).await?;
         files::copy_with_time(&snapshot.file(), &tree.index())?;
         tree.set_at(&commit)?;
-        self.write_private(&tree, Stand::on(&branch, &input.target), &commit).await?;
+        self.write_private(&tree, NewHead::on(&branch, &input.target), &commit).await?;
 
         let files = self
             .changes(&base, &commit)
@@ -56,11 +59,11 @@ impl Repository {
             .map(|change| files::shown(&change.path))
             .collect();
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
-        let outside = self.seen_outside(&tree, &input.target, attempt).await?;
+        let outside = self.foreign_moves(&tree, &input.target, attempt).await?;
         Ok(Sealed {
             commit,
             files,
-            tampered: told,
+            tampered: reports,
             rescued,
             notes: notes.text,
             unread_notes: notes.unread,
@@ -68,8 +71,8 @@ impl Repository {
         })
     }
 
-    /// Branches that something else than Longhaul moved while the session went on.
-    async fn seen_outside(
+    /// Branches that were moved outside of Longhaul during the session.
+    async fn foreign_moves(
         &self,
         tree: &Tree,
         target: &str,
@@ -80,8 +83,8 @@ impl Repository {
         Ok(next.into_iter().chain(self.moved_outside(tree, target, attempt).await?).collect())
     }
 
-    /// A tree that cannot be built upon is never sealed: what is in it is kept, and it is made
-    /// again from the branch, or from what was kept when the feature was closed.
+    /// Makes the tree ready. A suspect tree is never sealed: its content is kept, and it is
+    /// recreated from the branch, or from the ref that closing the feature left.
     async fn ready_to_seal(
         &self,
         tree: &Tree,
@@ -95,17 +98,17 @@ impl Repository {
             let _held = self.exclusive().await;
             let start = match self.commit_of(kept.commits).await? {
                 Some(commit) => commit,
-                None => self.lead(target).await?.commit().to_owned(),
+                None => self.tip_state(target).await?.commit().to_owned(),
             };
             self.move_ref(&head_ref(kept.branch), None, &start).await?;
         }
         self.keep_found(tree, kept).await?;
         let commit = self.branch_commit(kept.branch).await?.unwrap_or_default();
-        self.ready(tree, Stand::on(kept.branch, target), &commit).await
+        self.ready(tree, NewHead::on(kept.branch, target), &commit).await
     }
 
-    /// Puts protected files back as the base has them, after keeping what was there, and takes
-    /// Longhaul's own files out of what is committed.
+    /// Reverts protected files to the base after keeping their state, and excludes Longhaul's own
+    /// files from the commit.
     async fn restore_protected(
         &self,
         tree: &Tree,
@@ -113,7 +116,7 @@ impl Repository {
         protected: &Protected,
         [base, head]: [&str; 2],
         rescue: &str,
-        told: &mut Vec<Tampering>,
+        reports: &mut Vec<Tampering>,
     ) -> Result<(), Failure> {
         let changes = self.changes(base, &snapshot.tree().await?).await?;
         let (own, changes): (Vec<_>, Vec<_>) =
@@ -122,33 +125,39 @@ impl Repository {
             changes.into_iter().filter(|change| protected.covers_change(change)).collect();
         let hidden = protected.hidden(self, snapshot, base).await?;
         if !tampered.is_empty() || !hidden.is_empty() {
-            // Of a file that an earlier attempt told of, what is left now is half of its putting
-            // back.
-            let known: Vec<String> = told.iter().map(|tampering| tampering.file.clone()).collect();
+            // For a file that an earlier attempt reported, the remaining difference is a half-done
+            // revert.
+            let known: Vec<String> =
+                reports.iter().map(|tampering| tampering.file.clone()).collect();
             for change in
                 tampered.iter().filter(|change| !known.contains(&files::shown(&change.path)))
             {
                 for tampering in protected.describe(self, change).await? {
-                    tell(told, tampering);
+                    add_report(reports, tampering);
                 }
             }
             for path in &hidden {
-                tell(
-                    told,
+                add_report(
+                    reports,
                     Tampering {
                         file: files::shown(path),
                         what: "added, and hidden by ignore rules".to_owned(),
                     },
                 );
             }
-            self.keep(rescue, &snapshot.tree_with(&hidden).await?, Some(head), &kept_message(told))
-                .await?;
+            self.keep(
+                rescue,
+                &snapshot.tree_with(&hidden).await?,
+                Some(head),
+                &kept_message(reports),
+            )
+            .await?;
             put_back(&tree.path, snapshot, &tampered, &hidden).await?;
         }
         restore_entries(snapshot, &own).await
     }
 
-    /// Commits a state on the branch, if it is a new one or ends a merge.
+    /// Commits a state on the branch, if it has changed or ends a merge.
     async fn commit_state(
         &self,
         tree: &Tree,

@@ -1,4 +1,5 @@
-//! A work tree as it stands, as a tree: whatever its own index, flags or unfinished merge say.
+//! The current content of a work tree as a git tree, independent of its own index, flags or
+//! unfinished merge.
 
 use std::path::{Path, PathBuf};
 
@@ -11,19 +12,19 @@ use super::plumbing::Plumbing;
 use super::refs::Repository;
 use super::trees::{Entry, set_entries, temporary_dir};
 
-/// An index of our own over a work tree.
+/// A separate index over a work tree.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     dir: TempDir,
     plumbing: Plumbing,
     work_tree: PathBuf,
-    /// Whether the index of the tree could be read.
+    /// Whether the index of the tree was readable.
     pub(super) had_index: bool,
 }
 
 impl Snapshot {
-    /// Takes everything in a work tree that is not ignored. `index` is Longhaul's own of the tree,
-    /// if it has one; `commit` is used where that cannot be read.
+    /// Captures everything in a work tree that is not ignored. `index` is Longhaul's own index of
+    /// the tree, if any; `commit` is the fallback when it cannot be read.
     pub(super) async fn take(
         repo: &Repository,
         work_tree: &Path,
@@ -35,7 +36,7 @@ impl Snapshot {
         let mut snapshot = Self { dir, plumbing, work_tree, had_index: true };
         let is_copied = files::copy_with_time(index, &snapshot.file())?;
         if !is_copied || snapshot.add_nested().await.is_err() {
-            // There was no index, or a broken one.
+            // The index is missing or broken.
             snapshot.had_index = false;
             files::remove(&snapshot.file())?;
             snapshot.git().args(["read-tree", commit]).run().await?;
@@ -46,7 +47,11 @@ impl Snapshot {
         match added.code() {
             Some(0) => {}
             Some(1) => {
-                tracing::warn!(dir = %snapshot.work_tree.display(), error = added.error_text(), "some files were left out");
+                tracing::warn!(
+                    dir = %snapshot.work_tree.display(),
+                    error = added.error_text(),
+                    "some files were left out",
+                );
             }
             _ => return Err(added.failure()),
         }
@@ -73,7 +78,7 @@ impl Snapshot {
         set_entries(self.git(), entries).await
     }
 
-    /// The tree with more files added, even ignored ones. The index stays as it is.
+    /// The tree with more files added, even ignored ones. The index does not change.
     pub(super) async fn tree_with(&self, paths: &[Vec<u8>]) -> Result<String, Failure> {
         let copy = self.dir.path().join("more");
         std::fs::copy(self.file(), &copy).map_err(|error| files::failed("write", &copy, &error))?;
@@ -83,8 +88,8 @@ impl Snapshot {
         git().arg("write-tree").text().await
     }
 
-    /// Repositories that somebody made inside of the work tree are taken as the plain files that
-    /// they hold: git itself would fail on them, or leave their files out.
+    /// Adds nested repositories as plain files: git itself would fail on them, or leave their files
+    /// out.
     async fn add_nested(&self) -> Result<(), Failure> {
         let args = ["ls-files", "--others", "--exclude-standard", "-z"];
         let listed = self.git().args(args).run().await?;
@@ -115,7 +120,7 @@ impl Snapshot {
     }
 }
 
-/// Other repositories in the output of `ls-files --others`: the paths that end with a slash.
+/// Nested repositories in the output of `ls-files --others`: the paths that end with a slash.
 fn directories(output: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     files::nul_separated(output).filter(|path| path.ends_with(b"/")).map(<[u8]>::to_vec)
 }

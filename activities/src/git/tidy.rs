@@ -1,17 +1,17 @@
-//! Keeping the repository small: loose objects and refs are packed from time to time.
+//! Keeps the repository small: packs loose objects and refs from time to time.
 
 use longhaul_engine::Failure;
 
 use super::refs::Repository;
 
-/// Above this many loose objects they are packed: as many as git itself allows.
+/// The number of loose objects above which they are packed: git's own limit.
 const LOOSE: usize = 6700;
-/// Above this many refs that keep work of features, refs are packed.
+/// The number of refs for features' work above which refs are packed.
 const LOOSE_REFS: usize = 1000;
 
 impl Repository {
     /// Packs loose objects and refs when there are many. Unreachable objects stay: a private
-    /// repository may borrow them. To be called with the repository held by nobody.
+    /// repository may borrow them. The caller must not hold the repository lock.
     pub(super) async fn tidy(&self) -> Result<(), Failure> {
         if self.loose_objects() > LOOSE {
             let _held = self.exclusive().await;
@@ -25,7 +25,7 @@ impl Repository {
         Ok(())
     }
 
-    /// An estimate from one of the 256 directories, as git makes it.
+    /// An estimate from one of the 256 directories, as git does it.
     fn loose_objects(&self) -> usize {
         let sample = self.plumbing.objects().join("17");
         256 * std::fs::read_dir(sample).into_iter().flatten().count()

@@ -1,4 +1,4 @@
-//! The tip: the commit that the next finished feature goes on top of.
+//! The tip: the commit on which the next finished feature lands.
 
 use longhaul_engine::Failure;
 
@@ -7,9 +7,9 @@ use super::list;
 use super::names::{NEXT, PROGRESS_FILE, head_ref};
 use super::refs::{NewCommit, Repository};
 
-/// Where the target and `longhaul/next` are, and which of them leads.
+/// The target and `longhaul/next`, and which of them is ahead.
 #[derive(Debug)]
-pub(super) enum Lead {
+pub(super) enum TipState {
     /// Nothing waits on `longhaul/next`. It may still exist, as a part of the target.
     Target(String),
     /// `longhaul/next` is ahead of the target.
@@ -18,8 +18,8 @@ pub(super) enum Lead {
     Both { target: String, next: String },
 }
 
-impl Lead {
-    /// The commit that work stands on or will; of two, the one with finished work that waits.
+impl TipState {
+    /// The base of new work; if both have commits, `longhaul/next`.
     pub(super) fn commit(&self) -> &str {
         match self {
             Self::Target(commit) | Self::Next(commit) | Self::Both { next: commit, .. } => commit,
@@ -32,48 +32,50 @@ impl Repository {
     pub(super) async fn target_commit(&self, target: &str) -> Result<String, Failure> {
         self.commit_of(&head_ref(target)).await?.ok_or_else(|| {
             Failure::terminal(format!(
-                "there is no branch `{target}` in {}; make it, or set `target` under [project] in longhaul.toml",
+                "there is no branch `{target}` in {}; make it, or set `target` under [project] in \
+                 longhaul.toml",
                 self.root.display()
             ))
         })
     }
 
-    pub(super) async fn lead(&self, target: &str) -> Result<Lead, Failure> {
+    pub(super) async fn tip_state(&self, target: &str) -> Result<TipState, Failure> {
         let target = self.target_commit(target).await?;
-        let Some(next) = self.next().await? else { return Ok(Lead::Target(target)) };
+        let Some(next) = self.next().await? else { return Ok(TipState::Target(target)) };
         if self.is_ancestor(&next, &target).await? {
-            return Ok(Lead::Target(target));
+            return Ok(TipState::Target(target));
         }
         if self.is_ancestor(&target, &next).await? {
-            return Ok(Lead::Next(next));
+            return Ok(TipState::Next(next));
         }
-        Ok(Lead::Both { target, next })
+        Ok(TipState::Both { target, next })
     }
 
     /// The tip. When the user committed to the target while work waits on `longhaul/next`, it is a
-    /// merge of both, the same each time that it is made; no branch moves to it, for no gate
-    /// has passed on it. To be called with the repository held.
+    /// reproducible merge of both; no branch moves to it, because no gate has passed on it. The
+    /// caller holds the repository lock.
     pub(super) async fn tip(
         &self,
         target: &str,
         list_file: Option<&str>,
     ) -> Result<String, Failure> {
-        match self.lead(target).await? {
-            Lead::Target(commit) | Lead::Next(commit) => Ok(commit),
-            Lead::Both { target: ours, next } => self.join(target, &ours, &next, list_file).await,
+        match self.tip_state(target).await? {
+            TipState::Target(commit) | TipState::Next(commit) => Ok(commit),
+            TipState::Both { target: ours, next } => {
+                self.join(target, &ours, &next, list_file).await
+            }
         }
     }
 
-    /// The last commit that a branch has in common with the tip. Changes nothing, and cannot meet a
-    /// conflict.
+    /// The merge base of a branch and the tip. Read-only, and cannot meet a conflict.
     pub(super) async fn base_of(
         &self,
         commit: &str,
         target: &str,
     ) -> Result<Option<String>, Failure> {
-        match self.lead(target).await? {
-            Lead::Target(tip) | Lead::Next(tip) => self.merge_base(commit, &tip).await,
-            Lead::Both { target, next } => {
+        match self.tip_state(target).await? {
+            TipState::Target(tip) | TipState::Next(tip) => self.merge_base(commit, &tip).await,
+            TipState::Both { target, next } => {
                 let (one, other) = (
                     self.merge_base(commit, &target).await?,
                     self.merge_base(commit, &next).await?,
@@ -104,8 +106,8 @@ impl Repository {
         }
         if !conflicts.is_empty() {
             return Err(Failure::terminal(format!(
-                "`{name}` and `{NEXT}` in {} have both moved, and conflict in {}; run `git merge {NEXT}` on `{name}`, \
-                 settle the conflict and commit, then run again",
+                "`{name}` and `{NEXT}` in {} have both moved, and conflict in {}; run \
+                 `git merge {NEXT}` on `{name}`, settle the conflict and commit, then run again",
                 self.root.display(),
                 conflicts.join(", ")
             )));
@@ -120,7 +122,7 @@ impl Repository {
         Ok(joined)
     }
 
-    /// The tree with a conflict settled in a file that Longhaul itself writes to; `None` for any
+    /// The tree with a conflict resolved in a file that Longhaul itself writes; `None` for any
     /// other file.
     async fn settled(
         &self,

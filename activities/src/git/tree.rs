@@ -1,8 +1,7 @@
-//! Longhaul's work trees: the files, and what Longhaul records about them where no agent can write.
+//! Longhaul's work trees: their files, and Longhaul's records of them, which agents cannot write.
 //!
-//! Programs that work in a tree see a private repository in its `.git` ([`super::private`]).
-//! Longhaul itself never reads that one to learn what is in the tree: it compares the files with an
-//! index of its own.
+//! Programs in a tree see a private repository in its `.git` ([`super::private`]). Longhaul itself
+//! never reads that one for the content of the tree: it compares the files with its own index.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,23 +14,23 @@ use super::names::is_object_name;
 use super::plumbing::Plumbing;
 use super::refs::Repository;
 
-/// The process that uses the tree. A mark of another process means that the tree was in use when
-/// that one died: after a power cut any file in it may be empty.
+/// The process that uses the tree. A dead process's name means that the tree was in use when that
+/// one died: after a power cut any file in it may be empty.
 const IN_USE: &str = "in-use";
-/// A reset has begun and not ended: no file in the tree is of value.
+/// A reset began and did not end: no file in the tree is of value.
 const RESETTING: &str = "resetting";
-/// The commit that the tree was last brought to.
+/// The commit of the last reset.
 const AT: &str = "at";
-/// The commit at which Longhaul last put the branch in the private repository.
+/// The commit to which Longhaul last set the branch in the private repository.
 const BRANCH: &str = "branch";
 /// The commit at which the project's set-up last succeeded in the tree.
 const SET_UP: &str = "set-up";
-/// A session, and where the target was when it began.
+/// A session, and the commit of the target when it began.
 const TARGET_SEEN: &str = "target-seen";
-/// A set-up has begun and not ended.
+/// A set-up began and did not end.
 const SETTING_UP: &str = "setting-up";
 
-/// A work tree: there, or to be made.
+/// A work tree, existing or to be created.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
     /// Its directory.
@@ -42,12 +41,12 @@ pub(super) struct Tree {
     process: Arc<str>,
 }
 
-/// Whether a tree can be built upon.
+/// Whether a tree is a safe base for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// It is not there, or Longhaul has no records of it.
+    /// It does not exist, or Longhaul has no records of it.
     Missing,
-    /// It was in use when a process died: what is not in a commit may be damaged.
+    /// It was in use when a process died: uncommitted files may be damaged.
     Suspect,
     Sound,
 }
@@ -83,7 +82,7 @@ impl Tree {
             .is_some_and(|user| user == self.process.as_bytes()))
     }
 
-    /// Notes durably that this process uses the tree.
+    /// Records durably that this process uses the tree.
     pub(super) fn begin_use(&self) -> Result<(), Failure> {
         if self.is_in_use()? {
             return Ok(());
@@ -91,12 +90,12 @@ impl Tree {
         files::write_durably(&self.records.join(IN_USE), self.process.as_bytes())
     }
 
-    /// Forgets that this process uses the tree. Its files must be on stable storage.
+    /// Clears the record that this process uses the tree. Its files must be on stable storage.
     pub(super) fn end_use(&self) -> Result<(), Failure> {
         files::remove(&self.records.join(IN_USE))
     }
 
-    /// The session that began last, and where the target was then.
+    /// The last session, and the commit of the target when it began.
     pub(super) fn target_seen(&self) -> Result<Option<(String, String)>, Failure> {
         let text = files::read(&self.records.join(TARGET_SEEN))?.map(|bytes| files::shown(&bytes));
         Ok(text.and_then(|text| {
@@ -108,17 +107,16 @@ impl Tree {
         files::write(&self.records.join(TARGET_SEEN), format!("{session} {commit}").as_bytes())
     }
 
-    /// Brings every file that is not ignored to a commit. What is uncommitted is lost, so it must
-    /// have been kept before.
+    /// Resets every file that is not ignored to a commit. Uncommitted files are lost; the caller
+    /// has kept them.
     pub(super) async fn reset_to(&self, commit: &str, clean: &str) -> Result<(), Failure> {
         files::write(&self.records.join(RESETTING), b"")?;
         files::remove(&self.records.join("index.lock"))?;
         let reset = ["read-tree", "--reset", "-u", commit];
-        // Compares what is there, so that files that are right keep their times: build caches go by
-        // them.
+        // Compares the content, so that unchanged files keep their times: build caches go by them.
         let finished = self.git().args(reset).finish().await?;
         if finished.code() != Some(0) {
-            // A broken index is no reason to fail.
+            // A broken index must not fail the reset.
             files::remove(&self.index())?;
             self.git().args(reset).run().await?;
         }
@@ -127,47 +125,46 @@ impl Tree {
         files::remove(&self.records.join(RESETTING))
     }
 
-    /// Records that the files and the index are those of a commit.
+    /// Records the commit of the files and the index.
     pub(super) fn set_at(&self, commit: &str) -> Result<(), Failure> {
         files::write(&self.records.join(AT), commit.as_bytes())
     }
 
-    /// The commit that the tree was last brought to.
+    /// The commit of the last reset.
     pub(super) fn at(&self) -> Result<Option<String>, Failure> {
         self.recorded(AT)
     }
 
-    /// Records where Longhaul put the branch in the private repository.
+    /// Records the commit to which Longhaul set the branch in the private repository.
     pub(super) fn set_branch_at(&self, commit: &str) -> Result<(), Failure> {
         files::write(&self.records.join(BRANCH), commit.as_bytes())
     }
 
-    /// Where Longhaul last put the branch in the private repository.
+    /// The commit to which Longhaul last set the branch in the private repository.
     pub(super) fn branch_at(&self) -> Result<Option<String>, Failure> {
         self.recorded(BRANCH)
     }
 
-    /// A commit that was recorded. A record that a power cut emptied is none.
+    /// A recorded commit; `None` if a power cut emptied the record.
     fn recorded(&self, name: &str) -> Result<Option<String>, Failure> {
         let bytes = files::read(&self.records.join(name))?;
         Ok(bytes.map(|bytes| files::shown(&bytes)).filter(|commit| is_object_name(commit)))
     }
 
-    /// Whether a reset was interrupted. What it was to overwrite had been kept, and what is there
-    /// is of no value.
+    /// Whether a reset was interrupted. The state before it was kept, and the current files have no
+    /// value.
     pub(super) fn is_half_reset(&self) -> bool {
         self.records.join(RESETTING).exists()
     }
 
-    /// Whether the project's set-up has succeeded in it; with a commit: since the tree was brought
-    /// there.
+    /// Whether the project's set-up has succeeded in it; with a commit: since the tree was reset to
+    /// it.
     pub(super) fn is_set_up(&self, commit: Option<&str>) -> Result<bool, Failure> {
         let at = files::read(&self.records.join(SET_UP))?;
         Ok(at.is_some_and(|at| commit.is_none_or(|commit| at == commit.as_bytes())))
     }
 
-    /// To be called before the project's set-up runs in it. The remains of an interrupted one are
-    /// removed.
+    /// Begins the project's set-up. Removes the remains of an interrupted one.
     pub(super) async fn begin_setup(&self) -> Result<(), Failure> {
         let mark = self.records.join(SETTING_UP);
         if mark.exists() {
@@ -176,7 +173,7 @@ impl Tree {
         files::write(&mark, b"")
     }
 
-    /// Records that a set-up ended, and at which commit it succeeded.
+    /// Records the end of a set-up, and the commit if it succeeded.
     pub(super) fn end_setup(&self, succeeded_at: Option<&str>) -> Result<(), Failure> {
         if let Some(commit) = succeeded_at {
             files::write(&self.records.join(SET_UP), commit.as_bytes())?;
@@ -184,14 +181,14 @@ impl Tree {
         files::remove(&self.records.join(SETTING_UP))
     }
 
-    /// Removes all that git does not keep, ignored files too.
+    /// Removes everything that git does not track, ignored files too.
     pub(super) async fn empty(&self) -> Result<(), Failure> {
         files::remove(&self.records.join(SET_UP))?;
         self.git().args(["clean", "-ffdxq"]).run().await.map(drop)
     }
 
-    /// Makes the tree usable: made again, without files, if it cannot be built upon. What is in it
-    /// must have been kept before.
+    /// Makes the tree usable: recreates it, without files, if it is missing or suspect. The caller
+    /// has kept its content.
     pub(super) fn make_usable(&self) -> Result<(), Failure> {
         if self.condition()? != Condition::Sound {
             self.remove()?;
@@ -200,7 +197,7 @@ impl Tree {
         self.begin_use()
     }
 
-    /// Makes its directory and its records.
+    /// Creates its directory and its records.
     fn make(&self) -> Result<(), Failure> {
         for dir in [&self.path, &self.records] {
             std::fs::create_dir_all(dir)
@@ -227,14 +224,14 @@ impl Repository {
         }
     }
 
-    /// All trees of which there are records.
+    /// All trees that have records.
     pub(super) fn trees(&self) -> Vec<Tree> {
         let entries = std::fs::read_dir(&self.records).into_iter().flatten().flatten();
         entries.map(|entry| self.tree(&entry.file_name().to_string_lossy())).collect()
     }
 
-    /// The tree at a path that was handed in; the path of a log that was carried here names another
-    /// data directory.
+    /// The tree at a recorded path; in a log that was moved here, the path names another data
+    /// directory.
     pub(super) fn tree_at(&self, path: &Path, project: &str) -> Result<Tree, Failure> {
         let named = |dir: Option<&Path>, name: &str| {
             dir.and_then(Path::file_name).is_some_and(|is| is == name)

@@ -1,4 +1,4 @@
-//! Trees without a work tree: comparing, merging, replacing single files.
+//! Git trees without a work tree: compares, merges, and replaces single files.
 
 use longhaul_engine::Failure;
 use tempfile::TempDir;
@@ -7,7 +7,7 @@ use super::command::Git;
 use super::files;
 use super::refs::Repository;
 
-/// What one path is in one tree and in another.
+/// The entries of one path in two trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
     /// Relative to the top, as git has it.
@@ -16,7 +16,7 @@ pub(super) struct Change {
     pub(super) after: Entry,
 }
 
-/// A mode and an object; the mode of what is not there is `000000`.
+/// A mode and an object; an absent entry has the mode `000000`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) mode: String,
@@ -28,21 +28,20 @@ impl Entry {
         self.mode != "000000"
     }
 
-    /// Whether it can have files under it that git does not see: a symbolic link, or another
-    /// repository.
+    /// Whether files under it are invisible to git: it is a symbolic link, or another repository.
     pub(super) fn hides_files(&self) -> bool {
         matches!(self.mode.as_str(), "120000" | "160000")
     }
 }
 
-/// What came of merging two commits.
+/// The result of merging two commits.
 #[derive(Debug)]
 pub(super) struct TreeMerge {
-    /// The merged tree; files in conflict are in it with conflict markers.
+    /// The merged tree; files in conflict contain conflict markers.
     pub(super) tree: String,
     /// The files in conflict.
     pub(super) conflicts: Vec<Vec<u8>>,
-    /// What git said of them.
+    /// Git's messages about the conflicts.
     pub(super) output: String,
 }
 
@@ -81,7 +80,7 @@ impl Repository {
         }
         let mut parts = finished.stdout.split(|byte| *byte == 0);
         let tree = parts.next().map(files::shown).unwrap_or_default();
-        // The files end with an empty part; what follows are the messages.
+        // An empty part ends the files; the messages follow.
         let mut conflicts: Vec<Vec<u8>> =
             parts.by_ref().take_while(|part| !part.is_empty()).map(<[u8]>::to_vec).collect();
         conflicts.sort_unstable();
@@ -92,8 +91,8 @@ impl Repository {
         Ok(TreeMerge { tree, conflicts, output: conflict_messages(parts) })
     }
 
-    /// The bytes of a file in a commit or a tree, with its mode; `None` if it is not there or no
-    /// file.
+    /// The bytes of a file in a commit or a tree, with its mode; `None` if the path is absent or
+    /// not a file.
     pub(super) async fn file_in(
         &self,
         tree: &str,
@@ -110,7 +109,7 @@ impl Repository {
         Ok(Some((mode.to_owned(), bytes)))
     }
 
-    /// The same tree with other bytes in one file.
+    /// The same tree with new bytes in one file.
     pub(super) async fn with_file(
         &self,
         tree: &str,
@@ -123,7 +122,7 @@ impl Repository {
         self.with_entry(tree, path, Some((mode, &object))).await
     }
 
-    /// The same tree with one path being another object, or gone.
+    /// The same tree with one entry replaced or removed.
     pub(super) async fn with_entry(
         &self,
         tree: &str,
@@ -151,16 +150,16 @@ impl Repository {
     }
 }
 
-/// A place for an index that is not a work tree's own.
+/// A directory for an index that is not a work tree's own.
 pub(super) fn temporary_dir() -> Result<TempDir, Failure> {
     let made = tempfile::Builder::new().prefix("longhaul-").tempdir();
     made.map_err(|error| files::failed("make a directory in", &std::env::temp_dir(), &error))
 }
 
-/// Puts entries into the index that `git` works on; what is not there is taken out of it.
+/// Writes entries to the index that `git` works on; absent ones are removed.
 pub(super) async fn set_entries(git: Git, entries: &[(&[u8], &Entry)]) -> Result<(), Failure> {
     let mut input = Vec::new();
-    // Removals first: a file may come where a directory was.
+    // Removals first: a file may replace a directory.
     for there in [false, true] {
         for (path, entry) in entries.iter().filter(|(_, entry)| entry.is_there() == there) {
             let mode = if there { entry.mode.as_str() } else { "0" };
@@ -175,7 +174,7 @@ pub(super) async fn set_entries(git: Git, entries: &[(&[u8], &Entry)]) -> Result
     git.args(["update-index", "--replace", "-z", "--index-info"]).input(input).run().await.map(drop)
 }
 
-/// Of `<count> <paths>... <kind> <text>` sections, the texts about conflicts.
+/// The texts about conflicts, out of `<count> <paths>... <kind> <text>` sections.
 fn conflict_messages<'a>(mut parts: impl Iterator<Item = &'a [u8]>) -> String {
     let mut output = String::new();
     while let Some(count) = parts.next().and_then(|part| files::shown(part).parse::<usize>().ok()) {

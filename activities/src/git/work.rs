@@ -1,5 +1,5 @@
-//! Work trees for programs: an agent's, the gates' and that of merged results, ready to run
-//! something in.
+//! Work trees for programs, ready to run something in: an agent's, the gates' and integration
+//! trees.
 
 use std::path::Path;
 
@@ -12,37 +12,37 @@ use tokio::sync::OwnedMutexGuard;
 use super::GitHandlers;
 use super::names::{branch, feature_ref, gates_tree, head_ref, integration_of, rescue_ref};
 use super::open::Kept;
-use super::private::Stand;
+use super::private::NewHead;
 use super::refs::Repository;
 use super::tree::{Condition, Tree};
 
-/// Which work tree is wanted, and for what.
+/// The work tree that a caller needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) project: &'a ProjectRef,
     pub(crate) feature: &'a FeatureId,
-    /// The path of the feature's tree, or of that of merged results, as the log has it.
+    /// The path of the feature's tree or of an integration tree, as recorded in the log.
     pub(crate) worktree: &'a str,
-    /// The commit that it is wanted for, if that is known.
+    /// The expected commit, if known.
     pub(crate) commit: Option<&'a str>,
-    /// For whom: what is found in a tree that has to be made again is kept under its rescue ref.
+    /// The attempt. Its rescue ref keeps the content of a tree that must be recreated.
     pub(crate) attempt: &'a Attempt,
 }
 
-/// A work tree that is there.
+/// An existing work tree.
 #[derive(Debug)]
 pub(crate) struct WorkTree {
     repository: Repository,
     tree: Tree,
-    /// The feature's branch; `None`: it stands on a commit.
+    /// The feature's branch; `None`: a detached HEAD.
     branch: Option<String>,
-    /// The lock of a tree of merged results.
+    /// The lock of an integration tree.
     _held: Option<OwnedMutexGuard<()>>,
 }
 
 impl GitHandlers {
-    /// The tree at the path that the log has. One that is missing, or that cannot be built upon, is
-    /// made again from what git has kept; what was in it is kept under the rescue ref.
+    /// The tree at a recorded path. A missing or suspect one is recreated from commits; its content
+    /// is kept under the rescue ref.
     pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>) -> Result<WorkTree, Failure> {
         let repository = self.repository(wanted.project).await?;
         let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
@@ -61,13 +61,13 @@ impl GitHandlers {
             tree.begin_use()?;
         } else {
             tracing::warn!(tree = %tree.path.display(), "making a work tree again");
-            repository.make_again(&tree, &branch, wanted).await?;
+            repository.recreate(&tree, &branch, wanted).await?;
         }
         Ok(WorkTree { repository, tree, branch: Some(branch), _held: None })
     }
 
     /// The tree in which the gates of a feature run, at a commit. No agent works there. Merged
-    /// results have one of their own.
+    /// results have a tree of their own.
     pub(crate) async fn gates_tree(
         &self,
         wanted: &Wanted<'_>,
@@ -80,7 +80,7 @@ impl GitHandlers {
             (tree, Some(held))
         } else {
             let tree = repository.tree(&gates_tree(&tree.name()));
-            repository.ready(&tree, Stand::Commit, commit).await?;
+            repository.ready(&tree, NewHead::Commit, commit).await?;
             (tree, None)
         };
         Ok(WorkTree { repository, tree, branch: None, _held: held })
@@ -102,17 +102,17 @@ impl WorkTree {
         self.tree.is_set_up(commit)
     }
 
-    /// To be called before the project's set-up runs in it.
+    /// Begins the project's set-up.
     pub(crate) async fn begin_setup(&self) -> Result<(), Failure> {
         self.tree.begin_setup().await
     }
 
-    /// Records that a set-up ended, and at which commit it succeeded.
+    /// Records the end of a set-up, and the commit if it succeeded.
     pub(crate) fn end_setup(&self, succeeded_at: Option<&str>) -> Result<(), Failure> {
         self.tree.end_setup(succeeded_at)
     }
 
-    /// The commit that it was last brought to.
+    /// The commit of its last reset.
     pub(crate) fn at(&self) -> Result<String, Failure> {
         let missing = || {
             Failure::retryable(format!(
@@ -123,16 +123,15 @@ impl WorkTree {
         self.tree.at()?.ok_or_else(missing)
     }
 
-    /// Brings it to a commit, whatever a program did to it. Ignored files stay.
+    /// Resets it to a commit, whatever a program did to it. Ignored files stay.
     pub(crate) async fn reset(&self, commit: &str) -> Result<(), Failure> {
-        // Twice forced: a repository that a program made in it goes too.
+        // `-ff` also removes nested repositories that a program made.
         self.tree.reset_to(commit, "-ffd").await?;
-        let stand = self.branch.as_deref().map_or(Stand::Commit, Stand::alone);
-        self.repository.write_private(&self.tree, stand, commit).await
+        let new_head = self.branch.as_deref().map_or(NewHead::Commit, NewHead::alone);
+        self.repository.write_private(&self.tree, new_head, commit).await
     }
 
-    /// To be called before a session begins: what moves the target from now on is told when the
-    /// session is sealed.
+    /// Begins to watch the target for a session: sealing reports foreign moves from now on.
     pub(crate) async fn watch_target(
         &self,
         target: &str,
@@ -141,9 +140,10 @@ impl WorkTree {
         self.repository.remember_target(&self.tree, target, attempt).await
     }
 
-    /// Whether a file is in the commit that it was last brought to.
+    /// Whether a file is in the commit of the last reset.
     pub(crate) async fn tracks(&self, file: &str) -> Result<bool, Failure> {
-        let (commit, plumbing) = (self.at()?, &self.tree.plumbing);
+        let commit = self.at()?;
+        let plumbing = &self.tree.plumbing;
         let name = format!("{commit}:{file}");
         match self.repository.reader.object(&name).await {
             Some(found) => Ok(found.is_some()),
@@ -153,8 +153,7 @@ impl WorkTree {
         }
     }
 
-    /// Returns when its files are on stable storage; from then on it can be built upon after a
-    /// crash.
+    /// Returns when its files are on stable storage; from then on it is safe after a crash.
     pub(crate) async fn settle(&self) -> Result<(), Failure> {
         self.repository.sync().await?;
         self.tree.end_use()
@@ -162,7 +161,7 @@ impl WorkTree {
 }
 
 impl Repository {
-    async fn make_again(
+    async fn recreate(
         &self,
         tree: &Tree,
         branch: &str,
@@ -175,11 +174,10 @@ impl Repository {
             Some(commit) => commit,
             None => self.revive(branch, wanted).await?,
         };
-        self.ready(tree, Stand::alone(branch), &commit).await
+        self.ready(tree, NewHead::alone(branch), &commit).await
     }
 
-    /// Makes the branch again: at the commit that is wanted, or where the run left it when it was
-    /// closed.
+    /// Recreates the branch: at the expected commit, or at the ref that closing the run left.
     async fn revive(&self, branch: &str, wanted: &Wanted<'_>) -> Result<String, Failure> {
         let _held = self.exclusive().await;
         let names =

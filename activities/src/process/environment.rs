@@ -1,27 +1,29 @@
-//! The environment that agents, set-up scripts and checks are given: a chosen one, never the whole
-//! of ours.
+//! The environment of agents, set-up scripts and checks: an allow-list, never the whole of
+//! Longhaul's own.
 //!
 //! | variable | given to | meaning |
 //! |---|---|---|
-//! | `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `LANGUAGE`, `LC_*`, `TERM`, `TZ`, `TMPDIR` | all | as we have them |
-//! | `CARGO_HOME`, `RUSTUP_HOME`, `RUSTUP_TOOLCHAIN` | all | as we have them |
-//! | `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_STATE_HOME` | all | as we have them |
-//! | `SSL_CERT_FILE`, `SSL_CERT_DIR` | all | as we have them |
-//! | `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`, also in capitals | all | as we have them |
-//! | names in `pass_env` | all | as we have them; `[agent] pass_env` for agents, `[project] pass_env` for the rest |
-//! | names in `[agent] env` | agents | the values written there when the session starts |
-//! | `LONGHAUL_OWNER`, `LONGHAUL_SESSION_KEY` | all | marks by which left-over processes are found; leave them alone |
+//! | `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `TERM`, `TZ`, `TMPDIR` | all | inherited |
+//! | `LANG`, `LANGUAGE`, `LC_*` | all | inherited |
+//! | `CARGO_HOME`, `RUSTUP_HOME`, `RUSTUP_TOOLCHAIN` | all | inherited |
+//! | `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_STATE_HOME` | all | inherited |
+//! | `SSL_CERT_FILE`, `SSL_CERT_DIR` | all | inherited |
+//! | `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`, also in upper case | all | inherited |
+//! | names in `pass_env` | all | inherited; for agents from `[agent]`, else from `[project]` |
+//! | names in `[agent] env` | agents | the values at the start of the session |
+//! | `LONGHAUL_OWNER`, `LONGHAUL_SESSION_KEY` | all | marks of Longhaul's processes; keep them |
 //! | `LONGHAUL_FEATURE_ID` | all | the id of the feature |
-//! | `LONGHAUL_COMMIT` | checks | the commit that is checked |
+//! | `LONGHAUL_COMMIT` | checks | the commit under test |
 //! | `LONGHAUL_PROMPT_FILE` | agents | the prompt; it is on standard input too |
 //! | `LONGHAUL_FEATURE_FILE` | agents | the feature as JSON |
-//! | `LONGHAUL_NOTES_FILE` | agents | where to leave notes for the next session; at most 64 KiB of it are read |
-//! | `LONGHAUL_CONTEXT_FULL_FILE` | agents | a file to make when the context is full: a fresh session goes on |
+//! | `LONGHAUL_NOTES_FILE` | agents | the file for notes to the next session; 64 KiB are read |
+//! | `LONGHAUL_CONTEXT_FULL_FILE` | agents | create it when the context is full |
 //! | `LONGHAUL_RUN_ID` | agents | the id of the run |
-//! | `LONGHAUL_SESSION` | agents | which session of the run this is, from 1 |
-//! | `LONGHAUL_REASON` | agents | `start`, `continue`, `retry`, `repair`, `gates_failed` or `conflict` |
+//! | `LONGHAUL_SESSION` | agents | the number of the session in the run, from 1 |
+//! | `LONGHAUL_REASON` | agents | the reason of the session, see below |
 //!
-//! The later row wins where two name the same variable.
+//! A later row overrides an earlier one. The reason is one of `start`, `continue`, `retry`,
+//! `repair`, `gates_failed` and `conflict`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -55,12 +57,12 @@ const PATH_WHEN_WE_HAVE_NONE: &str = "/usr/local/bin:/usr/bin:/bin";
 pub struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
-    /// The usual variables of our own environment, and those named in `pass_env`.
+    /// The usual variables of Longhaul's own environment, and those named in `pass_env`.
     pub fn chosen(pass_env: &[String]) -> Self {
         Self::chosen_from(std::env::vars_os(), pass_env)
     }
 
-    /// As [`Environment::chosen`], out of the given variables instead of our own.
+    /// As [`Environment::chosen`], from the given variables.
     pub fn chosen_from(
         source: impl IntoIterator<Item = (OsString, OsString)>,
         pass_env: &[String],
@@ -74,14 +76,14 @@ impl Environment {
         Self(chosen)
     }
 
-    /// Sets a variable, over what it was.
+    /// Sets a variable, replacing an old value.
     #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.0.insert(name.into(), value.into());
         self
     }
 
-    /// Sets variables, over what they were.
+    /// Sets variables, replacing old values.
     #[must_use]
     pub fn with_all<'a>(
         mut self,
@@ -101,8 +103,8 @@ impl Environment {
         self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// The first variable that no system can set.
-    pub(super) fn impossible(&self) -> Option<String> {
+    /// The first variable that no system accepts.
+    pub(super) fn first_invalid(&self) -> Option<String> {
         let impossible = |name: &OsStr, value: &OsStr| {
             let (name, value) = (name.as_encoded_bytes(), value.as_encoded_bytes());
             name.is_empty() || name.contains(&b'=') || name.contains(&0) || value.contains(&0)
@@ -161,8 +163,8 @@ mod tests {
     #[test]
     fn what_no_system_can_set_is_found() {
         let fine = Environment::chosen_from([], &[]).with("A", "b=c");
-        assert_eq!(fine.impossible(), None);
-        assert_eq!(fine.clone().with("A=B", "").impossible(), Some("A=B".into()));
-        assert_eq!(fine.with("A", "\0").impossible(), Some("A".into()));
+        assert_eq!(fine.first_invalid(), None);
+        assert_eq!(fine.clone().with("A=B", "").first_invalid(), Some("A=B".into()));
+        assert_eq!(fine.with("A", "\0").first_invalid(), Some("A".into()));
     }
 }

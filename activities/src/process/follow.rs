@@ -1,4 +1,4 @@
-//! A program at work: its output taken as it comes, its limits kept, its end awaited.
+//! Follows a running program: reads its output, enforces its limits, waits for its end.
 
 use std::time::Duration;
 
@@ -12,34 +12,34 @@ use super::life::Life;
 use super::output::Output;
 use super::verdict::Verdict;
 
-/// How much longer than its grace a supervisor may take to end a tree before it is given up.
+/// How long a supervisor may take beyond its grace to end a tree before it is given up.
 const SUPERVISOR_LATE: Duration = Duration::from_secs(30);
-/// How long the output of processes that nobody could end is still listened to.
+/// How long to read the output of processes that could not be ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Why a program is ended by us.
+/// Why Longhaul ends a program.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Why {
+pub(super) enum StopReason {
     TooLong(Duration),
     Silent(Duration),
     Asked,
 }
 
-/// A supervisor at work. Dropping this closes the control pipe, which ends the program.
+/// A running supervisor. Dropping this closes the control pipe, which ends the program.
 pub(super) struct Running {
     pub(super) supervisor: Child,
     pub(super) control: Option<ChildStdin>,
     pub(super) report: ChildStderr,
     pub(super) stream: Option<pipe::Receiver>,
     pub(super) output: Output,
-    /// What tells, besides its output, that it is at work.
+    /// Signs of life besides the output.
     pub(super) life: Life,
-    /// What came from the supervisor itself.
-    pub(super) said: Vec<u8>,
+    /// The supervisor's own output, on its standard error.
+    pub(super) report_bytes: Vec<u8>,
 }
 
 impl Running {
-    /// Follows the program until its supervisor has spoken. Says why the supervisor was told to
+    /// Follows the program until its supervisor reports. Returns why the supervisor was asked to
     /// stop, if it was.
     pub(super) async fn follow(
         &mut self,
@@ -47,12 +47,14 @@ impl Running {
         grace: Duration,
         stop: impl Future<Output = ()>,
         alive: impl Fn(),
-    ) -> Option<Why> {
+    ) -> Option<StopReason> {
         tokio::pin!(stop);
         let mut why = None;
         let mut buffer = vec![0; 64 * 1024];
-        let too_long = limits.total.map(|limit| (Instant::now() + limit, Why::TooLong(limit)));
-        let silent = || limits.silence.map(|limit| (Instant::now() + limit, Why::Silent(limit)));
+        let too_long =
+            limits.total.map(|limit| (Instant::now() + limit, StopReason::TooLong(limit)));
+        let silent =
+            || limits.silence.map(|limit| (Instant::now() + limit, StopReason::Silent(limit)));
         let mut deadlines = [too_long, silent()];
         let mut give_up_at = None;
         loop {
@@ -72,19 +74,19 @@ impl Running {
                     deadlines[1] = silent();
                     continue;
                 }
-                said = self.report.read_buf(&mut self.said) => match said {
+                read = self.report.read_buf(&mut self.report_bytes) => match read {
                     Ok(1..) => continue,
                     _ => return why,
                 },
-                () = &mut stop, if why.is_none() => Why::Asked,
+                () = &mut stop, if why.is_none() => StopReason::Asked,
                 () = until(next.map(|(at, _)| at)) => match next {
                     Some((_, reason)) => reason,
                     None => continue,
                 },
                 () = until(give_up_at) => return why,
             };
-            if let Why::Silent(silence) = reason
-                && (self.has_spoken(&mut buffer).await || self.life.is_seen(silence).await)
+            if let StopReason::Silent(silence) = reason
+                && (self.take_pending_output(&mut buffer).await || self.life.is_seen(silence).await)
             {
                 alive();
                 deadlines[1] = silent();
@@ -96,17 +98,15 @@ impl Running {
         }
     }
 
-    /// Takes the output that is there already, if there is some: we may have been held up, and not
-    /// the program.
-    async fn has_spoken(&mut self, buffer: &mut [u8]) -> bool {
+    /// Takes pending output, if any: Longhaul may have been held up, and not the program.
+    async fn take_pending_output(&mut self, buffer: &mut [u8]) -> bool {
         let waiting = tokio::time::timeout(Duration::ZERO, read(&mut self.stream, buffer)).await;
         let Ok(Some(length)) = waiting else { return false };
         self.output.take(&buffer[..length]);
         true
     }
 
-    /// What the supervisor said, after the rest of the output is read. `None`: it died, or never
-    /// came to an end.
+    /// The supervisor's verdict, after the rest of the output. `None`: it died, or never ended.
     pub(super) async fn verdict(&mut self) -> Option<Verdict> {
         self.control = None;
         let last = Instant::now() + LAST_WORDS;
@@ -117,7 +117,7 @@ impl Running {
                 Ok(None) | Err(_) => self.stream = None,
             }
         }
-        let verdict = serde_json::from_slice(&self.said).ok();
+        let verdict = serde_json::from_slice(&self.report_bytes).ok();
         if verdict.is_none() {
             let _ = self.supervisor.start_kill();
         }
@@ -126,7 +126,7 @@ impl Running {
     }
 }
 
-/// The length of the next piece of output; `None` at its end; never, after that.
+/// The length of the next chunk of output; `None` at its end; pends forever after that.
 async fn read(stream: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> Option<usize> {
     match stream {
         Some(stream) => stream.read(buffer).await.ok().filter(|length| *length > 0),

@@ -1,4 +1,4 @@
-//! The process that holds a file which a program left.
+//! The process that holds a file which another program left.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ pub enum Holder {
     Unknown,
 }
 
-/// The process that has a file open, or a git that works within a place: git closes a lock long
-/// before it removes it, for example while an editor is open. Our own children do not count.
+/// The process that has a file open, or a git that works within `place`: git closes a lock long
+/// before it removes it, for example while an editor is open. This process's children do not count.
 pub fn holder_of(file: &Path, place: Option<&Path>) -> Holder {
     find(file, place)
 }
@@ -67,7 +67,7 @@ mod tests {
         let file = dir.path().join("index.lock");
         std::fs::write(&file, "").unwrap();
         assert_eq!(holder_of(&file, Some(dir.path())), Holder::Nobody);
-        // A child of a child: our own do not count.
+        // A grandchild: direct children do not count.
         let script = format!("sleep 60 <'{}' & echo $!; wait", file.display());
         let mut child =
             Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();

@@ -1,19 +1,19 @@
-//! Signs of life of a program that prints nothing: its processes compute, or files change where it
-//! works.
+//! Signs of life of a program without output: CPU time of its processes, or changed files in its
+//! directory.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::tree;
 
-/// How many entries of a directory are looked at.
+/// The limit of directory entries to examine.
 const LOOKED_AT: usize = 200_000;
-/// What part of its time a program computes that does more than wait.
+/// A program is computing if it uses more than this fraction of one CPU: 1/50.
 const COMPUTES: u32 = 50;
-/// How many ticks of processor time a second has, on every system that Linux runs on.
+/// Clock ticks per second, on every Linux.
 const TICKS: u64 = 100;
 
-/// What was seen when a program showed life last.
+/// The state at the last sign of life.
 #[derive(Debug)]
 pub(super) struct Life {
     supervisor: i32,
@@ -27,15 +27,17 @@ impl Life {
         Self { supervisor, folder: folder.to_owned(), cpu_time: 0, at: SystemTime::now() }
     }
 
-    /// Whether there was a sign of life since the last look, which was so long ago.
+    /// Whether there was a sign of life since the last check, `silence` ago.
     pub(super) async fn is_seen(&mut self, silence: Duration) -> bool {
-        let (supervisor, folder, since) = (self.supervisor, self.folder.clone(), self.at);
+        let supervisor = self.supervisor;
+        let folder = self.folder.clone();
+        let since = self.at;
         self.at = SystemTime::now();
-        let look = move || (tree::cpu_time(supervisor), has_changed(&folder, since));
-        let Ok((cpu_time, has_changed)) = tokio::task::spawn_blocking(look).await else {
+        let measure = move || (tree::cpu_time(supervisor), has_changed(&folder, since));
+        let Ok((cpu_time, has_changed)) = tokio::task::spawn_blocking(measure).await else {
             return false;
         };
-        // Less than before: a process has ended, and took its time with it.
+        // Less than before: a process has ended, and its CPU time is gone.
         let used = cpu_time.saturating_sub(self.cpu_time);
         self.cpu_time = cpu_time;
         let needed =
@@ -44,7 +46,7 @@ impl Life {
     }
 }
 
-/// Whether something in a directory was written since a time.
+/// Whether a file in a directory was modified since a time.
 fn has_changed(folder: &Path, since: SystemTime) -> bool {
     let mut folders = vec![folder.to_owned()];
     let mut looked_at = 0;

@@ -1,10 +1,10 @@
-//! Starting programs so that nothing of them is left behind, whatever happens to us.
+//! Starts programs so that none of their processes is left behind, whatever happens to Longhaul.
 //!
-//! A program never runs as our direct child. Between the two stands a *supervisor*: this same
-//! binary, started again ([`supervise_main`]), in a session of its own. It holds the reading end of
-//! a pipe whose writing end is ours; when that closes, because we ask for it or because we were
-//! killed, it ends the program and everything that the program started. What outlives even the
-//! supervisor is found by the variables that every process of ours inherits ([`sweep`]).
+//! A program never runs as a direct child. Between the two runs a *supervisor*: this same binary,
+//! started again ([`supervise_main`]), in a session of its own. It holds the reading end of a pipe;
+//! the writing end belongs to Longhaul. When that closes, on request or because Longhaul was
+//! killed, the supervisor ends the program and everything that the program started. Processes that
+//! outlive even the supervisor are found by the variables that every process inherits ([`sweep`]).
 
 mod background;
 mod environment;
@@ -38,7 +38,7 @@ pub use sweep::{Swept, hurry, owned, sweep};
 pub(crate) use output::readable_end;
 pub(crate) use places::{make_folder_durably, write_durably};
 
-/// The variable that marks every process that the owner of a data directory starts.
+/// The variable that marks every process started by the owner of a data directory.
 pub const OWNER_VARIABLE: &str = "LONGHAUL_OWNER";
 
 /// The variable that marks every process of one call of an activity.

@@ -1,32 +1,31 @@
-//! What becomes of the output of a program: a log of bounded size, a digest of all of it, and its
-//! end for people.
+//! Stores the output of a program: a log of bounded size, a digest of the whole, and its tail for
+//! people.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The end that reports carry, in bytes.
+/// The size of the tail in reports, in bytes.
 const TAIL: usize = 8 * 1024;
-/// What a log keeps of the beginning of the output, and again of its end, in bytes.
+/// The size of each half of a log, the beginning and the end of the output, in bytes.
 const HALF_A_LOG: u64 = 32 * 1024 * 1024;
 
-/// Takes the output as it comes. Uses little memory however much comes.
+/// Receives the output in chunks. Memory use is bounded.
 #[derive(Debug)]
 pub(super) struct Output {
     path: PathBuf,
     log: File,
     half: u64,
     length: u64,
-    /// The end of an output that is longer than half a log: a file without a name, written round
-    /// and round.
+    /// The end of an output that is longer than half a log: a ring buffer in an unnamed file.
     ring: Option<File>,
     digest: blake3::Hasher,
     tail: Vec<u8>,
     broken: bool,
 }
 
-/// What is left of an output when it is over.
+/// The result of an output when it has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) digest: String,
@@ -47,13 +46,12 @@ impl Output {
         }
     }
 
-    /// Takes the next piece. A log that cannot be written costs the rest of the log, not the
-    /// program.
+    /// Takes the next chunk. A failed write loses the rest of the log, not the program.
     pub(super) fn take(&mut self, piece: &[u8]) {
         self.digest.update(piece);
         self.tail.extend_from_slice(piece);
         if self.tail.len() > 8 * TAIL {
-            // A little more than the end, for a character that is cut in two.
+            // Some bytes more than the tail, for a character that is cut in two.
             self.tail.drain(..self.tail.len() - TAIL - 4);
         }
         if !self.broken {
@@ -63,7 +61,7 @@ impl Output {
         self.length += piece.len() as u64;
     }
 
-    /// Completes the log. Takes a while when it is long.
+    /// Completes the log. Slow for long ones.
     pub(super) fn finish(mut self) -> Kept {
         if !self.broken {
             let closed = self.close();
@@ -78,7 +76,11 @@ impl Output {
     fn note(&mut self, outcome: io::Result<()>) {
         if let Err(error) = outcome {
             self.broken = true;
-            tracing::warn!(log = %self.path.display(), %error, "the rest of this log is lost: it cannot be written");
+            tracing::warn!(
+                log = %self.path.display(),
+                %error,
+                "the rest of this log is lost: it cannot be written",
+            );
         }
     }
 
@@ -120,14 +122,14 @@ impl Output {
     }
 }
 
-/// The end of some bytes as text of at most `limit` bytes, beginning with a whole character.
+/// The last `limit` bytes or fewer as text, starting at a whole character.
 pub(crate) fn readable_end(bytes: &[u8], limit: usize) -> String {
     let start = bytes.len().saturating_sub(limit);
-    // Of a character that is cut in two, at most three bytes are left.
+    // At most three bytes of a character that is cut in two.
     let is_rest = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
     let cut = if start > 0 { bytes[start..].iter().take(3).take_while(is_rest).count() } else { 0 };
     let text = String::from_utf8_lossy(&bytes[start + cut..]);
-    // Bytes that are no text have become longer.
+    // Replacement characters are longer than the invalid bytes.
     let from = text.ceil_char_boundary(text.len().saturating_sub(limit));
     text[from..].to_owned()
 }

@@ -1,5 +1,4 @@
-//! Where logs and sessions are kept, and how files are written so that a power cut leaves all of
-//! them or nothing.
+//! Paths of logs and sessions, and files written atomically with respect to a power cut.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -7,24 +6,23 @@ use std::path::{Path, PathBuf};
 
 use longhaul_engine::{Attempt, RunId};
 
-/// The mark of the owner of a data directory: the same for every process that owns it, now and
-/// later.
+/// The id of the owner of a data directory: the same for every process that owns it, now and later.
 pub fn owner_id(data_dir: &Path) -> String {
     let place = data_dir.canonicalize().or_else(|_| std::path::absolute(data_dir));
     let place = place.unwrap_or_else(|_| data_dir.to_owned());
     blake3::hash(place.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned()
 }
 
-/// The name of a run as the name of one folder; different runs have different names.
+/// The id of a run as one directory name, unique per run.
 pub fn run_folder_name(run: &RunId) -> String {
-    // Neither `~` nor `+` can be in the id of a run, so no two ids meet; no name is `.`, `..` or
+    // Neither `~` nor `+` is valid in a run id, so names are unique; no name is `.`, `..` or
     // hidden.
     let flat = run.as_str().replace('/', "~");
     flat.strip_prefix('.').map_or_else(|| flat.clone(), |rest| format!("+{rest}"))
 }
 
-/// Makes the file for the output of one attempt. An attempt that is made again after a crash has
-/// the same number as the lost one: its file gets a number of its own, and the older file stays.
+/// Creates the log file of one attempt. An attempt repeated after a crash has the same number as
+/// the lost one: its file gets a new number, and the older file stays.
 pub(super) fn create_log(
     data_dir: &Path,
     attempt: &Attempt,
@@ -45,7 +43,7 @@ pub(super) fn create_log(
     }
 }
 
-/// Where programs in a sandbox have their temporary files.
+/// The directory for temporary files of programs in a sandbox.
 pub(super) fn temporary_in(data_dir: &Path) -> PathBuf {
     data_dir.join("tmp")
 }
@@ -56,13 +54,12 @@ pub(super) fn make_temporary(data_dir: &Path, attempt: &Attempt) -> io::Result<P
         temporary_in(data_dir).join(format!("{}-{}", run_folder_name(&attempt.run), attempt.slot));
     remove_temporary(&folder);
     fs::create_dir_all(&folder)?;
-    // As for the system's own: users other than the superuser may be meant by a program that
-    // becomes one.
+    // As for `/tmp`: a program may change its user.
     fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
     Ok(folder)
 }
 
-/// Removes temporary files. What cannot be removed stays, and costs nothing but its space.
+/// Removes temporary files. Leftovers cost only space.
 pub(super) fn remove_temporary(folder: &Path) {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -72,13 +69,13 @@ pub(super) fn remove_temporary(folder: &Path) {
     }
 }
 
-/// A name that people chose, as a part of a file name.
+/// A user-chosen name as part of a file name.
 fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     name.chars().take(60).map(plain).collect()
 }
 
-/// Makes a folder and those above it, so that they are there after a power cut.
+/// Creates a directory and its parents, durable against a power cut.
 pub(crate) fn make_folder_durably(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -91,8 +88,7 @@ pub(crate) fn make_folder_durably(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a whole file, so that after a power cut it is there with all of its content, or not at
-/// all.
+/// Writes a file; after a power cut it exists with all of its content, or not at all.
 pub(crate) fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;

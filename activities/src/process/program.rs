@@ -1,5 +1,5 @@
-//! The program of a supervisor: started, plain or in a sandbox, its children taken leave of, its
-//! whole tree ended.
+//! The program of a supervisor: starts it, plain or in a sandbox, reaps its children, ends its
+//! whole tree.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -21,44 +21,44 @@ use tokio::signal::unix::Signal as SignalStream;
 use tokio::time::Instant;
 
 use super::sandbox::{Confined, INSIDE, Level, RESTRICTED, Report, command_of};
-use super::supervise::{Order, Stop};
+use super::supervise::{SpawnRequest, Stop};
 use super::tree;
 use super::verdict::Ending;
 
-/// How long processes are given to go after SIGKILL: one that hangs in the kernel may never.
+/// How long to wait after SIGKILL: a process that hangs in the kernel may never end.
 const LAST_RESORT: Duration = Duration::from_secs(10);
-/// How often the tree is looked at while it is being ended.
+/// The polling interval while the tree is being ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
-/// A program at work.
+/// A running program.
 pub(super) struct Program {
-    /// The child: the program itself, or what it is wrapped in.
+    /// The child: the program itself, or its sandbox wrapper.
     pid: Pid,
     /// How the child ended.
     ending: Option<Ending>,
     inside: Option<Inside>,
 }
 
-/// What is known of a program in a sandbox.
+/// The state of a program in a sandbox.
 struct Inside {
-    /// Whether a process of ours stays inside, between the wrapper and the program.
+    /// Whether a process of Longhaul's stays inside, between the wrapper and the program.
     has_init: bool,
     reports: Option<pipe::Receiver>,
-    /// What was read of an unfinished line, or was no report.
-    said: Vec<u8>,
+    /// Unfinished lines and lines that are not reports.
+    unparsed: Vec<u8>,
     is_ready: bool,
     ending: Option<Ending>,
 }
 
 impl Program {
-    /// Starts what a supervisor is told to start.
-    pub(super) fn start(order: &Order) -> io::Result<Self> {
+    /// Starts the program of a supervisor's order.
+    pub(super) fn start(order: &SpawnRequest) -> io::Result<Self> {
         let input = order
             .input
             .as_ref()
             .map_or_else(|| Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))?;
         let output = || io::stdout().as_fd().try_clone_to_owned();
-        // Reaped by number, together with the lost children.
+        // Reaped by pid, together with the orphans.
         let Some(confined) = &order.confined else {
             let mut command = Command::new(&order.program);
             command
@@ -75,8 +75,8 @@ impl Program {
             });
         };
         let (reports, theirs) = io::pipe()?;
-        // The file that this process runs, whatever stands at its path now. It stays open in what
-        // is started.
+        // The file of this process, whatever lies at its path now. The child inherits the
+        // descriptor.
         let own = File::open("/proc/self/exe")?;
         fcntl(&own, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let mut command =
@@ -86,7 +86,7 @@ impl Program {
         let inside = Inside {
             has_init: confined.sandbox.level == Level::Bubblewrap,
             reports: Some(pipe::Receiver::from_owned_fd(reports.into())?),
-            said: Vec::new(),
+            unparsed: Vec::new(),
             is_ready: false,
             ending: None,
         };
@@ -97,12 +97,12 @@ impl Program {
         })
     }
 
-    /// Whether the program has ended, although what it is wrapped in may not have.
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether the program has ended; its wrapper may still run.
+    pub(super) fn has_ended(&self) -> bool {
         self.ending.is_some() || self.inside.as_ref().is_some_and(|inside| inside.ending.is_some())
     }
 
-    /// How it ended, once everything of it is over.
+    /// Its exit status, once its whole tree has ended.
     pub(super) fn ending(self) -> Option<Ending> {
         let Some(inside) = self.inside else { return self.ending };
         if inside.ending.is_some() {
@@ -110,12 +110,12 @@ impl Program {
         }
         match self.ending {
             Some(Ending::Exited { .. }) if !inside.is_ready => {
-                let said = String::from_utf8_lossy(&inside.said).trim().to_owned();
+                let text = String::from_utf8_lossy(&inside.unparsed).trim().to_owned();
                 let error =
-                    if said.is_empty() { "it ended without a word".to_owned() } else { said };
+                    if text.is_empty() { "it ended without a message".to_owned() } else { text };
                 Some(Ending::NotConfined { error })
             }
-            // With the first process in its namespace, everything inside was killed.
+            // The end of the first process in the namespace killed everything inside.
             Some(Ending::Exited { code: 129.. }) if inside.has_init => {
                 Some(Ending::Signalled { signal: Signal::SIGKILL as i32 })
             }
@@ -123,7 +123,7 @@ impl Program {
         }
     }
 
-    /// Takes the next report from within a sandbox; never returns when there is none to come.
+    /// Takes the next report from within a sandbox; pends forever if there is none to come.
     pub(super) async fn reported(&mut self) {
         let Some(inside) = &mut self.inside else { return std::future::pending().await };
         let Some(reports) = &mut inside.reports else { return std::future::pending().await };
@@ -134,7 +134,7 @@ impl Program {
         }
     }
 
-    /// Takes leave of every child that has ended, the lost ones that became ours too.
+    /// Reaps every child that has ended, with the orphans that were reparented to this process.
     pub(super) fn reap(&mut self) {
         loop {
             let (pid, ending) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -142,8 +142,8 @@ impl Program {
                 Ok(WaitStatus::Signaled(pid, signal, _)) => {
                     (pid, Ending::Signalled { signal: signal as i32 })
                 }
-                // A child is gone by a signal that nix has no name for (SIGRTMIN…), and nobody says
-                // which.
+                // A signal without a name in nix (SIGRTMIN…) ended a child; the error does not name
+                // the child.
                 Err(Errno::EINVAL) if signal::kill(self.pid, None).is_err() => {
                     (self.pid, Ending::Signalled { signal: 0 })
                 }
@@ -162,7 +162,7 @@ impl Program {
         pid == self.pid.as_raw() && self.inside.as_ref().is_some_and(|inside| inside.has_init)
     }
 
-    /// Takes the reports that are left when everything has ended.
+    /// Takes the remaining reports when everything has ended.
     async fn last_reports(&mut self) {
         let is_open =
             |program: &Self| program.inside.as_ref().is_some_and(|inside| inside.reports.is_some());
@@ -174,10 +174,10 @@ impl Program {
 
 impl Inside {
     fn take(&mut self, piece: &[u8]) {
-        self.said.extend_from_slice(piece);
-        while let Some(end) = self.said.iter().position(|byte| *byte == b'\n') {
-            let Ok(report) = serde_json::from_slice(&self.said[..end]) else { return };
-            self.said.drain(..=end);
+        self.unparsed.extend_from_slice(piece);
+        while let Some(end) = self.unparsed.iter().position(|byte| *byte == b'\n') {
+            let Ok(report) = serde_json::from_slice(&self.unparsed[..end]) else { return };
+            self.unparsed.drain(..=end);
             match report {
                 Report::Ready => self.is_ready = true,
                 Report::Ended(ending) => self.ending = Some(ending),
@@ -187,7 +187,7 @@ impl Inside {
 }
 
 /// The command that runs an order's program in its sandbox, given the file of this program.
-fn confine(order: &Order, confined: &Confined, own: OsString) -> io::Result<Command> {
+fn confine(order: &SpawnRequest, confined: &Confined, own: OsString) -> io::Result<Command> {
     let mut inside = vec![own];
     inside.extend(leading_args(order));
     let mut command = match confined.sandbox.level {
@@ -210,14 +210,14 @@ fn confine(order: &Order, confined: &Confined, own: OsString) -> io::Result<Comm
     Ok(command)
 }
 
-/// The arguments of this process before its order: what makes it a supervisor.
-fn leading_args(order: &Order) -> Vec<OsString> {
+/// The arguments before the order, which make this process a supervisor.
+fn leading_args(order: &SpawnRequest) -> Vec<OsString> {
     let mut args: Vec<_> = std::env::args_os().skip(1).collect();
     args.truncate(args.len().saturating_sub(order.to_args().len()));
     args
 }
 
-/// Ends all that the program left, and the program. Returns what could not be ended.
+/// Ends the program and its descendants. Returns the processes that could not be ended.
 pub(super) async fn end_tree(
     program: &mut Program,
     children: &mut SignalStream,
@@ -227,17 +227,18 @@ pub(super) async fn end_tree(
     let own = std::process::id().cast_signed();
     let mut kill_at = Instant::now() + grace;
     let give_up_at = kill_at + LAST_RESORT;
-    let (mut told, mut has_killed) = (HashSet::new(), false);
+    let mut signalled_pids = HashSet::new();
+    let mut has_killed = false;
     loop {
         let left = tree::descendants(own, program.pid.as_raw());
-        // After the look: what the look saw as ended is reaped for certain.
+        // After the listing, so that every process listed as ended is reaped.
         program.reap();
         let now = Instant::now();
         if left.is_empty() && program.ending.is_some() {
             program.last_reports().await;
             return left;
         }
-        // We may have been held up ourselves: nobody is given up who was not killed.
+        // This process may have been held up: give up only after SIGKILL was sent.
         if now >= give_up_at && has_killed {
             return left;
         }
@@ -245,16 +246,16 @@ pub(super) async fn end_tree(
         for pid in left {
             if has_killed {
                 let _ = signal::kill(Pid::from_raw(pid), Signal::SIGKILL);
-            } else if !program.is_holder(pid) && told.insert(pid) {
+            } else if !program.is_holder(pid) && signalled_pids.insert(pid) {
                 let _ = signal::kill(Pid::from_raw(pid), Signal::SIGTERM);
-                // One that is stopped would not hear the other.
+                // A stopped process would not handle SIGTERM.
                 let _ = signal::kill(Pid::from_raw(pid), Signal::SIGCONT);
             }
         }
         tokio::select! {
             _ = children.recv() => {}
             () = program.reported() => {}
-            () = stop.urged() => kill_at = Instant::now(),
+            () = stop.asked_again() => kill_at = Instant::now(),
             () = tokio::time::sleep(LOOK_AGAIN) => {}
         }
     }

@@ -1,9 +1,9 @@
-//! What is said when a program could not be run as it should.
+//! The failures of programs that could not be run as required.
 
 use longhaul_engine::Failure;
 use nix::errno::Errno;
 
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 
 use super::Spec;
 
@@ -11,34 +11,35 @@ pub(super) fn lost_task(error: &tokio::task::JoinError) -> Failure {
     Failure::retryable(format!("a task of Longhaul itself ended early: {error}"))
 }
 
-pub(super) fn supervisor_lost(spec: &Spec, said: &[u8]) -> Failure {
-    let said = String::from_utf8_lossy(said);
-    let said = if said.trim().is_empty() {
-        "nothing; somebody killed it, or memory ran out"
+pub(super) fn supervisor_lost(spec: &Spec, output: &[u8]) -> Failure {
+    let output = String::from_utf8_lossy(output);
+    let output = if output.trim().is_empty() {
+        "nothing; it was killed, or memory ran out"
     } else {
-        said.trim()
+        output.trim()
     };
     let message =
-        format!("the supervisor of `{}` was lost; it said: {said}", spec.program.display());
-    match machine::said_cause(said, &[&spec.folder]) {
+        format!("the supervisor of `{}` was lost; its output: {output}", spec.program.display());
+    match machine::cause_in_stderr(output, &[&spec.folder]) {
         Some(cause) => Failure::machine(format!("{cause}: {message}")),
         None => Failure::retryable(message),
     }
 }
 
-/// What the program did then says nothing about its work: many exit with 0 when they are asked to
-/// end.
+/// The exit code then proves nothing about the work: many programs exit with 0 on SIGTERM.
 pub(super) fn stopped_by_others(spec: &Spec) -> Failure {
     Failure::retryable(format!(
-        "the supervisor of `{}` got a signal to end from somebody else",
+        "the supervisor of `{}` received a stop signal from another process",
         spec.program.display()
     ))
 }
 
 pub(super) fn not_started(spec: &Spec, errno: Option<i32>, error: &str) -> Failure {
     let program = spec.program.display();
-    let (errno, folder) = (errno.map(Errno::from_raw), spec.folder.display());
-    if let Some(cause) = errno.and_then(|errno| machine::cause(errno, Doing::Fork, &[&spec.folder]))
+    let errno = errno.map(Errno::from_raw);
+    let folder = spec.folder.display();
+    if let Some(cause) =
+        errno.and_then(|errno| machine::cause(errno, Operation::Fork, &[&spec.folder]))
     {
         return Failure::machine(format!(
             "{cause}: `{program}` cannot be started in {folder} now: {error}"
@@ -63,8 +64,7 @@ pub(super) fn not_started(spec: &Spec, errno: Option<i32>, error: &str) -> Failu
     Failure::terminal(format!("`{program}` cannot be started: {error}.{searched} {}", spec.remedy))
 }
 
-/// It worked when it was tried, so something is wrong with this machine now, or with a path that is
-/// granted.
+/// The sandbox worked when it was probed, so the fault is in this machine, or in a granted path.
 pub(super) fn not_confined(spec: &Spec, error: &str) -> Failure {
     let program = spec.program.display();
     Failure::retryable(format!("the sandbox of `{program}` cannot be set up: {error}"))

@@ -1,5 +1,5 @@
-//! The owner's side: starts a program under a supervisor, follows its output, and ends it when it
-//! must end.
+//! The owner's side: starts a program under a supervisor, follows its output, and ends it when
+//! required.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use tokio::net::unix::pipe;
 use tokio::process::Command;
 use tokio::time::Instant;
 
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 
-use super::follow::{Running, Why};
+use super::follow::{Running, StopReason};
 use super::life::Life;
 use super::output::Output;
 use super::refusal::{lost_task, not_confined, not_started, stopped_by_others, supervisor_lost};
 use super::sandbox::Confined;
-use super::supervise::Order;
+use super::supervise::SpawnRequest;
 use super::verdict::Ending;
 use super::{CALL_VARIABLE, OWNER_VARIABLE, Spec, Supervisor, available, owner_id, places, sweep};
 
@@ -31,26 +31,26 @@ pub struct Runner {
     supervisor: Arc<Supervisor>,
 }
 
-/// A program that ran and is over, with all its processes.
+/// The result of a program, once all its processes have ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
     /// Its exit code; `None` if a signal or a limit ended it.
     pub exit_code: Option<i32>,
-    /// What ended it, if it was not an exit: `timed out after 600 s`, `silent for 600 s`, `killed
-    /// by signal 9`.
+    /// The reason if it did not exit by itself: `timed out after 600 s`, `silent for 600 s`,
+    /// `killed by signal 9`.
     pub ended_by: Option<String>,
-    /// How long it took.
+    /// Its run time.
     pub duration: Duration,
     /// blake3 of its whole output, in hex.
     pub output_digest: String,
-    /// The end of its output, at most 8 KiB.
+    /// The tail of its output, at most 8 KiB.
     pub output_tail: String,
-    /// The file that holds its output; of more than 64 MiB, the middle is left out.
+    /// The file with its output; beyond 64 MiB, the middle is omitted.
     pub log: PathBuf,
 }
 
 impl Finished {
-    /// How it ended, for people: `exit code 1`.
+    /// How it ended, for display: `exit code 1`.
     pub fn ending(&self) -> String {
         match (&self.ended_by, self.exit_code) {
             (Some(reason), _) => reason.clone(),
@@ -61,7 +61,7 @@ impl Finished {
 }
 
 impl Runner {
-    /// A runner that keeps its logs in the data directory, which must be there.
+    /// A runner that keeps its logs in the data directory, which must exist.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor) -> Self {
         let data_dir = data_dir.as_ref();
         let owner = owner_id(data_dir).into();
@@ -74,8 +74,8 @@ impl Runner {
         &self.data_dir
     }
 
-    /// Runs a program to its end, or until the attempt is cancelled. All its processes are over
-    /// when this returns; when this is dropped, they are ended soon after.
+    /// Runs a program to its end, or until the attempt is cancelled. All its processes have ended
+    /// when this returns; when the future is dropped, they are ended soon after.
     pub async fn run(&self, spec: &Spec, attempt: &Attempt) -> Result<Finished, Failure> {
         self.run_until(spec, attempt, attempt.cancelled()).await
     }
@@ -92,7 +92,7 @@ impl Runner {
             places::create_log(&self.data_dir, attempt, &spec.name).map_err(|error| {
                 let folder = self.data_dir.join("logs");
                 let message = format!("no log can be written in {}: {error}", folder.display());
-                machine::failure(&error, Doing::Files, &folder, message, Failure::retryable)
+                machine::failure(&error, Operation::Files, &folder, message, Failure::retryable)
             })?;
         let temporary = match &spec.sandbox {
             Some(_) => Some(self.temporary(attempt).await?),
@@ -113,15 +113,19 @@ impl Runner {
         let kept = tokio::task::spawn_blocking(end).await.map_err(|error| lost_task(&error))?;
         let Some(verdict) = verdict else {
             self.end_call(&key).await?;
-            let lost = running.said;
-            return Err(if matches!(why, Some(Why::Asked)) {
+            let lost = running.report_bytes;
+            return Err(if matches!(why, Some(StopReason::Asked)) {
                 Failure::cancelled()
             } else {
                 supervisor_lost(spec, &lost)
             });
         };
         if !verdict.left.is_empty() {
-            tracing::warn!(program = %spec.program.display(), pids = ?verdict.left, "these processes could not be ended");
+            tracing::warn!(
+                program = %spec.program.display(),
+                pids = ?verdict.left,
+                "these processes could not be ended",
+            );
         }
         let (exit_code, ended_by) = match (verdict.ending, why.filter(|_| verdict.stopped)) {
             (Ending::NotStarted { errno, error }, _) => {
@@ -129,11 +133,11 @@ impl Runner {
             }
             (Ending::NotConfined { error }, None) => return Err(not_confined(spec, &error)),
             (_, None) if verdict.stopped => return Err(stopped_by_others(spec)),
-            (_, Some(Why::Asked)) => return Err(Failure::cancelled()),
-            (_, Some(Why::TooLong(limit))) => {
+            (_, Some(StopReason::Asked)) => return Err(Failure::cancelled()),
+            (_, Some(StopReason::TooLong(limit))) => {
                 (None, Some(format!("timed out after {} s", limit.as_secs_f64())))
             }
-            (_, Some(Why::Silent(limit))) => {
+            (_, Some(StopReason::Silent(limit))) => {
                 (None, Some(format!("silent for {} s", limit.as_secs_f64())))
             }
             (Ending::Exited { code }, None) => (Some(code), None),
@@ -151,9 +155,10 @@ impl Runner {
         })
     }
 
-    /// Ends what is left of the processes of one call, an earlier attempt's too.
+    /// Ends the remaining processes of one call, also those of an earlier attempt.
     pub(crate) async fn end_call(&self, key: &str) -> Result<(), Failure> {
-        let (owner, key) = (self.owner.clone(), key.to_owned());
+        let owner = self.owner.clone();
+        let key = key.to_owned();
         let swept = tokio::task::spawn_blocking(move || sweep::end_call(&owner, &key))
             .await
             .map_err(|error| lost_task(&error))?;
@@ -167,10 +172,11 @@ impl Runner {
         Ok(())
     }
 
-    /// A directory of its own for the temporary files of an attempt; what a lost one left in it is
-    /// gone.
+    /// A fresh directory for the temporary files of an attempt; leftovers of a lost attempt are
+    /// removed.
     async fn temporary(&self, attempt: &Attempt) -> Result<PathBuf, Failure> {
-        let (data_dir, attempt) = (self.data_dir.clone(), attempt.clone());
+        let data_dir = self.data_dir.clone();
+        let attempt = attempt.clone();
         let made =
             tokio::task::spawn_blocking(move || places::make_temporary(&data_dir, &attempt)).await;
         made.map_err(|error| lost_task(&error))?.map_err(|error| {
@@ -190,24 +196,25 @@ impl Runner {
         output: Output,
     ) -> Result<Running, Failure> {
         let supervisor = self.supervisor.program.display();
-        if let Some(name) = spec.env.impossible() {
+        if let Some(name) = spec.env.first_invalid() {
             let message = format!(
-                "the environment variable `{name}` cannot be set: its name or value is not possible"
+                "the environment variable `{name}` cannot be set: its name or value is not valid"
             );
             return Err(Failure::terminal(message));
         }
         if !spec.folder.is_dir() {
-            let (program, folder) = (spec.program.display(), spec.folder.display());
+            let program = spec.program.display();
+            let folder = spec.folder.display();
             return Err(Failure::terminal(format!(
                 "`{program}` cannot be run in {folder}: there is no such folder"
             )));
         }
         self.spawn(spec, key, temporary, output).map_err(|error| {
             let message = format!("the supervisor {supervisor} cannot be started: {error}");
-            machine::failure(&error, Doing::Fork, &self.data_dir, message, |message| {
+            machine::failure(&error, Operation::Fork, &self.data_dir, message, |message| {
                 match error.kind() {
-                    // It is Longhaul itself: an upgrade that is under way, say. The work has no
-                    // part in it.
+                    // Longhaul's own binary failed, for example during an upgrade. The work is not
+                    // at fault.
                     io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
                         Failure::machine(format!("{message}; install longhaul again"))
                     }
@@ -225,7 +232,7 @@ impl Runner {
         temporary: Option<&Path>,
         output: Output,
     ) -> io::Result<Running> {
-        let order = Order {
+        let order = SpawnRequest {
             grace: self.supervisor.grace,
             input: spec.input.clone(),
             confined: spec.sandbox.clone().zip(temporary).map(|(sandbox, temporary)| Confined {
@@ -258,7 +265,7 @@ impl Runner {
             supervisor,
             stream: Some(pipe::Receiver::from_owned_fd(reading.into())?),
             output,
-            said: Vec::new(),
+            report_bytes: Vec::new(),
         })
     }
 }

@@ -1,12 +1,11 @@
-//! The supervisor: a small process between us and a program, which ends the whole tree of the
-//! program when the program ends, when we ask for it, and when we are gone.
+//! The supervisor: a small process between Longhaul and a program. It ends the whole tree of the
+//! program when the program ends, on request, and when Longhaul is gone.
 //!
-//! Its standard input is a pipe that the owner holds: anything that comes out of it, its end too,
-//! means *stop*. Its standard output is the output of the program. Its standard error carries one
-//! line, the verdict.
+//! Its standard input is a pipe from the owner: any byte, or its end, means *stop*. Its standard
+//! output is the output of the program. Its standard error carries one line, the verdict.
 //!
 //! With a sandbox, the program is a grandchild at best: the child is `bwrap`, or this binary again,
-//! which restricts itself and becomes the program. What happens inside is read from the standard
+//! which restricts itself and becomes the program. Reports from inside are read from the standard
 //! error of that child.
 
 use std::ffi::OsString;
@@ -30,7 +29,7 @@ use super::verdict::{Ending, Verdict};
 
 /// The arguments of a supervisor: `--grace-ms N [--input FILE] [SANDBOX] -- PROGRAM ARG…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Order {
+pub(super) struct SpawnRequest {
     pub(super) grace: Duration,
     pub(super) input: Option<PathBuf>,
     pub(super) confined: Option<Confined>,
@@ -38,7 +37,7 @@ pub(super) struct Order {
     pub(super) args: Vec<OsString>,
 }
 
-impl Order {
+impl SpawnRequest {
     pub(super) fn to_args(&self) -> Vec<OsString> {
         let mut args = vec!["--grace-ms".into(), self.grace.as_millis().to_string().into()];
         if let Some(input) = &self.input {
@@ -67,8 +66,8 @@ impl Order {
     }
 }
 
-/// What the hidden command `supervise-process` does, given the arguments after it. To be called
-/// before the process has any other thread or an asynchronous runtime.
+/// The entry point of the hidden command `supervise-process`, given the arguments after it. Must be
+/// called before the process has other threads or an asynchronous runtime.
 pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     if args.next_if(|first| first == INSIDE).is_some() {
@@ -76,24 +75,24 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     #[cfg(target_os = "linux")]
     if args.next_if(|first| first == RESTRICTED).is_some() {
-        return match Order::from_args(args) {
-            Some(Order { confined: Some(confined), program, args, .. }) => {
+        return match SpawnRequest::from_args(args) {
+            Some(SpawnRequest { confined: Some(confined), program, args, .. }) => {
                 restricted_main(&confined, program, args)
             }
             _ => ExitCode::from(2),
         };
     }
     let complain = |text: &str| {
-        // Whoever reads this may be gone.
+        // The reader may be gone.
         let _ = writeln!(io::stderr(), "longhaul supervise-process: {text}");
         ExitCode::from(2)
     };
-    let Some(order) = Order::from_args(args) else {
+    let Some(order) = SpawnRequest::from_args(args) else {
         return complain(
-            "not for people: Longhaul starts this itself, around every agent and every check",
+            "internal: Longhaul starts this itself, around every agent and every check",
         );
     };
-    // Refused to the leader of a process group, which has its own group already.
+    // Fails for the leader of a process group, which already has its own group.
     let _ = unistd::setsid();
     #[cfg(target_os = "linux")]
     if let Err(error) = nix::sys::prctl::set_child_subreaper(true) {
@@ -110,7 +109,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-async fn supervise(order: &Order) -> io::Result<Verdict> {
+async fn supervise(order: &SpawnRequest) -> io::Result<Verdict> {
     let mut children = signal(SignalKind::child())?;
     let mut stop = Stop::new()?;
     let mut program = match Program::start(order) {
@@ -125,7 +124,7 @@ async fn supervise(order: &Order) -> io::Result<Verdict> {
     };
     loop {
         program.reap();
-        if program.is_over() {
+        if program.has_ended() {
             break;
         }
         tokio::select! {
@@ -135,15 +134,15 @@ async fn supervise(order: &Order) -> io::Result<Verdict> {
         }
     }
     program.reap();
-    // A report that is there already.
+    // Takes a pending report.
     let _ = tokio::time::timeout(Duration::ZERO, program.reported()).await;
-    let stopped = !program.is_over();
+    let stopped = !program.has_ended();
     let left = program::end_tree(&mut program, &mut children, &mut stop, order.grace).await;
     let ending = program.ending().unwrap_or(Ending::Signalled { signal: Signal::SIGKILL as i32 });
     Ok(Verdict { ending, stopped, left })
 }
 
-/// The ways in which a supervisor is told to stop.
+/// The ways to ask a supervisor to stop.
 pub(super) struct Stop {
     control: pipe::Receiver,
     signals: [SignalStream; 3],
@@ -164,8 +163,8 @@ impl Stop {
         }
     }
 
-    /// Once it stops, a signal means that there is no time for grace.
-    pub(super) async fn urged(&mut self) {
+    /// While it stops, a signal ends the grace period.
+    pub(super) async fn asked_again(&mut self) {
         signalled(&mut self.signals).await;
     }
 }
@@ -185,7 +184,7 @@ mod tests {
 
     #[test]
     fn an_order_survives_the_command_line() {
-        let order = Order {
+        let order = SpawnRequest {
             grace: Duration::from_millis(1500),
             input: Some("/a b".into()),
             confined: Some(Confined {
@@ -202,9 +201,9 @@ mod tests {
             program: "sh".into(),
             args: vec!["--".into(), "--input".into(), "x".into()],
         };
-        assert_eq!(Order::from_args(order.to_args()), Some(order.clone()));
-        let order = Order { confined: None, ..order };
-        assert_eq!(Order::from_args(order.to_args()), Some(order));
+        assert_eq!(SpawnRequest::from_args(order.to_args()), Some(order.clone()));
+        let order = SpawnRequest { confined: None, ..order };
+        assert_eq!(SpawnRequest::from_args(order.to_args()), Some(order));
     }
 
     #[test]
@@ -216,7 +215,7 @@ mod tests {
             &["--grace-ms", "1", "--"],
             &["--", "sh"],
         ] {
-            assert_eq!(Order::from_args(args.iter().map(OsString::from)), None, "{args:?}");
+            assert_eq!(SpawnRequest::from_args(args.iter().map(OsString::from)), None, "{args:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Ending processes that outlived their owner, found by the variables that they inherited; never by
+//! Ends processes that outlived their owner, found by the variables that they inherited; never by
 //! name.
 
 use std::collections::BTreeMap;
@@ -14,34 +14,33 @@ const GRACE: Duration = Duration::from_secs(2);
 const GIVE_UP: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
-/// A process that was left over.
+/// A left-over process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swept {
-    /// Its number.
+    /// Its pid.
     pub pid: u32,
     /// Its command line.
     pub command: String,
 }
 
-/// Ends all processes that an earlier owner of this data directory left. To be called by the new
-/// owner, once it has the lock and before it starts anything. Takes up to ten seconds if they do
-/// not want to go.
+/// Ends all processes that an earlier owner of this data directory left. The new owner calls it
+/// once it has the lock and before it starts anything. Takes up to ten seconds if they ignore
+/// SIGTERM.
 pub fn sweep(data_dir: &Path) -> Vec<Swept> {
     let swept = end_marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))]);
     places::remove_temporary(&places::temporary_in(data_dir));
     swept
 }
 
-/// The processes that belong to owners of this data directory. If none runs now, a dead one left
-/// them.
+/// The processes of owners of this data directory. If no owner runs now, a dead one left them.
 pub fn owned(data_dir: &Path) -> Vec<Swept> {
     let left = marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))]).into_iter();
     left.map(|process| Swept { pid: process.pid.cast_unsigned(), command: process.command })
         .collect()
 }
 
-/// Has what the owner of this data directory is ending be killed at once: supervisors that were
-/// told to stop and are told again give no more grace.
+/// Kills at once what the owner of this data directory is ending: a supervisor that is asked to
+/// stop a second time ends its grace period.
 pub fn hurry(data_dir: &Path) {
     for process in marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))]) {
         let _ = signal::kill(Pid::from_raw(process.pid), Signal::SIGTERM);
@@ -64,7 +63,7 @@ fn end_marked(marks: &[String]) -> Vec<Swept> {
     loop {
         let left = marked(marks);
         let passed = begun.elapsed();
-        // We may have been held up ourselves: nobody is given up who was not killed.
+        // This process may have been held up: give up only after SIGKILL was sent.
         if left.is_empty() || (passed >= GIVE_UP && has_killed) {
             break;
         }
@@ -84,8 +83,8 @@ fn end_marked(marks: &[String]) -> Vec<Swept> {
     swept.into_iter().map(|(pid, command)| Swept { pid: pid.cast_unsigned(), command }).collect()
 }
 
-/// Looked up anew before every signal, so that none goes to a process that got the number of
-/// another. We ourselves carry the marks when we were started from within a session.
+/// Listed anew before every signal, so that none goes to a process with a reused pid. Longhaul
+/// itself carries the marks when it runs inside a session.
 fn marked(marks: &[String]) -> Vec<tree::Process> {
     let spared = tree::ancestors(std::process::id().cast_signed());
     let mut processes = tree::environments();

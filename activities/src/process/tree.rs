@@ -1,11 +1,11 @@
-//! Which processes there are, and which of them belong to a program.
+//! Lists processes, and those that belong to a program.
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::{ancestors, cpu_time, descendants, environments, variables};
 #[cfg(not(target_os = "linux"))]
 pub(super) use other::{ancestors, cpu_time, descendants, environments, variables};
 
-/// A process and the variables that it was started with.
+/// A process and its initial environment.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) pid: i32,
@@ -27,7 +27,7 @@ mod linux {
         process::Process::new(pid).ok()?.stat().ok()
     }
 
-    /// A process whose first thread has ended continues with the others.
+    /// A process whose first thread has ended continues with its other threads.
     fn has_ended(stat: &Stat) -> bool {
         matches!(stat.state, 'Z' | 'X') && stat.num_threads <= 1
     }
@@ -52,7 +52,7 @@ mod linux {
         living
     }
 
-    /// The living descendants of a process. `_group` is for systems that do not tell the parent.
+    /// The living descendants of a process. `_group` is for systems that do not show the parent.
     pub(in super::super) fn descendants(of: i32, _group: i32) -> Vec<i32> {
         below(of).into_iter().map(|stat| stat.pid).collect()
     }
@@ -74,21 +74,20 @@ mod linux {
         parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect()
     }
 
-    /// The variables that a process was started with; `None` where they may not be read.
+    /// The initial environment of a process; `None` if it may not be read.
     pub(in super::super) fn variables(pid: i32) -> Option<Vec<String>> {
         // Raw: a map, as `procfs` returns it, keeps only one of two variables with the same name.
         Some(texts(&fs::read(format!("/proc/{pid}/environ")).ok()?))
     }
 
-    /// The processor time of the living descendants of a process and of their reaped children, in
-    /// ticks.
+    /// The CPU time of the living descendants of a process and of their reaped children, in ticks.
     pub(in super::super) fn cpu_time(of: i32) -> u64 {
         let used =
             |stat: Stat| stat.utime + stat.stime + (stat.cutime + stat.cstime).unsigned_abs();
         below(of).into_iter().map(used).sum()
     }
 
-    /// All processes whose variables may be read.
+    /// All processes whose environment may be read.
     pub(in super::super) fn environments() -> Vec<Process> {
         let process = |process: process::Process| {
             let variables = variables(process.pid)?;
@@ -116,7 +115,7 @@ mod other {
             .unwrap_or_default()
     }
 
-    /// The living processes of a process group: this system does not hand lost children to their
+    /// The living processes of a process group: this system does not reparent orphans to their
     /// supervisor.
     pub(in super::super) fn descendants(of: i32, group: i32) -> Vec<i32> {
         let mut members =
@@ -130,7 +129,7 @@ mod other {
         tables::ancestors(&ps(&["-ax", "-o", "pid=", "-o", "ppid="]), of)
     }
 
-    /// The variables that a process was started with, as far as the system shows them.
+    /// The initial environment of a process, as far as the system shows it.
     pub(in super::super) fn variables(pid: i32) -> Option<Vec<String>> {
         environments()
             .into_iter()
@@ -138,7 +137,7 @@ mod other {
             .map(|process| process.variables)
     }
 
-    /// Not told by this system.
+    /// Not available on this system.
     pub(in super::super) fn cpu_time(_of: i32) -> u64 {
         0
     }
@@ -149,14 +148,14 @@ mod other {
     }
 }
 
-/// Reading what `ps` prints.
+/// Parses the output of `ps`.
 #[cfg(any(test, not(target_os = "linux")))]
 mod tables {
     use std::collections::HashMap;
 
     use super::Process;
 
-    /// Of lines with a process, its group and its state: the living ones of a group.
+    /// The living processes of a group, from lines with pid, group and state.
     pub(super) fn group(text: &str, group: i32) -> Vec<i32> {
         let member = |line: &str| {
             let [pid, of, state] = line.split_whitespace().collect::<Vec<_>>()[..] else {
@@ -167,7 +166,7 @@ mod tables {
         text.lines().filter_map(member).collect()
     }
 
-    /// Of lines with a process and its parent: a process and its ancestors.
+    /// A process and its ancestors, from lines with pid and parent.
     pub(super) fn ancestors(text: &str, of: i32) -> Vec<i32> {
         let pair = |line: &str| {
             let (pid, parent) = line.trim().split_once(char::is_whitespace)?;
@@ -184,7 +183,7 @@ mod tables {
         line
     }
 
-    /// Of lines with a process, its command and its variables: just that.
+    /// The processes with their variables, from lines with pid, command and variables.
     pub(super) fn environments(text: &str) -> Vec<Process> {
         let process = |line: &str| {
             let (pid, command) = line.trim_start().split_once(' ')?;

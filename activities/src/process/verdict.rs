@@ -1,4 +1,4 @@
-//! What a supervisor tells its owner when all is over: one line of JSON on its standard error.
+//! The supervisor's final report to its owner: one line of JSON on its standard error.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Verdict {
     pub(super) ending: Ending,
-    /// Whether the program was still running when it was told to end.
+    /// Whether the program was still running when it was asked to stop.
     pub(super) stopped: bool,
     /// Processes that could not be ended.
     pub(super) left: Vec<i32>,
 }
 
-/// How the program itself ended.
+/// The exit status of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub(super) enum Ending {
@@ -22,7 +22,7 @@ pub(super) enum Ending {
     Signalled {
         signal: i32,
     },
-    /// It never ran. Told apart from a program that exits with 127.
+    /// It never ran. Distinct from a program that exits with 127.
     NotStarted {
         errno: Option<i32>,
         error: String,

@@ -1,4 +1,4 @@
-//! The files of one session: what the agent is given and leaves, in its work tree; and the record,
+//! The files of one session: those that it shares with the agent, in its work tree; and its record,
 //! in the data directory.
 
 use std::fs;
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use crate::files::placed::{self, Links};
 use crate::process::{make_folder_durably, readable_end, run_folder_name, write_durably};
 
-/// How much of the agent's notes is read: the end of them, in bytes.
+/// The limit of an agent's notes in bytes; of longer notes, the end is read.
 const NOTES: usize = 64 * 1024;
-/// How long a report can be, in bytes.
+/// The longest report, in bytes.
 const LONGEST_REPORT: u64 = 16 * 1024 * 1024;
-/// Longhaul's own folder in a tree, which no commit has.
+/// Longhaul's own directory in a tree, which no commit has.
 const OWN: &str = ".longhaul";
-/// The folder in it that a session and Longhaul share.
+/// The directory in it that a session and Longhaul share.
 const SHARED: &str = "session";
 const NOTES_FILE: &str = "notes.md";
 
@@ -31,12 +31,11 @@ pub(super) struct SessionFiles {
     input: String,
 }
 
-/// A report, and what it is the report of.
+/// A stored report, with the digest of its input.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     call: String,
-    /// blake3 of the input. A run that was taken back can come to the same call with another
-    /// input.
+    /// blake3 of the input. A rewound run can reach the same call with another input.
     input: String,
     report: SessionReport,
 }
@@ -51,7 +50,7 @@ impl SessionFiles {
         Self { folder, tree: PathBuf::from(&input.worktree), call: attempt.key(), input: hash }
     }
 
-    /// The same files of a session whose work tree is elsewhere now.
+    /// The same files, with another work tree.
     pub(super) fn in_tree(self, tree: &Path) -> Self {
         Self { tree: tree.to_owned(), ..self }
     }
@@ -60,12 +59,12 @@ impl SessionFiles {
         &self.folder
     }
 
-    /// The folder in the tree that the agent reads and writes.
+    /// The directory in the tree that the agent reads and writes.
     fn shared(&self) -> PathBuf {
         self.tree.join(OWN).join(SHARED)
     }
 
-    /// The prompt as it is kept, which the agent's standard input is read from.
+    /// The stored prompt, used as the agent's standard input.
     pub(super) fn input(&self) -> PathBuf {
         self.folder.join("prompt.md")
     }
@@ -82,7 +81,7 @@ impl SessionFiles {
         self.shared().join(NOTES_FILE)
     }
 
-    /// The file by which an agent says that its context is full.
+    /// The file with which an agent reports a full context.
     pub(super) fn context_full(&self) -> PathBuf {
         self.shared().join("context-full")
     }
@@ -101,7 +100,7 @@ impl SessionFiles {
         self.folder.parent().is_some_and(Path::exists)
     }
 
-    /// The report of this call, if it came to its end before.
+    /// The report of this call, if it has ended before.
     pub(super) fn report(&self) -> Option<SessionReport> {
         let kept: Kept = serde_json::from_slice(
             &placed::read(&self.report_file(), Links::Refused, LONGEST_REPORT).ok()??,
@@ -110,7 +109,7 @@ impl SessionFiles {
         (kept.call == self.call && kept.input == self.input).then_some(kept.report)
     }
 
-    /// Makes the folders afresh. What an earlier attempt left is kept beside the record.
+    /// Creates the directories afresh. The files of an earlier attempt are kept beside the record.
     pub(super) fn prepare(&self, input: &SessionInput, prompt: &str) -> io::Result<()> {
         if self.exist() {
             let lost = self.free_name();
@@ -127,7 +126,8 @@ impl SessionFiles {
         fs::write(self.notes_file(), "")
     }
 
-    /// Makes the shared folder, empty, whatever an agent has put in its place. Git overlooks it.
+    /// Creates the shared directory, empty, replacing anything that an agent put there. Git ignores
+    /// it.
     fn empty_shared(&self) -> io::Result<()> {
         let own = self.tree.join(OWN);
         if !fs::symlink_metadata(&own).is_ok_and(|found| found.is_dir()) {
@@ -154,21 +154,21 @@ impl SessionFiles {
         }
     }
 
-    /// What the agent left for the next session, or why that is not read. Whatever it made of the
-    /// file, this does not wait.
+    /// The agent's notes for the next session, or why they were not read. Never blocks, whatever
+    /// the file is.
     pub(super) fn notes(&self) -> Result<String, String> {
-        // A little more, for a character that is cut in two.
+        // A few bytes more, for a character that is cut in two.
         let end = placed::read_end(&self.notes_file(), Links::Within(&self.tree), NOTES as u64 + 4);
         let end = end.map_err(|error| error.to_string())?;
         Ok(readable_end(&end.unwrap_or_default(), NOTES))
     }
 
-    /// Whether the agent said that its context is full.
+    /// Whether the agent reported a full context.
     pub(super) fn says_context_full(&self) -> bool {
         fs::symlink_metadata(self.context_full()).is_ok()
     }
 
-    /// Keeps the report: from here on the session is over, whatever happens to us.
+    /// Stores the report durably: from here on the session has ended, even after a crash.
     pub(super) fn keep(&self, report: &SessionReport) -> io::Result<()> {
         let kept =
             Kept { call: self.call.clone(), input: self.input.clone(), report: report.clone() };
@@ -176,7 +176,7 @@ impl SessionFiles {
     }
 }
 
-/// Removes whatever is there; fine if nothing is. A link is not followed.
+/// Removes a file or directory; succeeds if nothing exists. A link is not followed.
 fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),

@@ -1,4 +1,4 @@
-//! One session of an agent: the configured program, its files, and the report that outlives us.
+//! One session of an agent: the configured program, its files, and its durable report.
 
 mod files;
 mod progress_file;
@@ -18,30 +18,31 @@ use longhaul_workflows::settings::{Confinement, Seconds};
 use crate::checks::SetUp;
 use crate::confine::{Places, describe, sandbox};
 use crate::git::{GitHandlers, Wanted};
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 use crate::project;
 
 use files::SessionFiles;
 
-/// The exit code by which an agent says that its context is full and that a fresh session should go
-/// on. One that cannot choose its exit code makes the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
+/// The exit code of an agent whose context is full: a fresh session continues its work. An agent
+/// that cannot choose its exit code creates the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
 pub const CONTEXT_FULL: i32 = 75;
 
-/// The exit codes of shells, `env` and others whose command cannot be executed, or is not there.
+/// The exit codes of shells, `env` and others for a command that cannot be executed, or was not
+/// found.
 const LACKS_COMMAND: [i32; 2] = [126, 127];
 
 const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.";
 
-/// Runs sessions. Each has a folder `sessions/<run>/<call>` in the data directory, for its record,
-/// and a folder `.longhaul/session` in its tree, which the agent reads and writes.
+/// Runs sessions. Each has a directory `sessions/<run>/<call>` in the data directory, for its
+/// record, and a directory `.longhaul/session` in its tree, shared with the agent.
 #[derive(Debug, Clone)]
 pub struct SessionHandler {
     setup: SetUp,
 }
 
 impl SessionHandler {
-    /// A handler that keeps its files in a data directory, which must be there.
+    /// A handler that keeps its files in a data directory, which must exist.
     pub fn new(
         data_dir: impl AsRef<std::path::Path>,
         supervisor: Supervisor,
@@ -50,9 +51,9 @@ impl SessionHandler {
         Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
     }
 
-    /// Ends what is left of a session that was cut, and keeps what it did not commit; the ref that
-    /// holds it.
-    async fn clear_up(
+    /// Ends the processes of an interrupted session, and keeps its uncommitted work under the
+    /// returned ref.
+    async fn end_interrupted(
         &self,
         input: &SessionInput,
         attempt: &Attempt,
@@ -66,7 +67,7 @@ impl SessionHandler {
         Ok(self.setup.git.reopen_worktree(&open, attempt).await?.rescued)
     }
 
-    /// Whether what the session is to do has landed already: the log of its run has lost its end.
+    /// Whether the session's work has already landed: the log of its run has lost its end.
     async fn landed(
         &self,
         input: &SessionInput,
@@ -137,7 +138,7 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(report) = files.report() {
             return Ok(report);
         }
-        let kept = if files.exist() { self.clear_up(&input, attempt).await? } else { None };
+        let kept = if files.exist() { self.end_interrupted(&input, attempt).await? } else { None };
         if let Some(landed) = self.landed(&input, attempt, files.exist_of_run()).await? {
             return Ok(without_agent(landed, String::new()));
         }
@@ -155,8 +156,8 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(reference) = kept {
             let _ = write!(
                 prompt,
-                "\n# A session was cut\n\nA session with this same task was cut before it ended. What it committed is \
-                 here; what it did not commit is kept: `git show {reference}`.\n"
+                "\n# Interrupted session\n\nAn earlier session with this task was interrupted. Its \
+                 commits are here; its uncommitted work is kept: `git show {reference}`.\n"
             );
         }
         let unwritable = |error: std::io::Error| {
@@ -165,11 +166,11 @@ impl Handler<RunSession> for SessionHandler {
                 "the files of a session cannot be written in {}: {error}",
                 folder.display()
             );
-            machine::failure(&error, Doing::Files, folder, message, Failure::retryable)
+            machine::failure(&error, Operation::Files, folder, message, Failure::retryable)
         };
         files.prepare(&input, &prompt).map_err(unwritable)?;
         let root = self.setup.git.root_of(&input.project);
-        progress_file::bring(&tree, &root).await?;
+        progress_file::copy_in(&tree, &root).await?;
         let spec = self.spec(&input, &root, tree.path(), attempt, &files);
         let sandbox = describe(spec.as_ref().ok().and_then(|spec| spec.sandbox.as_ref()));
         tracing::info!(run = %attempt.run, session = input.number, sandbox, "a session begins");
@@ -194,36 +195,38 @@ impl Handler<RunSession> for SessionHandler {
             let message = format!("{cause}: the agent failed there ({})", finished.ending());
             return Err(Failure::machine(message));
         }
-        // The report says that the session is over: what it did must outlive a power cut before
-        // that.
+        // The report proves that the session has ended: its work must survive a power cut first.
         tree.settle().await?;
         if let Err(error) = files.keep(&report) {
-            // The log records it next. Only a crash before that would repeat the session, and this
-            // would not.
-            tracing::warn!(run = %attempt.run, %error, "the report of a session is not kept in its folder");
+            // The log records the report next. A crash before that repeats the session; failing
+            // here would repeat it for certain.
+            tracing::warn!(
+                run = %attempt.run,
+                %error,
+                "the report of a session is not kept in its folder",
+            );
         }
         Ok(report)
     }
 
-    /// A session that was lost on its way leaves its work in the work tree, for a fresh one to go
-    /// on with.
+    /// A lost session leaves its work in the work tree, where a fresh one continues.
     async fn probe(&self, input: SessionInput, attempt: &Attempt) -> Probe<SessionReport> {
         if let Err(failure) = self.setup.runner.end_call(&attempt.key()).await {
-            return machine::unanswered(failure);
+            return machine::unknown_outcome(failure);
         }
         self.files(&input, attempt).report().map_or(Probe::NotLanded, Probe::Landed)
     }
 }
 
-/// The program of an agent and its arguments, where it is looked for from the user's checkout.
+/// The program of an agent and its arguments, resolved from the user's checkout.
 fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>), Failure> {
     let Some((program, args)) =
         input.agent.command.split_first().filter(|(program, _)| !program.is_empty())
     else {
         let root = root.display();
         return Err(Failure::terminal(format!(
-            "no agent is configured in {root}/longhaul.toml: set `[agent] command` to a program and its arguments, for \
-             example command = [\"./agent.sh\"]"
+            "no agent is configured in {root}/longhaul.toml: set `[agent] command` to a program \
+             and its arguments, for example command = [\"./agent.sh\"]"
         )));
     };
     let program = if program.contains('/') {
@@ -234,7 +237,7 @@ fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>
     Ok((program, args.iter().map(Into::into).collect()))
 }
 
-/// The report where no agent was started.
+/// The report of a session without an agent process.
 fn without_agent(ending: SessionEnding, sandbox: String) -> SessionReport {
     SessionReport {
         ending,

@@ -1,4 +1,4 @@
-//! The user's `claude-progress.txt`, brought into the work tree for the agent to read.
+//! The user's `claude-progress.txt`, copied into the work tree for the agent to read.
 
 use std::io;
 use std::path::Path;
@@ -7,11 +7,11 @@ use longhaul_engine::Failure;
 
 use crate::files::{PROGRESS_FILE, progress_file};
 use crate::git::WorkTree;
-use crate::machine::{self, Doing};
+use crate::machine::{self, Operation};
 
-/// Copies the file, of a long one the end, unless git tracks one in the work tree: then the branch
-/// has its own.
-pub(super) async fn bring(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
+/// Copies the file, only the end of a long one, unless git tracks it in the work tree: then the
+/// branch has its own.
+pub(super) async fn copy_in(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
     let Some(content) =
         progress_file(root).map_err(|error| Failure::retryable(error.to_string()))?
     else {
@@ -23,12 +23,11 @@ pub(super) async fn bring(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
     write(&content, tree.path()).map_err(|error| {
         let message =
             format!("{PROGRESS_FILE} cannot be copied into {}: {error}", tree.path().display());
-        machine::failure(&error, Doing::Files, tree.path(), message, Failure::retryable)
+        machine::failure(&error, Operation::Files, tree.path(), message, Failure::retryable)
     })
 }
 
-/// Puts a new file in the place of an old one, so that a link which an agent left there is not
-/// followed.
+/// Replaces the file by rename, so that an agent's link at its path is not followed.
 fn write(content: &[u8], worktree: &Path) -> io::Result<()> {
     let file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(worktree)?;
     std::fs::write(file.path(), content)?;

@@ -1,4 +1,4 @@
-//! The feature list: our states in the user's text.
+//! The feature list: Longhaul's states in the user's text.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,11 @@ use crate::world::World;
 
 const NAME: &str = "feature_list.json";
 
-/// Written as Longhaul would not write it, so that every rewriting shows.
+/// Unusual formatting, so that any rewrite shows.
 const UNTOUCHED: &str = r#"{"meta": {"version": 1, "lastModified": "2026-01-01T00:00:00Z"},
  "features": [
-  {"id": "login",  "name": "Login",  "status": "todo", "passes": false, "depends_on": [], "mood": "good"},
+  {"id": "login",  "name": "Login",  "status": "todo", "passes": false,
+   "depends_on": [], "mood": "good"},
   {"id": "logout", "name": "Logout", "passes": false}
  ]}"#;
 
@@ -40,15 +41,15 @@ async fn states_of_the_log_are_written_into_the_list() {
     story::first_session(&mut world).await;
     story::second_session(&mut world).await;
     projector.refresh().await.unwrap();
-    // The time of the gates that failed.
+    // The time of the failed gates.
     assert_eq!(entry(&world, 0)["lastTested"], "2026-01-31T09:00:18Z");
 
     story::third_session(&mut world).await;
     story::land(&mut world).await;
     projector.refresh().await.unwrap();
-    // The time that the landed commit has in its own list: the checkout does not differ from it.
-    let login = json!({"id": "login", "name": "Login", "status": "completed", "passes": true, "depends_on": [],
-        "mood": "good", "lastTested": "2026-01-31T08:59:59Z"});
+    // The time in the landed commit's own list: the checkout does not differ from it.
+    let login = json!({"id": "login", "name": "Login", "status": "completed", "passes": true,
+        "depends_on": [], "mood": "good", "lastTested": "2026-01-31T08:59:59Z"});
     assert_eq!(entry(&world, 0), login);
     assert_eq!(entry(&world, 1), json!({"id": "logout", "name": "Logout", "passes": false}));
 }
@@ -62,7 +63,8 @@ async fn edits_of_a_person_survive() {
     projector.refresh().await.unwrap();
     let edited = world.read(NAME).replace("\"Logout\"", "\"Sign out\"").replace(
         "\"features\": [",
-        "\"features\": [{\"id\": \"new\", \"name\": \"New\", \"passes\": true, \"last_tested\": \"2026-01-01\"},",
+        "\"features\": [{\"id\": \"new\", \"name\": \"New\", \"passes\": true, \"last_tested\": \
+         \"2026-01-01\"},",
     );
     world.write(NAME, &edited);
     projector.refresh().await.unwrap();
@@ -98,8 +100,8 @@ async fn a_claim_set_by_hand_goes_back() {
     projector.refresh().await.unwrap();
     assert_eq!(
         entry(&world, 0),
-        json!({"id": "login", "name": "Login", "status": "pending", "passes": false, "last_tested": null,
-            "depends_on": [], "mood": "good"})
+        json!({"id": "login", "name": "Login", "status": "pending", "passes": false,
+            "last_tested": null, "depends_on": [], "mood": "good"})
     );
     assert_eq!(entry(&world, 1), json!({"id": "logout", "name": "Logout", "passes": false}));
 }
@@ -107,10 +109,10 @@ async fn a_claim_set_by_hand_goes_back() {
 #[tokio::test]
 async fn a_test_that_the_list_tells_of_stays_until_there_is_one_of_ours() {
     let world = World::with_project().await;
-    let told = UNTOUCHED.replace(r#""mood": "good""#, r#""last_tested": "2026-01-30""#);
-    world.write(NAME, &told);
+    let tested = UNTOUCHED.replace(r#""mood": "good""#, r#""last_tested": "2026-01-30""#);
+    world.write(NAME, &tested);
     world.refresh_afresh().await.unwrap();
-    assert_eq!(world.read(NAME), told);
+    assert_eq!(world.read(NAME), tested);
 }
 
 #[tokio::test]
@@ -130,7 +132,7 @@ async fn a_list_in_the_middle_of_an_edit_is_left_alone() {
 #[tokio::test]
 async fn a_list_that_is_missing_is_not_made() {
     let mut world = World::with_project().await;
-    story::tell(&mut world).await;
+    story::record(&mut world).await;
     world.refresh_afresh().await.unwrap();
     assert!(!world.path(NAME).exists());
 }

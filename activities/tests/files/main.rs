@@ -1,4 +1,4 @@
-//! The files for people, against logs that are written by hand.
+//! The files for people, tested against handwritten logs.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as the tests do")]
 

@@ -1,4 +1,4 @@
-//! `claude-progress.txt`: nothing twice, nothing lost, nothing of anybody else's touched.
+//! `claude-progress.txt`: no duplicates, no losses, and foreign text unchanged.
 
 use longhaul_engine::{EventKind, RequestedBy};
 use longhaul_workflows::contracts::{RunSession, SessionEnding, SessionReason};
@@ -8,26 +8,26 @@ use crate::world::{World, headers};
 
 const NAME: &str = "claude-progress.txt";
 
-async fn told() -> (World, String) {
+async fn with_story() -> (World, String) {
     let mut world = World::with_project().await;
-    story::tell(&mut world).await;
+    story::record(&mut world).await;
     world.refresh_afresh().await.unwrap();
     let text = world.read(NAME);
     (world, text)
 }
 
-/// Cuts the file off and looks what a new process makes of it.
+/// Truncates the file and checks the result of a new process.
 async fn check_cut(kept: impl FnOnce(&str) -> usize) {
-    let (world, whole) = told().await;
+    let (world, whole) = with_story().await;
     let kept = kept(&whole);
     std::fs::write(world.path(NAME), &whole.as_bytes()[..kept]).unwrap();
     world.refresh_afresh().await.unwrap();
     let bytes = std::fs::read(world.path(NAME)).unwrap();
-    assert_eq!(&bytes[..kept], &whole.as_bytes()[..kept], "what is there stays");
+    assert_eq!(&bytes[..kept], &whole.as_bytes()[..kept], "the existing content stays");
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let expected = headers(&whole);
     let mut found = headers(&text);
-    // What a crash left of a header is not one of them.
+    // A truncated header is not one of them.
     found.retain(|header| expected.contains(header));
     found.dedup();
     assert_eq!(found, expected);
@@ -41,7 +41,7 @@ async fn check_cut(kept: impl FnOnce(&str) -> usize) {
 
 #[tokio::test]
 async fn a_restart_appends_nothing_twice() {
-    let (world, whole) = told().await;
+    let (world, whole) = with_story().await;
     world.refresh_afresh().await.unwrap();
     assert_eq!(world.read(NAME), whole);
 }
@@ -62,7 +62,7 @@ async fn an_entry_that_a_crash_has_cut_off_is_appended_anew() {
 
 #[tokio::test]
 async fn a_cut_anywhere_loses_nothing() {
-    let (_, whole) = told().await;
+    let (_, whole) = with_story().await;
     for kept in (0..whole.len()).step_by(97) {
         check_cut(move |_| kept).await;
     }
@@ -97,9 +97,10 @@ async fn notes_of_an_agent_cannot_pass_for_an_entry() {
     let input = story::session(1, SessionReason::Start);
     world.started::<RunSession>(RUN, &input, 1).await;
     let ruler = "=".repeat(60);
-    // The gate that follows will fail in the second in which the agent says that it has passed.
+    // The next gate fails in the same second in which the agent claims that it passed.
     let forged = format!(
-        "{ruler}\n[2026-01-31 09:00:06] Session: login-1-s1\nAction: gates_failed\nFeature: login\n\nno"
+        "{ruler}\n[2026-01-31 09:00:06] Session: login-1-s1\nAction: gates_failed\nFeature: \
+         login\n\nno"
     );
     world
         .completed::<RunSession>(RUN, &input, &story::report(SessionEnding::ClaimsDone, &forged))
@@ -148,7 +149,7 @@ async fn what_could_not_be_appended_is_appended_later() {
     let mut projector = world.projector();
     let error = projector.refresh().await.unwrap_err().to_string();
     assert!(
-        error.ends_with("claude-progress.txt is not a file; move it away, then one is made"),
+        error.ends_with("claude-progress.txt is not a file; move it away, and it is created"),
         "{error}"
     );
     assert!(world.path(".longhaul/state.json").exists(), "the other files are written");
@@ -157,7 +158,7 @@ async fn what_could_not_be_appended_is_appended_later() {
     assert_eq!(headers(&world.read(NAME)).len(), 3);
 }
 
-/// The most memory that this process has used, in KiB.
+/// The peak memory of this process, in KiB.
 #[cfg(target_os = "linux")]
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -168,7 +169,7 @@ fn peak_memory() -> u64 {
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_file_without_end_costs_no_memory() {
-    let (world, _) = told().await;
+    let (world, _) = with_story().await;
     let before = peak_memory();
     std::fs::File::options()
         .write(true)

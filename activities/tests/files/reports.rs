@@ -1,4 +1,4 @@
-//! The exact text of every file, and that nothing is written without need.
+//! The exact text of every file; unchanged files are not written.
 
 use longhaul_engine::event::Cause;
 use longhaul_engine::{CommandDigest, EventKind, Failure, Payload, RequestedBy};
@@ -8,7 +8,7 @@ use longhaul_workflows::project::Phase;
 use crate::story::{self, RUN};
 use crate::world::{PROJECT, World, blocked, headers, in_progress};
 
-/// Compares a file with the one in `golden/`. `LONGHAUL_GOLDEN=write` writes that instead.
+/// Compares a file with the one in `golden/`; with `LONGHAUL_GOLDEN=write`, replaces that one.
 fn check_golden(world: &World, name: &str, golden: &str) {
     let path =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/golden").join(golden);
@@ -33,7 +33,7 @@ fn check_all(world: &World) {
 #[tokio::test]
 async fn a_feature_that_lands_is_told_in_every_file() {
     let mut world = World::with_project().await;
-    story::tell(&mut world).await;
+    story::record(&mut world).await;
     world.refresh_afresh().await.unwrap();
     check_all(&world);
     assert!(!world.path(".longhaul/sessions/session-004.json").exists());
@@ -82,7 +82,7 @@ async fn files_in_the_middle_of_the_work_say_what_is_going_on() {
 #[tokio::test]
 async fn a_refresh_without_news_writes_nothing() {
     let mut world = World::with_project().await;
-    story::tell(&mut world).await;
+    story::record(&mut world).await;
     let mut projector = world.projector();
     projector.refresh().await.unwrap();
     std::fs::remove_dir_all(world.path(".longhaul")).unwrap();
@@ -94,7 +94,7 @@ async fn a_refresh_without_news_writes_nothing() {
 async fn a_file_that_holds_the_right_text_is_not_written_again() {
     use std::os::unix::fs::MetadataExt as _;
     let mut world = World::with_project().await;
-    story::tell(&mut world).await;
+    story::record(&mut world).await;
     world.refresh_afresh().await.unwrap();
     let inode = |name| std::fs::metadata(world.path(name)).unwrap().ino();
     let names =

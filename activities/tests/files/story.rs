@@ -1,5 +1,4 @@
-//! The story of a feature, event after event: three sessions, something put back, a gate that
-//! failed, a landing.
+//! The events of a feature: three sessions, a reverted file, a failed gate, a landing.
 
 use longhaul_engine::{EventKind, Payload};
 use longhaul_workflows::backlog::Feature;
@@ -16,8 +15,8 @@ use crate::world::{World, id, in_progress, passed};
 
 pub(crate) const RUN: &str = "shop/login/1";
 
-/// All of it, from the start of the run to what the project makes of its outcome.
-pub(crate) async fn tell(world: &mut World) {
+/// Records them all, from the start of the run to the project's reaction to its outcome.
+pub(crate) async fn record(world: &mut World) {
     prepare(world).await;
     first_session(world).await;
     second_session(world).await;

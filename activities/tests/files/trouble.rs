@@ -1,5 +1,4 @@
-//! What stands in the way: links, folders, events that nobody understands. The rest is written all
-//! the same.
+//! Obstacles: links, directories, unknown events. All other files are still written.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -8,10 +7,10 @@ use longhaul_engine::{EventKind, Payload};
 use crate::story::{self, RUN};
 use crate::world::World;
 
-/// A world whose story is told, and a folder outside of the project.
-async fn told() -> (World, tempfile::TempDir) {
+/// A world with the recorded story, and a directory outside of the project.
+async fn with_story() -> (World, tempfile::TempDir) {
     let mut world = World::with_project().await;
-    story::tell(&mut world).await;
+    story::record(&mut world).await;
     (world, tempfile::tempdir().unwrap())
 }
 
@@ -22,11 +21,12 @@ async fn check_refused(world: &World, end: &str) {
 
 #[tokio::test]
 async fn a_link_in_the_place_of_the_folder_is_not_followed() {
-    let (world, outside) = told().await;
+    let (world, outside) = with_story().await;
     symlink(outside.path(), world.path(".longhaul")).unwrap();
     check_refused(
         &world,
-        ".longhaul is a symbolic link, and Longhaul does not write through it; remove it, then it is made anew",
+        ".longhaul is a symbolic link, and Longhaul does not write through it; remove it, and it \
+         is recreated",
     )
     .await;
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
@@ -35,12 +35,13 @@ async fn a_link_in_the_place_of_the_folder_is_not_followed() {
 
 #[tokio::test]
 async fn a_link_in_the_place_of_the_sessions_costs_only_the_sessions() {
-    let (world, outside) = told().await;
+    let (world, outside) = with_story().await;
     std::fs::create_dir(world.path(".longhaul")).unwrap();
     symlink(outside.path(), world.path(".longhaul/sessions")).unwrap();
     check_refused(
         &world,
-        "sessions is a symbolic link, and Longhaul does not write through it; remove it, then it is made anew",
+        "sessions is a symbolic link, and Longhaul does not write through it; remove it, and it is \
+         recreated",
     )
     .await;
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
@@ -49,7 +50,7 @@ async fn a_link_in_the_place_of_the_sessions_costs_only_the_sessions() {
 
 #[tokio::test]
 async fn a_link_in_the_place_of_a_file_is_replaced() {
-    let (world, outside) = told().await;
+    let (world, outside) = with_story().await;
     let target = outside.path().join("precious");
     std::fs::write(&target, "precious").unwrap();
     std::fs::create_dir(world.path(".longhaul")).unwrap();
@@ -61,18 +62,22 @@ async fn a_link_in_the_place_of_a_file_is_replaced() {
 
 #[tokio::test]
 async fn a_link_in_the_place_of_the_progress_file_is_refused() {
-    let (world, outside) = told().await;
+    let (world, outside) = with_story().await;
     let target = outside.path().join("precious");
     std::fs::write(&target, "precious").unwrap();
     symlink(&target, world.path("claude-progress.txt")).unwrap();
-    check_refused(&world, "claude-progress.txt is a symbolic link, and Longhaul does not write through it; remove it, then it is made anew")
-        .await;
+    check_refused(
+        &world,
+        "claude-progress.txt is a symbolic link, and Longhaul does not write \
+        through it; remove it, and it is recreated",
+    )
+    .await;
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
 }
 
 #[tokio::test]
 async fn a_list_is_written_through_a_link_within_the_project_only() {
-    let (world, outside) = told().await;
+    let (world, outside) = with_story().await;
     let list = r#"[{"id": "login", "name": "Login", "status": "pending", "passes": false}]"#;
     std::fs::create_dir(world.path("plans")).unwrap();
     world.write("plans/list.json", list);
@@ -91,7 +96,7 @@ async fn a_list_is_written_through_a_link_within_the_project_only() {
 
 #[tokio::test]
 async fn a_list_keeps_its_permissions() {
-    let (world, _) = told().await;
+    let (world, _) = with_story().await;
     world.write(
         "feature_list.json",
         r#"[{"id": "login", "name": "Login", "status": "pending", "passes": false}]"#,
@@ -108,7 +113,7 @@ async fn a_list_keeps_its_permissions() {
 
 #[tokio::test]
 async fn a_file_that_could_not_be_written_is_written_later() {
-    let (world, _) = told().await;
+    let (world, _) = with_story().await;
     std::fs::create_dir_all(world.path(".longhaul/state.json/in-the-way")).unwrap();
     let mut projector = world.projector();
     let error = projector.refresh().await.unwrap_err().to_string();

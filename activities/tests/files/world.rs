@@ -1,4 +1,4 @@
-//! A project folder and a log in memory; every event is recorded one second after the one before.
+//! A project directory and a log in memory; events are recorded one second apart.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ impl World {
         Projector::new(self.store.clone(), RunId::new(PROJECT).unwrap(), root.to_owned())
     }
 
-    /// A refresh by a process that has just begun.
+    /// A refresh by a new process.
     pub(crate) async fn refresh_afresh(&self) -> Result<(), FilesError> {
         self.projector().refresh().await
     }
@@ -111,7 +111,7 @@ impl World {
         self.publish(PROJECT, BacklogView::KEY, Payload::of(&BacklogView { features })).await;
     }
 
-    /// Publishes what the project says of itself: two features, none begun, unless changed.
+    /// Publishes the project's view: two unstarted features, unless changed.
     pub(crate) async fn project(&mut self, change: impl FnOnce(&mut ProjectSummary)) {
         let mut view = ProjectSummary {
             merging: Vec::new(),
@@ -202,7 +202,7 @@ pub(crate) fn blocked(reason: &str) -> FeatureView {
     FeatureView { status: FeatureStatus::Blocked, run: None, reason, ..in_progress("none") }
 }
 
-/// The entries of a progress file: their headers, as `time session action feature`.
+/// The headers of a progress file's entries, as `time session action feature`.
 pub(crate) fn headers(text: &str) -> Vec<String> {
     let ruler = "=".repeat(60);
     let lines: Vec<&str> = text.lines().collect();

@@ -1,4 +1,4 @@
-//! Taking a feature back: its branch and its work tree, and nothing lost.
+//! Rewinding a feature resets its branch and its work tree, and loses nothing.
 
 use longhaul_activities::git::TakeBack;
 use longhaul_engine::RunId;
@@ -11,7 +11,7 @@ fn to(world: &World, commit: Option<&str>) -> TakeBack {
     TakeBack { project, feature: id("login"), last: run(1), next: run(2), commit }
 }
 
-/// A feature with two sealed steps and something uncommitted; their commits.
+/// A feature with two sealed steps and uncommitted work; the commits of the steps.
 async fn two_steps(world: &World) -> (String, String) {
     world.open("login").await;
     let tree = world.tree("login");
@@ -94,7 +94,7 @@ async fn what_was_begun_without_a_run_is_undone() {
         "late"
     );
 
-    // Begun twice: it goes back to where it was at first.
+    // The rewind began twice: undoing it restores the first state.
     world.git.take_back(&to(&world, Some(&first))).await.unwrap();
     world.git.take_back(&to(&world, Some(&first))).await.unwrap();
     world.git.settle_back(&project, &next, false).await.unwrap();

@@ -1,4 +1,4 @@
-//! Closing leaves the refs that keep everything, and nothing else.
+//! Closing leaves only the refs that keep everything.
 
 use crate::support::{World, rescue, run, write};
 

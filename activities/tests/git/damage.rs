@@ -1,10 +1,10 @@
-//! What a power cut leaves of a repository is found, named, and put right where git holds enough.
+//! Damage after a power cut is found, named, and repaired where git holds enough data.
 
 use longhaul_activities::git::{Checkout, Damage, exclude_own_files, find_damage, repair};
 
 use crate::support::{World, status, write};
 
-async fn found(world: &World) -> Vec<Damage> {
+async fn find(world: &World) -> Vec<Damage> {
     find_damage(&world.root).await.unwrap()
 }
 
@@ -12,7 +12,7 @@ async fn found(world: &World) -> Vec<Damage> {
 async fn a_sound_repository_has_no_damage() {
     let world = World::new();
     world.open("login").await;
-    assert_eq!(found(&world).await, []);
+    assert_eq!(find(&world).await, []);
 }
 
 #[tokio::test]
@@ -25,7 +25,7 @@ async fn an_empty_branch_goes_to_the_last_commit_of_its_reflog() {
         failure.message.contains("is damaged") && failure.message.contains("refs/heads/main"),
         "{failure}"
     );
-    let damage = found(&world).await;
+    let damage = find(&world).await;
     let [Damage::Ref { name, last, .. }] = damage.as_slice() else { panic!("{damage:?}") };
     assert_eq!((name.as_str(), last.as_deref()), ("refs/heads/main", Some(commit.as_str())));
     repair(&world.root, &damage[0]).await.unwrap();
@@ -44,13 +44,13 @@ async fn a_branch_whose_commit_is_empty_goes_to_the_one_before() {
     write(&world.root, ".git/refs/heads/main", "");
     let failure = Checkout::containing(&world.root).await.unwrap_err();
     assert!(failure.message.contains("is damaged"), "{failure}");
-    let damage = found(&world).await;
+    let damage = find(&world).await;
     assert_eq!(damage[0], Damage::EmptyObject(object.canonicalize().unwrap()));
     for damage in &damage {
         repair(&world.root, damage).await.unwrap();
     }
     assert_eq!(world.at("main"), before);
-    assert_eq!(found(&world).await, []);
+    assert_eq!(find(&world).await, []);
     assert_eq!(world.read("more.txt"), "more\n", "files of the checkout stay");
 }
 
@@ -64,7 +64,7 @@ async fn an_empty_index_is_made_again() {
         "{failure}"
     );
     world.write("src/a file.txt", "mine\n");
-    let damage = found(&world).await;
+    let damage = find(&world).await;
     assert!(matches!(damage.as_slice(), [Damage::Index(_)]), "{damage:?}");
     repair(&world.root, &damage[0]).await.unwrap();
     assert_eq!(status(&world.root), "M \"src/a file.txt\"".replace("M ", " M "));
@@ -75,15 +75,15 @@ async fn a_ref_that_nothing_is_known_of_is_named_and_left() {
     let world = World::new();
     write(&world.root, ".git/refs/heads/other", "");
     write(&world.root, ".git/refs/longhaul/fetched/login", "");
-    let damage = found(&world).await;
+    let damage = find(&world).await;
     assert_eq!(damage.len(), 2);
     let failure = repair(&world.root, &damage[0]).await.unwrap_err();
     assert!(failure.message.contains("git update-ref refs/heads/other COMMIT"), "{failure}");
     repair(&world.root, &damage[1]).await.unwrap();
-    assert_eq!(found(&world).await.len(), 1);
+    assert_eq!(find(&world).await.len(), 1);
 }
 
-/// What a power cut leaves in a file.
+/// The content of a file after a power cut.
 const LEFT: [&[u8]; 2] = [b"", &[0; 21]];
 
 fn leave(world: &World, file: &str, left: &[u8]) {
@@ -103,7 +103,7 @@ async fn a_damaged_head_names_its_branch_again() {
             failure.message.contains("is damaged") && failure.message.contains(".git/HEAD"),
             "{failure}"
         );
-        let damage = found(&world).await;
+        let damage = find(&world).await;
         let [Damage::Head { content, .. }] = damage.as_slice() else { panic!("{damage:?}") };
         assert_eq!(content.as_deref(), Some("ref: refs/heads/work/new"));
         repair(&world.root, &damage[0]).await.unwrap();
@@ -111,7 +111,7 @@ async fn a_damaged_head_names_its_branch_again() {
             (world.run(&["branch", "--show-current"]), status(&world.root)),
             ("work/new".into(), String::new())
         );
-        assert_eq!(found(&world).await, []);
+        assert_eq!(find(&world).await, []);
     }
 }
 
@@ -121,7 +121,7 @@ async fn a_damaged_head_without_a_checkout_in_its_reflog_is_the_branch_at_its_co
     let check = async |expected: Option<&str>| {
         let head = std::fs::read(world.root.join(".git/HEAD")).unwrap();
         leave(&world, ".git/HEAD", b"");
-        let damage = found(&world).await;
+        let damage = find(&world).await;
         let [Damage::Head { content, .. }] = damage.as_slice() else { panic!("{damage:?}") };
         assert_eq!(content.as_deref(), expected);
         leave(&world, ".git/HEAD", &head);
@@ -151,7 +151,7 @@ async fn packed_refs_that_are_lost_come_back_from_their_reflogs() {
             failure.message.contains("is damaged") && failure.message.contains("packed-refs"),
             "{failure}"
         );
-        let damage = found(&world).await;
+        let damage = find(&world).await;
         let [Damage::PackedRefs { lost, .. }] = damage.as_slice() else { panic!("{damage:?}") };
         assert_eq!(lost.as_slice(), ["refs/heads/main", "refs/heads/other"]);
         repair(&world.root, &damage[0]).await.unwrap();
@@ -159,11 +159,11 @@ async fn packed_refs_that_are_lost_come_back_from_their_reflogs() {
             (world.at("main"), world.at("other"), status(&world.root)),
             (main.clone(), main, String::new())
         );
-        assert_eq!(found(&world).await, []);
+        assert_eq!(find(&world).await, []);
     }
     let world = World::new();
     leave(&world, ".git/packed-refs", b"");
-    assert_eq!(found(&world).await, [], "nothing is lost");
+    assert_eq!(find(&world).await, [], "nothing is lost");
 }
 
 #[tokio::test]
@@ -176,9 +176,9 @@ async fn a_damaged_tie_to_another_checkout_is_named() {
         ] {
             let world = World::new();
             world.run(&["worktree", "add", "--quiet", "-b", "side", "../second"]);
-            assert_eq!(found(&world).await, []);
+            assert_eq!(find(&world).await, []);
             leave(&world, file, left);
-            let damage = found(&world).await;
+            let damage = find(&world).await;
             assert!(matches!(damage.as_slice(), [Damage::Linked { .. }]), "{file}: {damage:?}");
             assert!(damage[0].file().ends_with(file), "{damage:?}");
             repair(&world.root, &damage[0]).await.unwrap_err();
@@ -186,14 +186,14 @@ async fn a_damaged_tie_to_another_checkout_is_named() {
         let world = World::new();
         world.run(&["worktree", "add", "--quiet", "-b", "side", "../second"]);
         leave(&world, "../second/.git", left);
-        let damage = found(&world).await;
+        let damage = find(&world).await;
         let second = world.root.parent().unwrap().canonicalize().unwrap().join("second");
         let expected = Damage::Linked { file: second.join(".git"), checkout: Some(second.clone()) };
         assert_eq!(damage, [expected]);
         world.run(&["worktree", "repair"]);
-        assert_eq!(found(&world).await, []);
+        assert_eq!(find(&world).await, []);
         std::fs::remove_dir_all(&second).unwrap();
-        assert_eq!(found(&world).await, [], "a checkout that was removed is no damage");
+        assert_eq!(find(&world).await, [], "a checkout that was removed is no damage");
     }
 }
 
@@ -208,7 +208,7 @@ async fn a_damaged_configuration_is_named_and_nothing_else_is_blamed() {
             failure.message.contains("is damaged") && failure.message.contains(".git/config"),
             "{failure}"
         );
-        let damage = found(&world).await;
+        let damage = find(&world).await;
         assert!(
             matches!(damage.as_slice(), [Damage::Config(file)] if file.ends_with(".git/config")),
             "{damage:?}"
@@ -217,7 +217,7 @@ async fn a_damaged_configuration_is_named_and_nothing_else_is_blamed() {
         assert_eq!(std::fs::read(world.root.join(".git/index")).unwrap(), index);
         std::fs::remove_file(world.root.join(".git/config")).unwrap();
         world.run(&["init", "--quiet"]);
-        assert_eq!((found(&world).await, status(&world.root)), (vec![], String::new()));
+        assert_eq!((find(&world).await, status(&world.root)), (vec![], String::new()));
     }
 }
 
@@ -237,10 +237,10 @@ async fn an_index_that_is_not_what_git_wrote_is_moved_aside_and_made_again() {
             [],
             "it is not the index of the other checkout"
         );
-        let damage = found(&world).await;
+        let damage = find(&world).await;
         assert!(matches!(damage.as_slice(), [Damage::Index(_)]), "{damage:?}");
         repair(&world.root, &damage[0]).await.unwrap();
-        assert_eq!((found(&world).await, status(&world.root)), (vec![], String::new()));
+        assert_eq!((find(&world).await, status(&world.root)), (vec![], String::new()));
         assert_eq!(std::fs::read(world.root.join(".git/index.damaged-1")).unwrap(), index);
     }
 }
@@ -249,9 +249,9 @@ async fn an_index_that_is_not_what_git_wrote_is_moved_aside_and_made_again() {
 async fn an_index_without_a_checksum_is_sound() {
     let world = World::new();
     world.run(&["-c", "index.skipHash=true", "update-index", "--force-write-index"]);
-    assert_eq!(found(&world).await, []);
+    assert_eq!(find(&world).await, []);
     world.run(&["update-index", "--split-index"]);
-    assert_eq!(found(&world).await, [], "and one in two parts");
+    assert_eq!(find(&world).await, [], "and one in two parts");
 }
 
 #[tokio::test]
@@ -272,12 +272,12 @@ async fn a_branch_without_its_file_comes_back_from_its_reflog() {
     std::fs::remove_file(world.root.join(".git/refs/heads/main")).unwrap();
     let failure = Checkout::containing(&world.root).await.unwrap_err();
     assert!(failure.message.contains("refs/heads/main is missing"), "{failure}");
-    let damage = found(&world).await;
+    let damage = find(&world).await;
     let [Damage::Ref { name, last, .. }] = damage.as_slice() else { panic!("{damage:?}") };
     assert_eq!((name.as_str(), last.as_deref()), ("refs/heads/main", Some(commit.as_str())));
     repair(&world.root, &damage[0]).await.unwrap();
     assert_eq!(
-        (found(&world).await, world.at("main"), status(&world.root)),
+        (find(&world).await, world.at("main"), status(&world.root)),
         (vec![], commit, String::new())
     );
 }
@@ -290,9 +290,9 @@ async fn a_branch_that_was_deleted_or_has_no_commit_yet_is_no_damage() {
     world.run(&["branch", "-D", "gone"]);
     world.run(&["branch", "-m", "other", "renamed"]);
     world.run(&["pack-refs", "--all"]);
-    assert_eq!(found(&world).await, []);
+    assert_eq!(find(&world).await, []);
     world.run(&["checkout", "--quiet", "--orphan", "new"]);
-    assert_eq!(found(&world).await, []);
+    assert_eq!(find(&world).await, []);
     let failure = Checkout::containing(&world.root).await.unwrap_err();
     assert!(failure.message.contains("has no commit yet"), "{failure}");
 }

@@ -1,8 +1,8 @@
-//! Work that waits moves on as soon as the user's checkout lets it.
+//! Waiting work lands as soon as the user's checkout allows it.
 
 use crate::support::{LIST, World, status};
 
-/// A world where the login waits because of a change of the user's.
+/// A world where the login waits because of a user's change.
 async fn waiting() -> World {
     let world = World::new();
     let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
@@ -27,8 +27,8 @@ async fn a_checkout_that_was_cleaned_follows() {
     assert_eq!(world.follow().await, landed);
 }
 
-/// Nothing checked a merge of both, so the target does not move there by itself: only the next
-/// feature's gates do that.
+/// No gate has passed on a merge of both, so the target does not move there by itself: only the
+/// next feature's gates move it.
 async fn joined_by_the_cart(world: &World) {
     let (mine, next) = (world.at("main"), world.at("longhaul/next"));
     let waits = world.follow().await.waits_on_next.unwrap();

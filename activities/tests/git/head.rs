@@ -1,4 +1,4 @@
-//! An agent that leaves its branch loses nothing, and is brought back.
+//! An agent that leaves its branch loses nothing, and the tree returns to the branch.
 
 use crate::support::{World, commit, read, rescue, run, status, write};
 
@@ -45,10 +45,10 @@ async fn work_on_something_else_is_kept_and_taken_along() {
 
     let sealed = world.seal("login").await;
     assert_eq!(sealed.files, ["first.txt", "second.txt"]);
-    let told = &sealed.tampered[0];
+    let report = &sealed.tampered[0];
     let expected =
         "the work tree was on a detached HEAD and not on longhaul/login; that state is kept";
-    assert_eq!((told.file.as_str(), told.what.as_str()), ("HEAD", expected));
+    assert_eq!((report.file.as_str(), report.what.as_str()), ("HEAD", expected));
     assert_eq!(world.run(&["show", &format!("{}:second.txt", rescue("login", 2))]), "second");
     assert_eq!(status(&tree), "");
     assert_eq!(world.seal("login").await, sealed);

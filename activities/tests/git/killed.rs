@@ -1,4 +1,4 @@
-//! Work that is broken off at any moment and begun again comes to the same end.
+//! Work that is interrupted at any moment and repeated reaches the same end.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use longhaul_workflows::contracts::MergeStyle;
 
 use crate::support::{World, read, rescue, status, write};
 
-/// Breaks `work` off after ever longer times; git is killed with it.
+/// Interrupts `work` after increasing times; its git processes are killed too.
 async fn broken_off<F: Future>(work: impl Fn() -> F) {
     for millis in [0, 3, 7, 12, 18, 25, 33, 42] {
         let _ = tokio::time::timeout(Duration::from_millis(millis), work()).await;
@@ -54,7 +54,11 @@ async fn sealing() {
     broken_off(|| world.seal("login")).await;
     let sealed = world.seal("login").await;
     assert_eq!(sealed.files, ["work.txt"]);
-    assert_eq!(sealed.tampered.len(), 1, "what was put back before the end is still told");
+    assert_eq!(
+        sealed.tampered.len(),
+        1,
+        "files reverted before the interruption are still reported"
+    );
     assert_eq!(read(&tree, "acceptance/login.sh"), "exit 0\n");
     assert_eq!(
         world.run(&["show", &format!("{}:acceptance/login.sh", rescue("login", 2))]),
@@ -93,5 +97,5 @@ async fn a_lock_that_an_agent_left_when_it_was_killed_holds_up_nothing() {
     write(&world.root, ".git/packed-refs.lock", "");
     world.close("login").await;
     assert!(!world.exists("longhaul/login") && !lock.exists());
-    assert!(begun.elapsed() >= Duration::from_secs(1), "a fresh one may still be somebody's");
+    assert!(begun.elapsed() >= Duration::from_secs(1), "a fresh lock may still be in use");
 }

@@ -1,4 +1,4 @@
-//! The target moves forward only, and never over anything of the user's.
+//! The target only fast-forwards, and never overwrites the user's changes.
 
 use longhaul_engine::{FailureKind, Probe};
 use longhaul_workflows::contracts::{Land, MergeStyle, Merged};
@@ -98,7 +98,7 @@ async fn a_merge_of_the_users_makes_the_work_wait() {
 #[tokio::test]
 async fn an_untracked_file_in_the_way_makes_the_work_wait() {
     let change = |world: &World| world.write("src/b.txt", "mine\n");
-    let reason = "ROOT has untracked files in the way: src/b.txt; move or remove them";
+    let reason = "ROOT has untracked files that block it: src/b.txt; move or remove them";
     check_waits(change, reason).await;
 }
 
@@ -144,8 +144,8 @@ async fn a_git_process_at_work_makes_the_work_wait() {
             .set_modified(at)
             .unwrap();
     };
-    let reason = "ROOT/.git/index.lock is there since 1970-01-02 00:00:00 UTC, and no git that is at work holds it; \
-                  remove it: rm 'ROOT/.git/index.lock'";
+    let reason = "ROOT/.git/index.lock has existed since 1970-01-02 00:00:00 UTC, and no running \
+        git holds it; remove it: rm 'ROOT/.git/index.lock'";
     let world = check_waits(change, reason).await;
     assert!(world.root.join(".git/index.lock").exists(), "it is the user's");
 }
@@ -157,7 +157,7 @@ async fn a_list_that_was_aside_when_longhaul_was_killed_is_put_back() {
     let edited = LIST.replace("\"Cart\"", "\"A cart, rather\"");
     world.write("feature_list.json", &edited);
     world.write("src/a file.txt", "mine\n");
-    // As it is on disk after the save and the restore.
+    // The state on disk between saving and restoring the file.
     let target = world.root.canonicalize().unwrap().join("feature_list.json");
     let name = blake3::hash(target.as_os_str().as_encoded_bytes()).to_hex();
     let home =
@@ -174,11 +174,11 @@ async fn a_list_that_was_aside_when_longhaul_was_killed_is_put_back() {
 
     std::fs::write(&save, format!("{home}\n{LIST}")).unwrap();
     world.follow().await;
-    assert_eq!(world.read("feature_list.json"), edited, "what was written since stays");
+    assert_eq!(world.read("feature_list.json"), edited, "later content stays");
     assert!(save.with_extension("1").exists(), "and so does the save");
 }
 
-/// The mark that is on disk while git moves the user's checkout.
+/// Writes the marker that is on disk while git moves the user's checkout.
 fn mark_move(world: &World, from: &str, to: &str) -> std::path::PathBuf {
     let checkout = world.root.canonicalize().unwrap();
     let name = blake3::hash(checkout.as_os_str().as_encoded_bytes()).to_hex();
@@ -190,8 +190,8 @@ fn mark_move(world: &World, from: &str, to: &str) -> std::path::PathBuf {
     mark
 }
 
-/// A move of the user's checkout stops as `leave` leaves it, by a kill or a power cut, and is
-/// finished.
+/// Completes a move of the user's checkout that was interrupted in the state of `leave`, by a kill
+/// or a power cut.
 async fn check_interrupted(what: &str, leave: impl Fn(&World, &str)) {
     let world = World::new();
     world.open("login").await;
@@ -290,7 +290,7 @@ async fn features_land_one_after_the_other_on_next() {
     let (tip, login) = world.candidate("login", "login.txt", "login\n").await;
     world.land((&tip, &login)).await.unwrap();
     let (tip, cart) = world.candidate("cart", "cart.txt", "cart\n").await;
-    assert_eq!(tip, login, "the next one goes on top of what waits");
+    assert_eq!(tip, login, "the next feature lands on top of the waiting work");
     assert!(world.land((&tip, &cart)).await.unwrap().waits_on_next.is_some());
     assert_eq!(world.at("longhaul/next"), cart);
     run(&world.root, &["checkout", "--", "."]);

@@ -1,4 +1,4 @@
-//! The repository tells which run landed, whatever the log knows.
+//! The repository shows which run landed, whatever the log holds.
 
 use longhaul_activities::git::LandedWork;
 use longhaul_engine::RunId;
@@ -77,7 +77,7 @@ async fn work_that_landed_does_not_land_again_over_what_came_after() {
     let Merged::Candidate { commit: again, tip, files, .. } = merged else { panic!("{merged:?}") };
     assert_eq!((again.as_str(), tip.as_str(), files), (after.as_str(), after.as_str(), Vec::new()));
 
-    // What is continued on the target lands once more.
+    // Work continued on the target lands again.
     let tree = world.tree("login");
     run(
         &tree,

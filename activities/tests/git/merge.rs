@@ -1,5 +1,5 @@
-//! A candidate is the tip with the work in it and the feature marked; making it again gives the
-//! same commit.
+//! A candidate is the tip merged with the work, with the feature marked; repeating the merge gives
+//! the same commit.
 
 use longhaul_workflows::contracts::{MergeStyle, Merged};
 

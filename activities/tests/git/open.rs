@@ -1,5 +1,4 @@
-//! A work tree comes out clean on its branch, whatever was there, and nothing that was there is
-//! lost.
+//! A work tree comes out clean on its branch from any state, and its content is never lost.
 
 use crate::support::{World, commit, read, rescue, run, run_failing, status, write};
 
@@ -141,7 +140,7 @@ async fn a_tree_in_use_when_a_process_died_is_made_again() {
     write(&tree, "build/tool", "of the set-up\n");
     write(&tree, "done.txt", "done\n");
     let done = commit(&tree, "Done");
-    // After a power cut, files that were not synced are empty.
+    // Unsynced files are empty after a power cut.
     for file in ["src/a file.txt", "build/tool", "work.txt"] {
         write(&tree, file, "");
     }

@@ -1,5 +1,4 @@
-//! Branches that something else than Longhaul moved: nothing lands by that without gates, and it is
-//! told.
+//! Branches moved outside of Longhaul: nothing lands without gates, and the move is reported.
 
 use longhaul_workflows::contracts::{MergeStyle, Merged, OutsideChange};
 
@@ -10,7 +9,7 @@ fn ungated(world: &World, parent: &str) -> String {
     world.run(&["commit-tree", "-p", parent, "-m", "Ungated", &format!("{parent}^{{tree}}")])
 }
 
-fn told(from: Option<&str>, to: Option<&str>) -> Vec<OutsideChange> {
+fn change(from: Option<&str>, to: Option<&str>) -> Vec<OutsideChange> {
     let [from, to] = [from, to].map(|commit| commit.map(str::to_owned));
     vec![OutsideChange { branch: "longhaul/next".into(), from, to, put_back: true }]
 }
@@ -19,7 +18,7 @@ fn kept(commit: &str) -> String {
     format!("refs/longhaul/foreign/{}", &commit[..10])
 }
 
-/// A world where the login waits because of a change of the user's.
+/// A world where the login waits because of a user's change.
 async fn waiting() -> (World, String) {
     let world = World::new();
     let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
@@ -38,7 +37,7 @@ async fn a_next_that_longhaul_did_not_make_is_no_base_of_work() {
     assert_eq!(tip, world.at("main"));
     world.run(&["update-ref", "refs/heads/longhaul/next", &foreign]);
     let landed = world.land((&tip, &commit)).await.unwrap();
-    assert_eq!((landed.target_commit, landed.outside), (commit, told(None, Some(&foreign))));
+    assert_eq!((landed.target_commit, landed.outside), (commit, change(None, Some(&foreign))));
     assert!(!world.exists("longhaul/next"));
     assert_eq!(world.at(&kept(&foreign)), foreign);
 }
@@ -52,7 +51,7 @@ async fn a_next_that_was_moved_is_put_back() {
     let landed = world.follow().await;
     assert_eq!(
         (landed.target_commit.as_str(), landed.outside),
-        (ours.as_str(), told(Some(&ours), Some(&foreign)))
+        (ours.as_str(), change(Some(&ours), Some(&foreign)))
     );
     assert_eq!((world.at("main"), world.at(&kept(&foreign))), (ours, foreign));
     assert_eq!(world.follow().await.outside, []);
@@ -65,7 +64,7 @@ async fn a_next_that_was_moved_in_a_checkout_is_put_back_under_it() {
     let other = world.root.parent().unwrap().join("other");
     write(&other, "mine.txt", "mine\n");
     let foreign = commit(&other, "Mine");
-    assert_eq!(world.follow().await.outside, told(Some(&ours), Some(&foreign)));
+    assert_eq!(world.follow().await.outside, change(Some(&ours), Some(&foreign)));
     assert_eq!(world.at("longhaul/next"), ours);
     assert_eq!((run(&other, &["rev-parse", "HEAD"]), status(&other)), (foreign, String::new()));
 }
@@ -74,7 +73,7 @@ async fn a_next_that_was_moved_in_a_checkout_is_put_back_under_it() {
 async fn a_next_that_was_deleted_is_put_back_unless_the_target_has_it() {
     let (world, ours) = waiting().await;
     world.run(&["update-ref", "-d", "refs/heads/longhaul/next"]);
-    assert_eq!(world.follow().await.outside, told(Some(&ours), None));
+    assert_eq!(world.follow().await.outside, change(Some(&ours), None));
     assert_eq!(world.at("longhaul/next"), ours);
     world.run(&["checkout", "--quiet", "--", "."]);
     world.run(&["merge", "--quiet", "longhaul/next"]);

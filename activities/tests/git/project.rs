@@ -1,4 +1,4 @@
-//! A project's first use: where it is, what is wrong with it, and Longhaul's marks in it.
+//! A project's first use: its path, its problems, and Longhaul's marks in it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -116,7 +116,7 @@ async fn a_list_that_is_just_being_written_is_not_a_wrong_one() {
     std::fs::write(world.root.join("longhaul.toml"), "[agent]\ncommand = [\"true\"]\n").unwrap();
     std::fs::write(&list, "").unwrap();
     let write = async {
-        // Longer than a wrong list may stay the same, and never the same for so long.
+        // Longer in total than a wrong list may stay unchanged, but each content is shorter.
         for part in 1..20 {
             tokio::time::sleep(Duration::from_millis(40)).await;
             std::fs::write(&list, "[".repeat(part)).unwrap();

@@ -1,4 +1,4 @@
-//! `RefreshWorktree`: the target, brought into the work.
+//! `RefreshWorktree`: merges the target into the work.
 
 use longhaul_workflows::contracts::{RefreshInput, RefreshWorktree, Refreshed};
 
@@ -44,7 +44,7 @@ async fn work_gets_a_merge_of_the_tip_once() {
     assert_eq!(world.at("longhaul/login"), refreshed.commit);
     let again = refresh(&world, "login", 4).await;
     assert_eq!(again.commit, refreshed.commit, "the tip is in it already");
-    // The process died after the branch had moved and before its files followed.
+    // The process died after the branch had moved and before the files were updated.
     std::fs::remove_file(world.tree("login").join("later.txt")).unwrap();
     refresh(&world, "login", 5).await;
     assert!(world.tree("login").join("later.txt").exists());

@@ -1,4 +1,4 @@
-//! A seal commits what is there, and only what belongs into a commit.
+//! A seal commits the content of the tree, without the files that never belong in a commit.
 
 use crate::support::{World, commit, read, run, run_failing, status, write};
 

@@ -70,12 +70,12 @@ impl World {
         world
     }
 
-    /// From now on another process works, and the one before died.
+    /// Simulates the death of the process and a new one.
     pub(crate) fn restart(&mut self) {
         self.git = GitHandlers::new(self.dir.path().join("data dir"));
     }
 
-    /// The data directory as git names it.
+    /// The canonical path of the data directory.
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.path().canonicalize().unwrap().join("data dir")
     }
@@ -171,8 +171,7 @@ impl World {
         perform::<MergeCandidate>(&self.git, input, &attempt(feature, 3)).await.unwrap()
     }
 
-    /// The tree of merged results, brought to a candidate as for its gates. There is no set-up
-    /// script.
+    /// The integration tree, reset to a candidate as for its gates. There is no set-up script.
     pub(crate) async fn integrated(&self, merged: &Merged) -> PathBuf {
         let Merged::Candidate { commit, worktree, .. } = merged else { panic!("{merged:?}") };
         let input = SetupInput {
@@ -293,7 +292,7 @@ pub(crate) fn commit(dir: &Path, subject: &str) -> String {
     run(dir, &["rev-parse", "HEAD"])
 }
 
-/// The state of a checkout: nothing if it is clean.
+/// The `git status` of a checkout: empty if it is clean.
 pub(crate) fn status(dir: &Path) -> String {
     run(dir, &["status", "--porcelain"])
 }

@@ -1,4 +1,4 @@
-//! What an agent may not change is seen, kept, put back and told, however it was done.
+//! Forbidden changes of an agent are found, kept, reverted and reported, by any method.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -7,15 +7,14 @@ use longhaul_workflows::contracts::Sealed;
 
 use crate::support::{LIST, World, commit, read, rescue, run, status, write};
 
-/// Lets `act` loose in a work tree and checks what is told of it; everything protected must be as
-/// before.
+/// Runs `act` in a work tree and checks the report; protected files must be unchanged.
 async fn check(act: impl Fn(&Path), expected: &str) -> (World, Sealed) {
     let world = World::new();
     world.open("login").await;
     let tree = world.tree("login");
     act(&tree);
     let sealed = world.seal("login").await;
-    assert_eq!(told(&sealed), expected);
+    assert_eq!(report(&sealed), expected);
     assert_eq!(sealed.rescued, Some(rescue("login", 2)));
     assert_eq!(read(&tree, "feature_list.json"), LIST);
     assert_eq!(read(&tree, "acceptance/login.sh"), "exit 0\n");
@@ -31,13 +30,16 @@ async fn check(act: impl Fn(&Path), expected: &str) -> (World, Sealed) {
         "a second attempt of the same call tells the same"
     );
     let later = world.seal_in("login", 9).await;
-    assert_eq!((told(&later).as_str(), later.rescued), ("", None));
+    assert_eq!((report(&later).as_str(), later.rescued), ("", None));
     (world, sealed)
 }
 
-fn told(sealed: &Sealed) -> String {
-    let lines: Vec<String> =
-        sealed.tampered.iter().map(|told| format!("{}: {}", told.file, told.what)).collect();
+fn report(sealed: &Sealed) -> String {
+    let lines: Vec<String> = sealed
+        .tampered
+        .iter()
+        .map(|tampering| format!("{}: {}", tampering.file, tampering.what))
+        .collect();
     lines.join("\n")
 }
 
@@ -179,9 +181,9 @@ async fn list_unreadable() {
     write(&world.tree("login"), "feature_list.json", "{");
     let sealed = world.seal("login").await;
     assert!(
-        told(&sealed).starts_with("feature_list.json: cannot be read any more: "),
+        report(&sealed).starts_with("feature_list.json: cannot be read any more: "),
         "{}",
-        told(&sealed)
+        report(&sealed)
     );
     assert_eq!(read(&world.tree("login"), "feature_list.json"), LIST);
 }
@@ -193,10 +195,10 @@ async fn what_landed_since_is_no_tampering_of_the_agent() {
     world.write("acceptance/login.sh", "exit 0 # better\n");
     world.commit("Better");
     let sealed = world.seal("login").await;
-    assert_eq!((told(&sealed).as_str(), sealed.files), ("", vec![]));
+    assert_eq!((report(&sealed).as_str(), sealed.files), ("", vec![]));
 
     run(&world.tree("login"), &["merge", "--quiet", "main"]);
     let sealed = world.seal("login").await;
-    assert_eq!((told(&sealed).as_str(), sealed.files), ("", vec![]));
+    assert_eq!((report(&sealed).as_str(), sealed.files), ("", vec![]));
     assert_eq!(read(&world.tree("login"), "acceptance/login.sh"), "exit 0 # better\n");
 }

@@ -1,8 +1,8 @@
-//! Repositories that are not the plain case: the whole way of a feature works in them too.
+//! Unusual repositories: the whole path of a feature works in them too.
 
 use crate::support::{World, commit, run, status, write};
 
-/// Takes a feature the whole way.
+/// Takes a feature from opening to closing.
 async fn check_whole_way(world: &World) {
     let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
     assert_eq!(status(&world.tree("login")), "");

@@ -1,4 +1,4 @@
-//! Checks: what they run on, what they leave.
+//! Checks: their inputs, and their leftovers.
 
 use std::time::Duration;
 
@@ -45,13 +45,13 @@ async fn checks_stop_at_the_first_that_fails() {
         perform(&world, &[("unit", "echo fine"), ("e2e", "echo bad; exit 2"), ("late", "true")])
             .await
             .unwrap();
-    let told: Vec<_> = report
+    let results: Vec<_> = report
         .evidence
         .iter()
         .map(|e| (e.name.as_str(), e.ending(), e.output_tail.as_str()))
         .collect();
     assert_eq!(
-        told,
+        results,
         [("unit", "exit code 0".into(), "fine\n"), ("e2e", "exit code 2".into(), "bad\n")]
     );
     let failed = report.failed().unwrap();
@@ -78,7 +78,7 @@ async fn a_check_is_told_what_it_checks() {
     let world = World::with_git().await;
     let commit = world.git(&["rev-parse", "HEAD"]);
     let report =
-        perform(&world, &[("who", "echo $LONGHAUL_FEATURE_ID $LONGHAUL_COMMIT")]).await.unwrap();
+        perform(&world, &[("ids", "echo $LONGHAUL_FEATURE_ID $LONGHAUL_COMMIT")]).await.unwrap();
     assert_eq!(report.evidence[0].output_tail, format!("login {commit}\n"));
 }
 
@@ -92,11 +92,13 @@ async fn checks_see_the_commit_where_no_agent_has_worked() {
     let checks = [
         (
             "see",
-            "cat code.txt; cat build 2>/dev/null; ls untracked 2>/dev/null; git status --short; git rev-parse HEAD",
+            "cat code.txt; cat build 2>/dev/null; ls untracked 2>/dev/null; git status --short; \
+             git rev-parse HEAD",
         ),
         (
             "dirty",
-            "echo worse >code.txt; git init -q nested; mkdir made; echo cache >>build; touch .git/index.lock",
+            "echo worse >code.txt; git init -q nested; mkdir made; echo cache >>build; touch \
+             .git/index.lock",
         ),
     ];
     for cache in ["", "cache\n"] {
@@ -134,8 +136,9 @@ async fn protected_files_are_put_back_before_each_check() {
     world.script("work/acceptance/login.sh", "grep -q good code.txt\n");
     world.commit();
     world.open().await;
-    let tampering = "cd acceptance && printf 'grep -q  ood code.txt\\n' >login.sh && touch -r ../code.txt login.sh && \
-                     chmod -x login.sh && echo bad >helper.sh && mkdir -p __pycache__ && touch __pycache__/x";
+    let tampering = "cd acceptance && printf 'grep -q  ood code.txt\\n' >login.sh && \
+                     touch -r ../code.txt login.sh && chmod -x login.sh && echo bad >helper.sh && \
+                     mkdir -p __pycache__ && touch __pycache__/x";
     let see = "cat acceptance/login.sh; ls acceptance; test -x acceptance/login.sh";
     let moved = "rm -r acceptance && mkdir /tmp/$$ && ln -s /tmp/$$ acceptance && rmdir /tmp/$$";
     let checks = [("tamper", tampering), ("see", see), ("move", moved), ("see again", see)];
@@ -171,7 +174,7 @@ async fn gates_are_set_up_for_each_commit_and_a_failure_is_evidence() {
     assert_eq!(report.evidence.len(), 1, "no check runs then");
 }
 
-/// Whether a check passes on a commit in the tree of merged results.
+/// Whether a check passes on a commit in an integration tree.
 async fn passes_merged(world: &World, command: u32, commit: &str, run: &str) -> bool {
     let input = ChecksInput {
         project: world.project(),
@@ -212,7 +215,7 @@ async fn two_runs_with_one_tree_of_merged_results_check_one_after_the_other() {
     assert_eq!(tokio::join!(passes_merged(&world, 5, &first, wait), other), (true, true));
 }
 
-/// What a hidden check and a plain one after it print, with held-out files at `held_out`.
+/// The output of a hidden check and of a plain one after it, with held-out files at `held_out`.
 async fn held_out(
     world: &World,
     held_out: &str,

@@ -1,4 +1,4 @@
-//! Processes: nothing is left behind, nothing is paid twice, and what happened is told.
+//! Processes: none is left behind, no work is paid for twice, and results are reported.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as the tests do")]
 

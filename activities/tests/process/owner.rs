@@ -1,4 +1,4 @@
-//! Owners that die: their processes go with them, or are swept by the next owner.
+//! Owners that die: their processes die with them, or are swept by the next owner.
 
 use std::process::{Child, Command};
 
@@ -15,14 +15,14 @@ fn own(world: &World, script: &str, passed: &[&str]) -> Command {
 #[tokio::test]
 async fn the_tree_of_a_killed_owner_is_ended() {
     let world = World::new();
-    let script = "cd ../work; echo $PPID >>pids; sleep 600 & echo $! >>pids; (sleep 600 & echo $! >>pids); \
-                  echo $$ >>pids; wait";
+    let script = "cd ../work; echo $PPID >>pids; sleep 600 & echo $! >>pids; \
+                  (sleep 600 & echo $! >>pids); echo $$ >>pids; wait";
     let mut owner = own(&world, script, &[]).spawn().unwrap();
     let pids = wait_for("the tree", || world.pids(4)).await;
     owner.kill().unwrap();
     owner.wait().unwrap();
     wait_until_gone(&pids[1..]).await;
-    // The supervisor itself ends last; who takes leave of it is not ours to say.
+    // The supervisor ends last; its parent depends on the system.
     let supervisor = format!("/proc/{}/cmdline", pids[0]);
     wait_for("the supervisor", || {
         std::fs::read(&supervisor).unwrap_or_default().is_empty().then_some(())
@@ -45,7 +45,7 @@ fn secrets_are_passed_on_only_by_name() {
 }
 
 fn left_over(owner: &str) -> Child {
-    // What is ignored stays ignored.
+    // Ignored signals stay ignored.
     Command::new("sh")
         .args(["-c", "trap '' TERM; exec sleep 600"])
         .env("LONGHAUL_OWNER", owner)

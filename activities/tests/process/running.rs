@@ -1,4 +1,4 @@
-//! One program: how it ends, what it says, what it is given.
+//! One program: its ending, its output, its inputs.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ async fn much_output_takes_little_memory() {
     }
 }
 
-/// In KiB, where the system tells.
+/// In KiB, where the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,4 +1,4 @@
-//! Sandboxes, with real processes: what is not granted is out of reach, and nothing survives.
+//! Sandboxes, with real processes: only granted paths are in reach, and no process survives.
 
 use longhaul_activities::process::{Environment, Level, Network, Sandbox, Spec, available};
 use nix::sys::signal::{self, Signal};
@@ -6,7 +6,7 @@ use nix::unistd::Pid;
 
 use super::support::{World, attempt, wait_for, wait_until_gone};
 
-/// The levels that work here; says which are not tried.
+/// The levels that work here; prints the others.
 fn levels() -> Vec<Level> {
     let available = available();
     for reason in [available.bubblewrap.as_ref().err(), available.landlock.as_ref().err()]
@@ -62,7 +62,7 @@ fn spec(world: &World, sandbox: Sandbox, script: &str) -> Spec {
     }
 }
 
-/// What a script prints in a sandbox of each level, with the place of the world as `$WORLD`.
+/// Checks the output of a script in a sandbox of each level, with the world's path as `$WORLD`.
 async fn check(script: &str, expected: &str) {
     for level in levels() {
         let world = world();
@@ -75,10 +75,11 @@ async fn check(script: &str, expected: &str) {
     }
 }
 
-/// Shell that says of each path whether `what` works, given the path as `$path`.
+/// A shell script that reports for each path, given as `$path`, whether `what` works.
 fn tried(what: &str, paths: &str) -> String {
     format!(
-        "for path in {paths}; do if ({what}) >/dev/null 2>&1; then echo yes; else echo no; fi; done | tr '\\n' ' '"
+        "for path in {paths}; do if ({what}) >/dev/null 2>&1; then echo yes; else echo no; fi; \
+         done | tr '\\n' ' '"
     )
 }
 
@@ -104,8 +105,9 @@ async fn with_bubblewrap_the_usual_temporary_directory_is_private() {
 
 #[tokio::test]
 async fn what_is_not_granted_cannot_be_written() {
-    let paths = "\"$WORLD/data/log\" \"$WORLD/data/new\" \"$WORLD/data/trees/other/code\" \"$WORLD/root/code\" \
-                 \"$WORLD/root/new\" \"$WORLD/root/.git/config\" \"$WORLD/root/.git/objects/1\" \"$HOME/new-file\" \
+    let paths = "\"$WORLD/data/log\" \"$WORLD/data/new\" \"$WORLD/data/trees/other/code\" \
+                 \"$WORLD/root/code\" \"$WORLD/root/new\" \"$WORLD/root/.git/config\" \
+                 \"$WORLD/root/.git/objects/1\" \"$HOME/new-file\" \
                  /usr/new-file /proc/sys/kernel/core_pattern";
     check(&tried("echo mine >\"$path\"", paths), "no no no no no no no no no no").await;
     check(
@@ -190,11 +192,12 @@ async fn only_processes_of_the_sandbox_are_seen() {
 
 /// A process in a session of its own, without a parent and without the variables that mark it.
 const DAEMON: &str = "
-    setsid env -i PATH=\"$PATH\" sh -c 'trap \"\" TERM HUP; sleep 6007; :' >/dev/null 2>&1 </dev/null &
+    setsid env -i PATH=\"$PATH\" sh -c 'trap \"\" TERM HUP; sleep 6007; :' >/dev/null 2>&1 \
+        </dev/null &
     while ! grep -qs 'sleep.6007' /proc/[0-9]*/cmdline; do :; done
 ";
 
-/// The processes with this in their command line.
+/// The processes with this text in their command line.
 fn with_command(text: &str) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -217,8 +220,7 @@ async fn a_daemon_dies_with_its_session() {
     assert!(with_command(&format!("sleep {number}")).is_empty());
 }
 
-/// Nothing of this process asks for an end: its supervisor is killed, as by a machine without
-/// memory.
+/// This process asks for no stop: its supervisor is killed, as by the OOM killer.
 #[tokio::test]
 async fn a_daemon_dies_with_its_supervisor() {
     if !has_bubblewrap() {
@@ -264,7 +266,7 @@ async fn a_program_in_a_sandbox_is_asked_before_it_is_killed() {
     }
 }
 
-/// A server of the host, reached or not.
+/// Whether a server of the host is reached.
 async fn reaches_host(world: &World, level: Level, network: Network) -> bool {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -357,7 +359,7 @@ async fn a_sandbox_that_cannot_be_set_up_is_named() {
     );
 }
 
-/// Without a sandbox, everything is as before.
+/// Without a sandbox, nothing is restricted.
 #[tokio::test]
 async fn without_a_sandbox_everything_is_in_reach() {
     let world = world();

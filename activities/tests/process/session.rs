@@ -1,4 +1,4 @@
-//! Sessions of an agent: what it gets, what it leaves, and the report that is never paid for twice.
+//! Sessions of an agent: its inputs, its leftovers, and a report that is never paid for twice.
 
 use longhaul_activities::process::owned;
 use longhaul_activities::session::SessionHandler;
@@ -76,7 +76,8 @@ async fn the_agent_gets_its_prompt_its_feature_and_its_place() {
 #[tokio::test]
 async fn notes_are_bounded_and_only_read_from_a_plain_file() {
     let notes = session(
-        "head -c 100000 /dev/zero | tr '\\0' n >$LONGHAUL_NOTES_FILE; printf end >>$LONGHAUL_NOTES_FILE",
+        "head -c 100000 /dev/zero | tr '\\0' n >$LONGHAUL_NOTES_FILE; printf end \
+         >>$LONGHAUL_NOTES_FILE",
     );
     let notes = notes.await.notes;
     assert_eq!((notes.len(), notes.ends_with("nend")), (64 * 1024, true));
@@ -127,7 +128,8 @@ async fn an_agent_that_works_without_a_word_is_alive() {
     {
         let world = World::with_git().await;
         let script = format!(
-            "#!/bin/sh\nuntil=$(($(date +%s) + 4))\nwhile [ $(date +%s) -lt $until ]; do {work}; done\n"
+            "#!/bin/sh\nuntil=$(($(date +%s) + 4))\nwhile [ $(date +%s) -lt $until ]; do {work}; \
+             done\n"
         );
         world.script("root/agent.sh", &script);
         let mut input = input(&world);
@@ -180,7 +182,8 @@ async fn a_session_that_was_cut_runs_again_and_its_uncommitted_work_is_kept() {
     let world = World::with_git().await;
     let input = input(&world);
     let agent = "#!/bin/sh\nls\n[ -e \"$PWD/../../../../out/second\" ] && exit 0\n\
-                 echo early >$LONGHAUL_NOTES_FILE\necho half >half.txt\necho $$ >>../../../../out/pids\nsleep 600\n";
+                 echo early >$LONGHAUL_NOTES_FILE\necho half >half.txt\necho $$ \
+                 >>../../../../out/pids\nsleep 600\n";
     world.script("root/agent.sh", agent);
     tokio::select! {
         _ = perform(&world, input.clone()) => panic!("the agent sleeps"),

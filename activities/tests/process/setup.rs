@@ -1,4 +1,4 @@
-//! Set-up scripts: found inside the work tree, run, and told about.
+//! Set-up scripts: located inside the work tree, run, and reported.
 
 use longhaul_activities::checks::ChecksHandler;
 use longhaul_engine::{Failure, FailureKind, Handler};

@@ -1,4 +1,4 @@
-//! A place for the tests to run programs in, and ways to wait for what happens there.
+//! A directory in which tests run programs, and helpers to wait for events.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,11 +13,11 @@ use nix::sys::signal;
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-/// A folder with a data directory, the user's checkout and a work tree in it.
+/// A directory with a data directory, the user's checkout and a work tree in it.
 pub(crate) struct World {
     folder: TempDir,
     git: GitHandlers,
-    /// Where the work tree is; `work` in a path means this.
+    /// The path of the work tree; `work` in a path stands for it.
     work: &'static str,
 }
 
@@ -33,7 +33,7 @@ impl World {
     }
 
     /// A world whose checkout is a repository with one commit of one file, which ignores `build`,
-    /// and whose work tree was opened for the feature `login`.
+    /// and whose work tree is open for the feature `login`.
     pub(crate) async fn with_git() -> Self {
         let world = Self { work: "data/worktrees/shop/login", ..Self::new() };
         let root = world.path("root");
@@ -47,7 +47,7 @@ impl World {
         world
     }
 
-    /// Opens the work tree, and takes over what was committed in it.
+    /// Opens the work tree, and adopts its commits.
     pub(crate) async fn open(&self) {
         let input = OpenInput { project: self.project(), target: "main".into(), feature: login() };
         let opened = Handler::<OpenWorktree>::perform(&self.git, input, &attempt("shop/login", 0))
@@ -60,7 +60,7 @@ impl World {
         ProjectRef { id: "shop".into(), root: self.text_path("root") }
     }
 
-    /// The same ones each time: those of another process would not trust the work tree.
+    /// The same handlers each time: those of another process would not trust the work tree.
     pub(crate) fn handlers(&self) -> GitHandlers {
         self.git.clone()
     }
@@ -94,7 +94,7 @@ impl World {
         git_in(&self.path("work"), args)
     }
 
-    /// Commits all that is in the work tree, as an agent would.
+    /// Commits everything in the work tree, as an agent would.
     pub(crate) fn commit(&self) -> String {
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--message", "a commit"]);
@@ -123,7 +123,7 @@ impl World {
         self.runner().run(spec, &attempt("run", 0)).await
     }
 
-    /// The process numbers that a script wrote into a file, one a line, once there are `count`.
+    /// The pids that a script wrote into a file, one per line, once there are `count`.
     pub(crate) fn pids(&self, count: usize) -> Option<Vec<i32>> {
         self.pids_in("work/pids", count)
     }
@@ -179,7 +179,7 @@ pub(crate) fn is_alive(pid: i32) -> bool {
 
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Waits until there is an answer.
+/// Polls until there is a value.
 pub(crate) async fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {

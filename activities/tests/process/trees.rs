@@ -1,4 +1,4 @@
-//! Whole trees of processes: whatever happens, nothing is left of them.
+//! Whole process trees: nothing is left of them.
 
 use longhaul_engine::FailureKind;
 use nix::sys::signal::{self, Signal};
@@ -6,8 +6,7 @@ use nix::unistd::Pid;
 
 use super::support::{World, attempt, wait_for, wait_until_gone};
 
-/// Starts a background child, a double-forked one and one that ignores SIGTERM; writes their
-/// numbers.
+/// Starts a background child, a double-forked one and one that ignores SIGTERM; writes their pids.
 const FAMILY: &str = "
     sleep 600 & echo $! >>pids
     (sleep 600 & echo $! >>pids)
@@ -99,5 +98,5 @@ async fn a_signal_to_the_supervisor_says_nothing_about_the_work() {
         .await
         .unwrap_err();
     assert_eq!(failure.kind, FailureKind::Retryable);
-    assert!(failure.message.contains("a signal to end from somebody else"), "{failure}");
+    assert!(failure.message.contains("a stop signal from another process"), "{failure}");
 }

@@ -1,4 +1,4 @@
-//! The configuration of a repository: git refuses every command when it cannot read it.
+//! Damaged configuration: git refuses every command when it cannot read it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::super::command::Git;
 use super::super::files;
 
 /// The configuration files of a checkout that git cannot read.
-pub(super) async fn look(admin: &Path, common: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(super) async fn find(admin: &Path, common: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for file in [common.join("config"), admin.join("config.worktree")] {
         if files::is_there(&file) && !is_sound(&file).await? {

@@ -1,5 +1,4 @@
-//! The HEAD of a checkout, found without git: without a readable one, git says that there is no
-//! repository.
+//! The HEAD of a checkout, located without git: without a readable one, git sees no repository.
 
 use std::path::{Path, PathBuf};
 
@@ -9,18 +8,18 @@ use super::super::files;
 use super::super::names::{head_ref, is_object_name};
 use super::{Damage, line_in, loose_refs, packed};
 
-/// Where the parts of a repository are.
+/// The directories of a repository.
 pub(in super::super) struct Place {
     /// The top of the checkout.
     pub(in super::super) top: PathBuf,
-    /// What git keeps for this one checkout.
+    /// The git directory of this one checkout.
     pub(in super::super) admin: PathBuf,
-    /// What all checkouts share.
+    /// The common git directory of all checkouts.
     pub(in super::super) common: PathBuf,
 }
 
 impl Place {
-    /// Of the checkout that a directory is in.
+    /// The directories of the checkout that contains `dir`.
     pub(in super::super) fn of(dir: &Path) -> Result<Self, Failure> {
         let dir = files::canonical(dir)?;
         let Some(top) = dir.ancestors().find(|top| files::is_there(&top.join(".git"))) else {
@@ -30,7 +29,7 @@ impl Place {
         let admin = if git.is_dir() { git } else { linked_to(&git)? };
         let common = match line_in(&admin.join("commondir"))? {
             Some(common) => files::canonical(&admin.join(common))?,
-            // As git lays it out, if the file is damaged.
+            // Git's default layout, if the file is damaged.
             None if admin.join("commondir").exists() => files::canonical(&admin.join("../.."))?,
             None => admin.clone(),
         };
@@ -44,7 +43,8 @@ fn linked_to(file: &Path) -> Result<PathBuf, Failure> {
     let named = line.strip_prefix("gitdir: ").map(|named| file.with_file_name(named));
     let named = named.filter(|dir| dir.is_dir()).ok_or_else(|| {
         Failure::terminal(format!(
-            "{} names no git directory; run `git worktree repair` in the repository's first checkout",
+            "{} names no git directory; run `git worktree repair` in the repository's first \
+             checkout",
             file.display()
         ))
     })?;
@@ -57,15 +57,15 @@ pub(super) fn is_damaged(admin: &Path) -> Result<bool, Failure> {
     Ok(!line.is_some_and(|line| line.starts_with("ref: refs/") || is_object_name(&line)))
 }
 
-pub(super) fn look(admin: &Path, common: &Path) -> Result<Option<Damage>, Failure> {
+pub(super) fn find(admin: &Path, common: &Path) -> Result<Option<Damage>, Failure> {
     if !is_damaged(admin)? {
         return Ok(None);
     }
     Ok(Some(Damage::Head { file: admin.join("HEAD"), content: content(admin, common)? }))
 }
 
-/// What HEAD said, by its reflog; else the only branch at the last commit in it; else the only
-/// branch.
+/// The content of HEAD: from its reflog; else the only branch at the reflog's last commit; else the
+/// only branch.
 fn content(admin: &Path, common: &Path) -> Result<Option<String>, Failure> {
     let log = files::shown(&files::read(&admin.join("logs/HEAD"))?.unwrap_or_default());
     let is_line = |line: &&str| line.split(' ').nth(1).is_some_and(is_object_name);

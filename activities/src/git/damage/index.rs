@@ -11,19 +11,19 @@ use super::super::files;
 use super::super::repository::git_dir;
 use super::entries;
 
-/// What git says of an index that it has read and cannot use.
-const COMPLAINTS: [&str; 3] = ["index file", "in the index,", "entries in index"];
+/// Git's messages about an index that it has read and cannot use.
+const INDEX_ERRORS: [&str; 3] = ["index file", "in the index,", "entries in index"];
 
 /// The index of a checkout, if it is damaged.
 pub(in super::super) async fn damaged_index(checkout: &Path) -> Result<Option<PathBuf>, Failure> {
-    look(checkout, &git_dir(checkout).await?).await
+    find(checkout, &git_dir(checkout).await?).await
 }
 
-/// The index that git keeps for a checkout, if it is damaged.
+/// The index in a checkout's git directory, if it is damaged.
 ///
 /// `git fsck` verifies the checksum, but also reads every object and the index of every work tree.
-/// So it is run in an empty repository that borrows this one index.
-pub(super) async fn look(checkout: &Path, admin: &Path) -> Result<Option<PathBuf>, Failure> {
+/// So it runs in an empty repository that borrows this one index.
+pub(super) async fn find(checkout: &Path, admin: &Path) -> Result<Option<PathBuf>, Failure> {
     let index = admin.join("index");
     if !index.is_file() {
         return Ok(None);
@@ -45,20 +45,20 @@ pub(super) async fn look(checkout: &Path, admin: &Path) -> Result<Option<PathBuf
         let link = empty.path().join(part.file_name().unwrap_or_default());
         symlink(&part, &link).map_err(|error| files::failed("write", &link, &error))?;
     }
-    // By its name: a user may forbid git to find a bare repository.
+    // By `GIT_DIR`: a user may forbid git to discover bare repositories.
     let fsck = Git::at(empty.path()).args(["fsck", "--connectivity-only", "--no-dangling"]);
     let checked = fsck.env("GIT_DIR", empty.path()).finish().await?;
-    let said = checked.error_text();
+    let output = checked.error_text();
     let is_damaged =
-        checked.code() != Some(0) && COMPLAINTS.iter().any(|complaint| said.contains(complaint));
+        checked.code() != Some(0) && INDEX_ERRORS.iter().any(|message| output.contains(message));
     if is_damaged && checked.machine_cause().is_some() {
         return Err(checked.failure());
     }
     Ok(is_damaged.then_some(index))
 }
 
-/// Moves an index aside and makes a new one from HEAD.
-pub(super) async fn make_again(checkout: &Path, index: &Path) -> Result<(), Failure> {
+/// Moves an index aside and creates a new one from HEAD.
+pub(super) async fn recreate(checkout: &Path, index: &Path) -> Result<(), Failure> {
     let aside = files::first_free(|number| index.with_file_name(format!("index.damaged-{number}")));
     let rename = |from: &Path, to: &Path| {
         std::fs::rename(from, to).map_err(|error| files::failed("move", from, &error))

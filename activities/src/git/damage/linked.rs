@@ -1,6 +1,5 @@
-//! The user's other checkouts of the repository: the files that tie them to it. One damaged file
-//! can stop every git command, and an empty `gitdir` lets git remove what it knows of that
-//! checkout.
+//! The files that link the user's other checkouts to the repository. One damaged file can stop
+//! every git command, and an empty `gitdir` lets git prune that checkout.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +7,8 @@ use longhaul_engine::Failure;
 
 use super::{Damage, entries, head, line_in};
 
-/// Looks at the checkouts that are linked to a repository, but for the HEAD of the one that `own`
-/// is for.
-pub(super) fn look(own: &Path, common: &Path) -> Result<Vec<Damage>, Failure> {
+/// Checks the checkouts linked to a repository, except the HEAD of the one that `own` belongs to.
+pub(super) fn find(own: &Path, common: &Path) -> Result<Vec<Damage>, Failure> {
     let mut found = Vec::new();
     let mut known: Vec<PathBuf> =
         entries(&common.join("worktrees")).filter(|admin| admin.is_dir()).collect();
@@ -28,7 +26,7 @@ pub(super) fn look(own: &Path, common: &Path) -> Result<Vec<Damage>, Failure> {
         if admin != own && head::is_damaged(&admin)? {
             damaged.push(admin.join("HEAD"));
         }
-        // One that was removed, or is on a disk that is not there, is no damage.
+        // A checkout that was removed, or is on an unmounted disk, is not damaged.
         if let Some(gitfile) = gitfile.filter(|file| file.is_file())
             && !line_in(&gitfile)?.is_some_and(|line| line.starts_with("gitdir: "))
         {

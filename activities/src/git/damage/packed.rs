@@ -1,5 +1,5 @@
-//! The packed refs. Git takes an empty file for no refs at all, and refuses every command when it
-//! is full of zeros.
+//! Damaged packed refs. Git reads an empty file as no refs at all, and refuses every command when
+//! it is full of zeros.
 
 use std::path::{Path, PathBuf};
 
@@ -21,10 +21,10 @@ pub(super) fn refs(common: &Path) -> Result<Vec<(String, String)>, Failure> {
     Ok(named.map(|(commit, name)| (name.to_owned(), commit.to_owned())).collect())
 }
 
-pub(super) fn look(common: &Path) -> Result<Option<Damage>, Failure> {
+pub(super) fn find(common: &Path) -> Result<Option<Damage>, Failure> {
     let file = common.join(FILE);
     let Some(bytes) = files::read(&file)? else { return Ok(None) };
-    // Git itself writes a first line, whatever follows.
+    // Git always writes a header line, so an empty file is damaged.
     let has_zeros = bytes.contains(&0);
     if !bytes.is_empty() && !has_zeros {
         return Ok(None);
@@ -33,8 +33,8 @@ pub(super) fn look(common: &Path) -> Result<Option<Damage>, Failure> {
     Ok((has_zeros || !lost.is_empty()).then_some(Damage::PackedRefs { file, lost }))
 }
 
-/// The branches of the user that have a reflog and neither a file nor a packed ref, with the file
-/// that each would have.
+/// The user's branches that have a reflog and neither a file nor a packed ref, with the file that
+/// each would have.
 pub(super) fn missing_branches(common: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
     let packed = refs(common)?;
     let mut missing = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn missing_branches(common: &Path) -> Result<Vec<(String, PathBuf)>, 
     Ok(missing)
 }
 
-/// The refs that have a reflog and no file. Git removes the reflog of a ref that is deleted.
+/// The refs that have a reflog and no file. Git removes the reflog of a deleted ref.
 fn with_reflog_only(common: &Path) -> Vec<String> {
     let logs = common.join("logs");
     let mut open = vec![logs.join("refs")];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Access, Confined, Network};
 
 /// Capabilities that the superuser keeps. None of them changes mounts or opens files past them;
-/// without them, files of other users in a container would be out of reach.
+/// without them, a program in a container could not reach files of other users.
 const KEPT_BY_ROOT: [&str; 8] = [
     "CAP_CHOWN",
     "CAP_DAC_OVERRIDE",
@@ -17,11 +17,12 @@ const KEPT_BY_ROOT: [&str; 8] = [
     "CAP_SETGID",
     "CAP_SETUID",
 ];
-/// What of `/proc` the superuser could change without any capability.
+/// Paths of `/proc` that the superuser could change without any capability.
 const KERNEL_SETTINGS: [&str; 4] = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"];
-/// Directories that programs write temporary files to.
+/// Directories for temporary files.
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
-/// What programs need of `/run`, whose sockets reach services that act outside of the sandbox.
+/// The paths of `/run` that programs need. Its sockets reach services that act outside of the
+/// sandbox.
 const NEEDED_OF_RUN: [&str; 4] =
     ["/run/systemd/resolve", "/run/current-system", "/run/booted-system", "/run/opengl-driver"];
 
@@ -58,7 +59,7 @@ pub(in super::super) fn command_of(
             Access::Hidden => push(&mut args, "--ro-bind", Path::new("/dev/null"), &path),
         }
     }
-    // Not before the places within them are there.
+    // After the mounts of the places within them.
     for path in emptied {
         args.extend(["--remount-ro".into(), path.into()]);
     }
@@ -67,7 +68,7 @@ pub(in super::super) fn command_of(
     args
 }
 
-/// Arguments that try whether all of it works.
+/// Arguments that test every feature.
 #[cfg(target_os = "linux")]
 pub(super) fn trial() -> Vec<OsString> {
     let mut args = base(Network::Loopback);

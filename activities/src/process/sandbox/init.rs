@@ -1,8 +1,7 @@
-//! The first process within a sandbox: starts the program, takes leave of lost processes, and
-//! reports how it ended.
+//! The first process within a sandbox: starts the program, reaps orphans, and reports how it ended.
 //!
-//! Its standard error goes to the supervisor, one line of JSON a [`Report`]; the program gets its
-//! standard output twice.
+//! Its standard error goes to the supervisor, one line of JSON per [`Report`]; the program gets its
+//! standard output for both streams.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -18,17 +17,17 @@ use serde::{Deserialize, Serialize};
 
 use super::super::verdict::Ending;
 
-/// The argument by which a supervisor starts itself again within a sandbox.
+/// The argument with which a supervisor starts itself again within a sandbox.
 pub(in super::super) const INSIDE: &str = "--inside";
 
-/// The argument by which it does so to be restricted by Landlock, before its whole order.
+/// The argument with which it starts itself to be restricted by Landlock, before its whole order.
 pub(in super::super) const RESTRICTED: &str = "--restricted";
 
-/// What a supervisor hears from within.
+/// A message from within to the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in super::super) enum Report {
-    /// The sandbox is set up; the program is started next.
+    /// The sandbox is set up; the program starts next.
     Ready,
     /// The program has ended, or was not started.
     Ended(Ending),
@@ -46,8 +45,8 @@ pub(in super::super) fn restricted_main(
         return ExitCode::from(2);
     }
     report(&Report::Ready);
-    // A second one, that is closed when the program takes the place of this one: the first becomes
-    // the program's.
+    // A duplicate, closed when the program replaces this process: the original becomes the
+    // program's.
     let Ok(reports) = io::stderr().as_fd().try_clone_to_owned() else { return ExitCode::from(2) };
     let error = match io::stdout().as_fd().try_clone_to_owned() {
         Ok(output) => Command::new(program).args(args).stderr(output).exec(),
@@ -79,7 +78,7 @@ pub(in super::super) fn inside_main(args: impl IntoIterator<Item = OsString>) ->
             return ExitCode::SUCCESS;
         }
     };
-    // The program is the only one that prints.
+    // Only the program prints.
     if let Ok(null) = std::fs::File::open("/dev/null").map(OwnedFd::from) {
         let _ = nix::unistd::dup2_stdout(&null);
     }

@@ -1,8 +1,8 @@
-//! Rules of the kernel for this process and its children.
+//! Landlock rules of the kernel for this process and its children.
 //!
-//! Landlock only grants: what is granted of a directory is granted of all that is in it. Around a
-//! place that is stricter than what it lies in, every neighbour is granted by itself. What is made
-//! there later is not granted.
+//! Landlock only grants, and a grant on a directory covers everything in it. So around a stricter
+//! place within a granted directory, each sibling is granted separately. Entries created there
+//! later are not granted.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,9 @@ use landlock::{
 
 use super::{Access, Confined, Network};
 
-/// The newest version of the interface that is used.
+/// The newest interface version that is used.
 const NEWEST: ABI = ABI::V7;
-/// What programs write that is no file, and where they keep temporary files.
+/// Devices that programs write to, and directories for temporary files.
 const WRITTEN_BY_ALL: [&str; 11] = [
     "/dev/null",
     "/dev/zero",
@@ -30,7 +30,7 @@ const WRITTEN_BY_ALL: [&str; 11] = [
     "/var/tmp",
 ];
 
-/// The version of the interface that this kernel has; `None`: it has none.
+/// The interface version of this kernel; `None`: it has none.
 pub(super) fn version() -> Option<u32> {
     let versions = [ABI::V1, ABI::V2, ABI::V3, ABI::V4, ABI::V5, ABI::V6, ABI::V7];
     let newest = versions.into_iter().rev().find(|abi| has(*abi).is_ok())?;
@@ -64,7 +64,7 @@ fn enforce(confined: &Confined) -> Result<(), RulesetError> {
     }
     let mut created = ruleset.create()?;
     for (path, access) in grants(confined) {
-        // One that is gone by now needs no rule.
+        // A path that no longer exists needs no rule.
         let Ok(opened) = PathFd::new(&path) else { continue };
         let access = if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };
         if !access.is_empty() {
@@ -74,7 +74,7 @@ fn enforce(confined: &Confined) -> Result<(), RulesetError> {
     created.restrict_self().map(drop)
 }
 
-/// What is granted of which paths.
+/// The rights to grant, by path.
 fn grants(confined: &Confined) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
     let mut places: Vec<(PathBuf, Access)> = vec![("/".into(), Access::Read)];
     let by_all = WRITTEN_BY_ALL.iter().filter_map(|path| Path::new(path).canonicalize().ok());
@@ -85,7 +85,7 @@ fn grants(confined: &Confined) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
     grants
 }
 
-/// Grants of a directory or file what holds there, and of what is in it what holds there otherwise.
+/// Grants the rights of a directory or file, and separately those of places within it.
 fn grant(
     path: &Path,
     inherited: Access,
@@ -105,7 +105,7 @@ fn grant(
     if own != Access::Hidden {
         grants.push((path.to_owned(), AccessFs::ReadDir.into()));
     }
-    // A link grants nothing: what it leads to has a path of its own.
+    // Links get no rule: their target has a path of its own.
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
     for entry in entries {

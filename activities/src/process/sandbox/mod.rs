@@ -1,17 +1,17 @@
-//! The sandbox of a program: which places it sees, which it may write, and how that is enforced.
+//! The sandbox of a program: visible places, writable places, and the enforcement of both.
 //!
 //! | | bubblewrap | Landlock | none |
 //! |---|---|---|---|
-//! | write only what is granted | yes | yes | no |
+//! | writes are limited to granted places | yes | yes | no |
 //! | hidden places | not there | there, cannot be opened | no |
 //! | temporary directory | private `/tmp` and `/var/tmp` | private `TMPDIR` | shared |
-//! | processes | own PID namespace: nothing outside is seen, nothing survives | as without | as without |
+//! | processes | own PID namespace: isolated, nothing survives | shared | shared |
 //! | unix sockets in hidden places, `/run` and `/tmp` | out of reach | in reach | in reach |
-//! | `network = "off"` | no interface but an own loopback | no TCP; UDP stays (kernel 6.7 or later) | no |
-//! | `network = "loopback"` | an own loopback | not enforced | no |
+//! | `network = "off"` | own loopback only | no TCP (kernel 6.7 or later); UDP stays | no |
+//! | `network = "loopback"` | own loopback only | not enforced | no |
 //!
 //! With bubblewrap, the first process of the PID namespace is this binary again ([`init`]): no
-//! program inside can kill it, it reports the exact ending, and with it goes everything else.
+//! program inside can kill it, it reports the exact ending, and its end kills everything else.
 
 mod bubblewrap;
 mod init;
@@ -35,7 +35,7 @@ pub use probe::{Available, available};
 pub enum Level {
     /// The program `bwrap`: mount, PID and, if the network is restricted, network namespaces.
     Bubblewrap,
-    /// Rules of the kernel for one process and its children.
+    /// Landlock rules of the kernel for one process and its children.
     Landlock,
 }
 
@@ -53,7 +53,7 @@ impl Level {
     }
 }
 
-/// What of the network a program reaches.
+/// The network access of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Network {
     /// All of it.
@@ -78,25 +78,24 @@ impl Network {
     }
 }
 
-/// The sandbox of one program. All paths are absolute. Where paths lie within each other, the
-/// deepest decides; everything that is not named can be read and not written. A path that is not
-/// there is left out.
+/// The sandbox of one program. All paths are absolute. The deepest of nested paths decides; unnamed
+/// paths are readable and not writable. A missing path is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
     /// How it is enforced.
     pub level: Level,
-    /// What may be written.
+    /// Writable paths.
     pub writable: Vec<PathBuf>,
-    /// What can be read and not written, within what is hidden or writable.
+    /// Read-only paths, within hidden or writable ones.
     pub readable: Vec<PathBuf>,
-    /// What is not to be seen.
+    /// Hidden paths.
     pub hidden: Vec<PathBuf>,
-    /// What of the network is reached.
+    /// The network access.
     pub network: Network,
 }
 
 impl Sandbox {
-    /// What of its network setting is not enforced here, for people.
+    /// The part of its network setting that is not enforced here, for display.
     pub fn not_enforced(&self) -> Option<&'static str> {
         match (self.level, self.network) {
             (Level::Bubblewrap, _) | (_, Network::On) => None,
@@ -113,7 +112,7 @@ impl Sandbox {
     }
 }
 
-/// What a program may do with a place.
+/// The access of a program to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Access {
     /// Write and read.
@@ -122,12 +121,12 @@ enum Access {
     Hidden,
 }
 
-/// A sandbox and the directory that its program has for temporary files.
+/// A sandbox and the directory for its program's temporary files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Confined {
     pub(super) sandbox: Sandbox,
     pub(super) temporary: PathBuf,
-    /// The program `bwrap`, where that is the level.
+    /// The path of `bwrap`, for that level.
     pub(super) bwrap: PathBuf,
 }
 
@@ -162,8 +161,7 @@ impl Confined {
         args
     }
 
-    /// Takes one option of those that [`Confined::to_args`] writes; `None`: it is not one of them,
-    /// or wrong.
+    /// Parses one option of those that [`Confined::to_args`] writes; `None`: unknown or invalid.
     pub(super) fn take(confined: &mut Option<Self>, option: &str, value: OsString) -> Option<()> {
         if option == "--sandbox" {
             let level = Level::from_name(value.to_str()?)?;
@@ -185,8 +183,8 @@ impl Confined {
         Some(())
     }
 
-    /// Every place that is there, without links, the outer before the inner; at one path the
-    /// strictest access is last.
+    /// Every existing path, with links resolved, outer before inner; at one path the strictest
+    /// access is last.
     fn places(&self) -> Vec<(PathBuf, Access)> {
         let sandbox = &self.sandbox;
         let of = |paths: &[PathBuf], access: Access| {

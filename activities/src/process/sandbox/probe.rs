@@ -1,4 +1,4 @@
-//! Which sandboxes this machine offers: tried once per process, not guessed.
+//! The sandboxes of this machine: tested once per process, not guessed.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -8,12 +8,12 @@ use super::Level;
 /// The first version of Landlock's interface that restricts TCP.
 pub(super) const LANDLOCK_WITH_NETWORK: u32 = 4;
 
-/// What this machine offers.
+/// The sandboxes of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Available {
-    /// `bwrap`, if it works; else why not.
+    /// The path of `bwrap` if it works; else the reason.
     pub bubblewrap: Result<PathBuf, String>,
-    /// The version of the kernel's Landlock interface, if it works; else why not.
+    /// The version of the kernel's Landlock interface if it works; else the reason.
     pub landlock: Result<u32, String>,
 }
 
@@ -24,8 +24,7 @@ impl Available {
         bubblewrap.or_else(|| self.landlock.is_ok().then_some(Level::Landlock))
     }
 
-    /// Why a stricter level than the best is not there, for people; empty if the best is the
-    /// strictest.
+    /// Why no stricter level than the best works, for display; empty if the best is the strictest.
     pub fn lacks(&self) -> String {
         let mut lacks = Vec::new();
         if let Err(reason) = &self.bubblewrap {
@@ -36,7 +35,8 @@ impl Available {
     }
 }
 
-/// What this machine offers. The first call starts `bwrap` once, which takes some milliseconds.
+/// The sandboxes of this machine. The first call starts `bwrap` once, which takes some
+/// milliseconds.
 pub fn available() -> &'static Available {
     static AVAILABLE: OnceLock<Available> = OnceLock::new();
     AVAILABLE.get_or_init(|| Available { bubblewrap: bubblewrap(), landlock: landlock() })
@@ -50,7 +50,7 @@ fn bubblewrap() -> Result<PathBuf, String> {
         candidates.map(|folder| folder.join("bwrap")).find(|program| program.is_file()).ok_or(
             "bubblewrap is not installed (`apt install bubblewrap`, `dnf install bubblewrap`)",
         )?;
-    try_it(&program).map_err(|error| {
+    test_bwrap(&program).map_err(|error| {
         let program = program.display();
         format!("{program} does not work here: {error} (are unprivileged user namespaces allowed?)")
     })?;
@@ -58,7 +58,7 @@ fn bubblewrap() -> Result<PathBuf, String> {
 }
 
 #[cfg(target_os = "linux")]
-fn try_it(program: &std::path::Path) -> Result<(), String> {
+fn test_bwrap(program: &std::path::Path) -> Result<(), String> {
     use std::process::{Command, Stdio};
 
     let args = super::bubblewrap::trial();
@@ -70,8 +70,8 @@ fn try_it(program: &std::path::Path) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(said.lines().last().map_or_else(|| output.status.to_string(), str::to_owned))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(stderr.lines().last().map_or_else(|| output.status.to_string(), str::to_owned))
 }
 
 #[cfg(not(target_os = "linux"))]

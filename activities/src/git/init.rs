@@ -1,4 +1,4 @@
-//! Making a repository, and committing single files of the user's checkout, for `longhaul init`.
+//! Creates a repository, and commits single files of the user's checkout, for `longhaul init`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,13 @@ use longhaul_engine::Failure;
 
 use super::command::Git;
 
-/// Makes a repository of a directory that is in none. `false`: it is the top of one already; a
-/// terminal failure if it is anything else.
+/// Creates a repository in a directory. `false`: the directory already is the top of one; a
+/// terminal failure if it lies inside one.
 pub async fn make_repository(dir: &Path) -> Result<bool, Failure> {
     let shown = dir.display();
     let is = |what: &'static str| async move {
-        let said = Git::at(dir).args(["rev-parse", what]).finish().await?;
-        Ok::<_, Failure>(said.code() == Some(0) && said.text().trim() == "true")
+        let output = Git::at(dir).args(["rev-parse", what]).finish().await?;
+        Ok::<_, Failure>(output.code() == Some(0) && output.text().trim() == "true")
     };
     if is("--is-bare-repository").await? {
         return Err(Failure::terminal(format!(
@@ -31,15 +31,15 @@ pub async fn make_repository(dir: &Path) -> Result<bool, Failure> {
         }
         let top = top.display();
         return Err(Failure::terminal(format!(
-            "{shown} is inside of the repository {top}, and a project is a whole repository: name {top}, or make {shown} \
-             one of its own with `git init`"
+            "{shown} is inside of the repository {top}, and a project is a whole repository: name \
+             {top}, or make {shown} one of its own with `git init`"
         )));
     }
     Git::at(dir).args(["init", "--quiet", "--initial-branch=main"]).run().await?;
     Ok(true)
 }
 
-/// Commits these files, and nothing else that may be changed or staged.
+/// Commits these files, without other changed or staged files.
 pub async fn commit_files(root: &Path, files: &[&str], subject: &str) -> Result<(), Failure> {
     Git::at(root).args(["add", "--"]).args(files).run().await?;
     let mut commit = Git::at(root);

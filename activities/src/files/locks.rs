@@ -9,23 +9,23 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-type Turns = HashMap<PathBuf, Weak<Mutex<()>>>;
+type Locks = HashMap<PathBuf, Weak<Mutex<()>>>;
 
-static TURNS: LazyLock<Lock<Turns>> = LazyLock::new(Lock::default);
+static LOCKS: LazyLock<Lock<Locks>> = LazyLock::new(Lock::default);
 
 /// Per-directory lock, held across read and write, so that projections never go backwards.
-pub(crate) fn turn_of(root: &Path) -> Arc<Mutex<()>> {
-    let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
-    turns.retain(|_, turn| turn.strong_count() > 0);
-    if let Some(turn) = turns.get(root).and_then(Weak::upgrade) {
-        return turn;
+pub(crate) fn files_lock(root: &Path) -> Arc<Mutex<()>> {
+    let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    locks.retain(|_, lock| lock.strong_count() > 0);
+    if let Some(lock) = locks.get(root).and_then(Weak::upgrade) {
+        return lock;
     }
-    let turn = Arc::default();
-    turns.insert(root.to_owned(), Arc::downgrade(&turn));
-    turn
+    let lock = Arc::default();
+    locks.insert(root.to_owned(), Arc::downgrade(&lock));
+    lock
 }
 
-/// The lock of the feature list of a project, among all processes; dropping it releases it.
+/// The lock of a project's feature list, shared among all processes; dropping it releases it.
 #[derive(Debug)]
 pub struct ListTurn(#[expect(dead_code, reason = "it is held, not used")] Option<File>);
 
@@ -33,10 +33,10 @@ pub struct ListTurn(#[expect(dead_code, reason = "it is held, not used")] Option
 pub(crate) const LIST_PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Waits for the lock of the feature list at `root`, and goes on without it after the timeout. To
-/// be held from before the list is read until it is written, and for nothing else.
+/// Waits for the lock of the feature list at `root`; after the timeout, continues without it. Held
+/// only from before the list is read until it is written.
 pub fn list_turn(root: &Path, patience: Duration) -> ListTurn {
-    // It needs no file of its own, and users who lock a project lock its directory.
+    // No lock file is needed: users who lock a project lock its directory.
     let git = root.join(".git");
     let Ok(file) = File::open(if git.exists() { &git } else { root }) else {
         return ListTurn(None);
@@ -49,7 +49,11 @@ pub fn list_turn(root: &Path, patience: Duration) -> ListTurn {
                 std::thread::sleep(LOOK_AGAIN);
             }
             Err(error) => {
-                tracing::warn!(root = %root.display(), %error, "the feature list is changed without waiting for others");
+                tracing::warn!(
+                    root = %root.display(),
+                    %error,
+                    "the feature list is changed without waiting for others",
+                );
                 return ListTurn(None);
             }
         }

@@ -1,7 +1,7 @@
-//! Files of the user's checkout that people and Longhaul write at any time, put aside while git
-//! moves the checkout.
+//! Stashes files of the user's checkout that people and Longhaul write at any time, while git moves
+//! the checkout.
 //!
-//! The bytes are on disk before the file changes, and are put back after a crash, too.
+//! The bytes are on disk before the file changes, and are restored after a crash, too.
 
 use std::path::{Path, PathBuf};
 
@@ -13,22 +13,22 @@ use super::GitHandlers;
 use super::checkout::Step;
 use super::command::Git;
 use super::files;
-use super::left::clear_lock;
 use super::names::head_ref;
 use super::refs::Repository;
 use super::repository::git_dir;
+use super::stale_locks::clear_lock;
 
-/// How the names of the marks begin that say where git works for us.
+/// The prefix of the marker files for moves in progress.
 const AT_WORK: &str = "at-work-";
 
-/// The first line of a save; the bytes of the file follow.
+/// The first line of a saved file; the file's bytes follow.
 #[derive(Debug, Serialize, Deserialize)]
 struct Home {
     checkout: PathBuf,
     file: String,
 }
 
-/// A checkout that was to be moved.
+/// A move of a checkout in progress.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Move {
     pub(super) checkout: PathBuf,
@@ -46,7 +46,7 @@ pub(super) struct Save {
 }
 
 impl Save {
-    /// Writes the file again as it was.
+    /// Restores the file.
     pub(super) fn put_back(&self) -> Result<(), Failure> {
         files::write_durably(&self.target, &self.bytes)?;
         files::remove(&self.place)
@@ -54,7 +54,8 @@ impl Save {
 }
 
 impl GitHandlers {
-    /// Puts back what a Longhaul that was killed had aside in a project. Nobody may run its log.
+    /// Restores the files that a killed Longhaul had put aside in a project. The project's log must
+    /// not be in use.
     pub async fn put_back(&self, project: &ProjectRef) -> Result<(), Failure> {
         let repository = self.repository(project).await?;
         let _held = repository.exclusive().await;
@@ -63,7 +64,7 @@ impl GitHandlers {
 }
 
 impl Repository {
-    /// Puts a file of a checkout aside, and takes the version of its HEAD.
+    /// Puts a file of a checkout aside, and checks out its HEAD version.
     pub(super) async fn put_aside(&self, checkout: &Path, file: &str) -> Result<Save, Failure> {
         let target = checkout.join(file);
         let bytes = files::read(&target)?.ok_or_else(|| {
@@ -82,14 +83,13 @@ impl Repository {
             .uninterrupted()
             .run()
             .await;
-        // Somebody may have written the file at this very moment; git does not replace what it did
-        // not expect.
-        taken.map_err(crate::machine::worth_another_try)?;
+        // The file may have been written at this moment; git refuses to replace unexpected content.
+        taken.map_err(crate::machine::into_retryable)?;
         Ok(save)
     }
 
-    /// Notes durably that git works for us in a checkout, and from where to where: what is killed
-    /// there leaves locks and half-written files that are ours, not the user's.
+    /// Records durably that git is moving a checkout, and between which commits: after a crash, its
+    /// locks and half-written files are Longhaul's, not the user's.
     pub(super) fn mark_work(&self, checkout: &Path, step: Step<'_>) -> Result<PathBuf, Failure> {
         let move_ = Move {
             checkout: checkout.to_owned(),
@@ -105,8 +105,7 @@ impl Repository {
         Ok(mark)
     }
 
-    /// Ends the moves that were interrupted: each checkout is brought to the commit that its HEAD
-    /// names.
+    /// Completes interrupted moves: restores each checkout from its HEAD.
     async fn end_interrupted_moves(&self) -> Result<(), Failure> {
         for entry in std::fs::read_dir(&self.saved).into_iter().flatten().flatten() {
             let mark = entry.path();
@@ -114,7 +113,7 @@ impl Repository {
             let Some(content) = (if is_mark { files::read(&mark)? } else { None }) else {
                 continue;
             };
-            // A project that was moved is not there any more.
+            // The checkout of a moved project no longer exists at its path.
             if let Ok(move_) = serde_json::from_slice::<Move>(&content)
                 && let Ok(admin) = git_dir(&move_.checkout).await
             {
@@ -131,8 +130,8 @@ impl Repository {
         Ok(())
     }
 
-    /// Puts back what a crash left aside. A file that somebody wrote to since stays, and so does
-    /// the save.
+    /// Restores files that a crash left aside. A file written since stays, and so does the saved
+    /// copy.
     pub(super) async fn put_back_all(&self) -> Result<(), Failure> {
         self.end_interrupted_moves().await?;
         let Ok(entries) = std::fs::read_dir(&self.saved) else { return Ok(()) };
@@ -170,16 +169,22 @@ impl Repository {
                     .answer()
                     .await?;
         if untouched {
-            tracing::warn!(file = %save.target.display(), "putting a file back that was aside when Longhaul was killed");
+            tracing::warn!(
+                file = %save.target.display(),
+                "putting a file back that was aside when Longhaul was killed",
+            );
             return save.put_back();
         }
         set_apart(&save.place)
     }
 }
 
-/// Keeps a save that must not be put back, under a name that is not looked at again.
+/// Renames a saved copy that must not be restored, so that it is not looked at again.
 fn set_apart(place: &Path) -> Result<(), Failure> {
     let kept = files::first_free(|number| place.with_extension(number.to_string()));
-    tracing::warn!(kept = %kept.display(), "a file was written to while it was aside; its earlier bytes are kept there");
+    tracing::warn!(
+        kept = %kept.display(),
+        "a file was written to while it was aside; its earlier bytes are kept there",
+    );
     std::fs::rename(place, &kept).map_err(|error| files::failed("set aside", place, &error))
 }

@@ -1,5 +1,5 @@
-//! Taking a feature back: its branch and work tree at an earlier commit, with what was there kept
-//! under refs.
+//! Rewinds a feature: resets its branch and work tree to an earlier commit and keeps the old
+//! state under refs.
 
 use longhaul_engine::{Failure, RunId};
 use longhaul_workflows::backlog::FeatureId;
@@ -10,28 +10,27 @@ use super::names::{
     branch, feature_ref, head_ref, run_of_path, taken_back_ref, taking_back_ref, taking_back_refs,
 };
 use super::open::Kept;
-use super::private::Stand;
+use super::private::NewHead;
 use super::refs::Repository;
 
-/// Which feature, and to where.
+/// The feature to rewind, and the commit to rewind it to.
 #[derive(Debug, Clone)]
 pub struct TakeBack {
     /// The project.
     pub project: ProjectRef,
-    /// The feature. None of its runs may be under way.
+    /// The feature. None of its runs may be active.
     pub feature: FeatureId,
-    /// Its last run: what its branch holds is kept as the work of that one.
+    /// Its last run: the commits of the branch are kept under this run's ref.
     pub last: RunId,
-    /// The run that begins there; what is uncommitted is kept as found by that one.
+    /// The new run: uncommitted files are kept under its rescue ref.
     pub next: RunId,
-    /// The commit; `None`: it has no work tree yet.
+    /// The commit; `None`: the feature has no work tree yet.
     pub commit: Option<String>,
 }
 
 impl GitHandlers {
-    /// Puts the branch and the work tree of a feature at a commit. Doing it again changes nothing;
-    /// nothing is lost. It is only begun until [`GitHandlers::settle_back`] says whether the
-    /// run is there.
+    /// Resets the branch and the work tree of a feature to a commit. Idempotent; nothing is lost.
+    /// The rewind stays pending until [`GitHandlers::settle_back`] confirms or undoes it.
     ///
     /// # Errors
     /// Terminal if the commit is gone.
@@ -39,7 +38,7 @@ impl GitHandlers {
         self.repository(&input.project).await?.take_back(input).await
     }
 
-    /// The runs for which a feature of a project is being taken back.
+    /// The runs for which a rewind is pending in a project.
     pub async fn taken_back_for(&self, project: &ProjectRef) -> Result<Vec<RunId>, Failure> {
         let prefix = taking_back_refs(&project.id);
         let repository = self.repository(project).await?;
@@ -52,8 +51,7 @@ impl GitHandlers {
         Ok(listed.lines().filter_map(path).collect())
     }
 
-    /// Ends the taking back of a feature: that is done if its new run is there; else the feature is
-    /// put back to where it was.
+    /// Ends a pending rewind: confirms it if the new run exists, else restores the feature.
     pub async fn settle_back(
         &self,
         project: &ProjectRef,
@@ -106,11 +104,11 @@ impl Repository {
         if tip.as_ref() != Some(commit) {
             self.move_ref(&head_ref(&branch), tip.as_deref(), commit).await?;
         }
-        self.ready(&tree, Stand::alone(&branch), commit).await
+        self.ready(&tree, NewHead::alone(&branch), commit).await
     }
 
-    /// Says where the branch is and where it goes, before it does. An attempt that was made before
-    /// knows better where it was.
+    /// Records the old and the new commit of the branch before it moves. The record of an earlier
+    /// attempt takes precedence: it has the true old commit.
     async fn begin_taking_back(
         &self,
         next: &RunId,
@@ -140,16 +138,18 @@ impl Repository {
         Ok(())
     }
 
-    /// Puts the branch and the work tree where they were, unless somebody went on from there.
+    /// Restores the branch and the work tree, unless the branch has moved on since.
     async fn undo_taking_back(&self, feature: &FeatureId, next: &RunId) -> Result<(), Failure> {
         let [from, to] = taking_back_ref(next);
         let (was, goes) = (self.commit_of(&from).await?, self.commit_of(&to).await?);
-        let (branch, tree) = (branch(feature), self.tree(feature.as_str()));
+        let branch = branch(feature);
+        let tree = self.tree(feature.as_str());
         let tip = self.branch_commit(&branch).await?;
         if tip.is_some() && tip != was && tip != goes {
             return Ok(());
         }
-        let (rescue, is_there) = (taken_back_ref(next), tree.path.is_dir());
+        let rescue = taken_back_ref(next);
+        let is_there = tree.path.is_dir();
         self.keep_found(
             &tree,
             Kept { branch: &branch, rescue: &rescue, commits: &feature_ref(next) },
@@ -167,6 +167,6 @@ impl Repository {
         if tip.as_ref() != Some(&was) {
             self.move_ref(&head_ref(&branch), tip.as_deref(), &was).await?;
         }
-        if is_there { self.ready(&tree, Stand::alone(&branch), &was).await } else { Ok(()) }
+        if is_there { self.ready(&tree, NewHead::alone(&branch), &was).await } else { Ok(()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Locks that a killed git left: ours are removed, those of the user's checkout are named.
+//! Stale locks of a killed git: removes Longhaul's own, and names those of the user's checkout.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,18 +11,18 @@ use super::names::head_ref;
 use super::repository::git_dir;
 use crate::process::{Holder, holder_of};
 
-/// A lock file of git that is younger than this may still be somebody's.
+/// A lock file younger than this may still be in use.
 const FRESH: Duration = Duration::from_secs(2);
-/// How long a git that holds a lock is waited for.
+/// How long to wait for a git process that holds a lock.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a lock in the user's checkout is waited for.
+/// How long to wait for a lock in the user's checkout.
 const POLITE: Duration = Duration::from_secs(3);
-/// A lock in the user's checkout that is older than this is not waited for, if nobody holds it.
+/// A lock in the user's checkout that is older than this, and that no process holds, is stale.
 const OLD: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Every command that deletes a ref takes this lock, and one of ours may have been killed. A git
-/// that packs refs holds it while it writes the new file.
+/// Clears `packed-refs.lock`. Every command that deletes a ref takes it, so a killed git of
+/// Longhaul's may have left it. A git that packs refs holds it while it writes the new file.
 pub(super) async fn clear_lock_of_packed(common: &Path) -> Result<(), Failure> {
     let (lock, new) = (common.join("packed-refs.lock"), common.join("packed-refs.new"));
     for file in [new, lock] {
@@ -31,8 +31,8 @@ pub(super) async fn clear_lock_of_packed(common: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes a lock file that a killed git left; one that is held stays, and git will say so. Only
-/// for places that no one but Longhaul writes to, and for locks that are held for an instant.
+/// Removes a stale lock file; a held one stays, and git reports it. Only for places that Longhaul
+/// alone writes to, and for locks held for an instant.
 pub(super) async fn clear_lock(lock: &Path, place: Option<&Path>) -> Result<(), Failure> {
     let begun = Instant::now();
     while let Some(age) = age_of(lock) {
@@ -50,8 +50,7 @@ pub(super) async fn clear_lock(lock: &Path, place: Option<&Path>) -> Result<(), 
     Ok(())
 }
 
-/// What keeps git from moving a branch that the user may have checked out: a lock that does not go
-/// away by itself.
+/// The lock that keeps git from moving a branch in the user's checkout, if it does not go away.
 pub(super) async fn foreign_lock(
     branch: &str,
     common: &Path,
@@ -71,7 +70,7 @@ pub(super) async fn foreign_lock(
     Ok(None)
 }
 
-/// The same for one lock.
+/// As [`Self::foreign_lock`], for one lock file.
 pub(super) async fn foreign_lock_at(lock: &Path, checkout: Option<&Path>) -> Option<String> {
     stays(lock, checkout, Instant::now()).await
 }
@@ -82,14 +81,14 @@ async fn stays(lock: &Path, checkout: Option<&Path>, begun: Instant) -> Option<S
         let holder = holder_of(lock, checkout);
         let is_forgotten = holder == Holder::Nobody && age.is_at_least(OLD);
         if is_forgotten || begun.elapsed() >= POLITE {
-            return Some(told(lock, age, holder));
+            return Some(describe(lock, age, holder));
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 
-/// Which lock, since when, and what to do.
-fn told(lock: &Path, age: Age, holder: Holder) -> String {
+/// Describes a lock: path, age, holder and remedy.
+fn describe(lock: &Path, age: Age, holder: Holder) -> String {
     let shown = lock.display();
     let since = age.0.and_then(|age| SystemTime::now().checked_sub(age)).map(DateTime::<Utc>::from);
     let since = since.map_or_else(
@@ -104,17 +103,18 @@ fn told(lock: &Path, age: Age, holder: Holder) -> String {
         }
         Holder::Nobody => {
             format!(
-                "{shown} is there since {since}, and no git that is at work holds it; remove it: rm '{shown}'"
+                "{shown} has existed since {since}, and no running git holds it; remove it: \
+                 rm '{shown}'"
             )
         }
         Holder::Unknown => format!(
-            "{shown} is there since {since}; wait for the git that holds it, or, if none is at work, remove it: rm '{shown}'"
+            "{shown} has existed since {since}; wait for the git that holds it, or, if none is \
+             running, remove it: rm '{shown}'"
         ),
     }
 }
 
-/// For how long a lock has been there; nothing if its time lies in the future, which says nothing:
-/// it counts as old.
+/// The age of a lock; `None` if its time lies in the future, in which case it counts as old.
 #[derive(Debug, Clone, Copy)]
 struct Age(Option<Duration>);
 
@@ -124,7 +124,7 @@ impl Age {
     }
 }
 
-/// The age of a lock that is there.
+/// The age of an existing lock.
 fn age_of(lock: &Path) -> Option<Age> {
     let metadata = std::fs::symlink_metadata(lock).ok()?;
     let written = metadata.modified().ok();
