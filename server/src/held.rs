@@ -1,8 +1,8 @@
-//! Telling a project which of its runs do not go on by themselves: paused, parked or stuck. It lets
-//! others merge past them.
+//! Tells a project which of its runs make no progress (paused, parked or stuck), so that others
+//! merge past them.
 //!
-//! A report may come late or twice. The last one must be right: a run that the project takes for
-//! held gets no turn to merge.
+//! A report may come late or twice. The last one must be right: the project gives no merge lease to
+//! a run that it considers held.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::service::Service;
 
-/// How often runs are looked at that cannot go on: no event says so.
+/// Poll interval for stuck runs, which leave no event.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Keeps a project informed until the engine stops.
@@ -46,7 +46,7 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
             () = tokio::time::sleep(LOOK) => continue,
         };
         match event {
-            // A report of an earlier process may be acted on after this one looked for it.
+            // A report of an earlier process may be applied after this process has looked for it.
             Ok(recorded) if recorded.run == *project => {
                 told = recorded.events.iter().fold(told, published_in)
             }
@@ -69,7 +69,7 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
     }
 }
 
-/// What the project was told last, if it has acted on that.
+/// The last report to the project, if the project has applied it.
 async fn last_report(
     store: &dyn RunReader,
     project: &RunId,
@@ -83,7 +83,7 @@ async fn last_report(
     Ok(Some(held.unwrap_or_default().runs))
 }
 
-/// What a project was told last, by its answer to that, else as known before.
+/// The last report according to the response of the project, else as known before.
 fn published_in(told: Option<BTreeSet<RunId>>, event: &Event) -> Option<BTreeSet<RunId>> {
     match &event.kind {
         EventKind::StatusPublished { key, value, .. } if key == Held::KEY => {
@@ -93,7 +93,7 @@ fn published_in(told: Option<BTreeSet<RunId>>, event: &Event) -> Option<BTreeSet
     }
 }
 
-/// Whether an event can change what is held.
+/// Whether an event can change the set of held runs.
 fn changes_that(event: &Event) -> bool {
     let kind = &event.kind;
     matches!(

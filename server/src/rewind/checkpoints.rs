@@ -1,4 +1,4 @@
-//! What runs can be taken back to: their sealed steps, and the checkpoints that people asked for.
+//! The points that a run can return to: its sealed steps and its checkpoints.
 
 use longhaul_activities::git::{Keep, Kept};
 use longhaul_engine::{Event, EventKind, RunId};
@@ -61,7 +61,7 @@ impl Service {
         });
         let mut rows: Vec<Row> = sealed.collect();
         let Some(project) = project_of(segment) else { return rows };
-        // A checkout that is gone has no refs; the history is still there.
+        // A missing checkout has no refs, but the history still exists.
         let kept = self.git.kept_checkpoints(&project, run).await.unwrap_or_default();
         rows.extend(kept.into_iter().map(|Kept { number, position, at, commit, note }| {
             let (name, run) = (format!("checkpoint:{number}"), run.clone());

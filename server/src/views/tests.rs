@@ -1,4 +1,4 @@
-//! What a log says, in words: runs in every state, made by hand.
+//! Texts of the read views for hand-made runs in every state.
 
 use std::collections::BTreeMap;
 
@@ -231,7 +231,7 @@ async fn pages_of_a_list_are_stable() {
         let query = list::Query { limit: 10, after: after.clone(), ..list::Query::default() };
         let page = log.list(query).await;
         seen.extend(page.runs.iter().map(|line| line.header.id().to_owned()));
-        // What begins while somebody turns the pages does not move them.
+        // A run that starts between two pages does not move later entries.
         log.begin(&format!("a/new/{}", seen.len()), "feature", None).await;
         match page.next {
             Some(next) => after = list::Cursor::read(&next),

@@ -1,4 +1,4 @@
-//! Why a batch does not go on: what its projects wait for.
+//! Why a batch makes no progress: the obstacles of its projects.
 
 use longhaul_engine::{RunId, StoreError};
 use longhaul_workflows::batch::{BatchView, Entry, ProjectState};
@@ -8,7 +8,7 @@ use super::{Kind, Reason};
 use crate::status;
 
 impl View<'_> {
-    /// One for each project that is not done with, those that need a person first.
+    /// One reason for each unfinished project; those that need a person come first.
     pub(super) async fn batch_reasons(&self, batch: &RunId) -> Result<Vec<Reason>, StoreError> {
         let values = self.store.published(batch).await?;
         let read = |key: &str| values.get(key);
@@ -31,7 +31,8 @@ impl View<'_> {
             ));
         }
         reasons.sort_by_key(|reason| !reason.kind.needs_person());
-        // What ends with a person goes on with them; the rest goes on with the batch.
+        // Projects that need a person do so without a process; the others wait for the batch to
+        // run.
         if !self.is_running && reasons.iter().any(|reason| reason.kind != Kind::Done) {
             let name = batch.as_str().split_once('/').map_or(batch.as_str(), |(_, name)| name);
             let remedy =
@@ -92,7 +93,7 @@ impl View<'_> {
         ))
     }
 
-    /// The features of a project that need a person, and why; or the project itself.
+    /// The features of a project that need a person, with the reason; else the project itself.
     async fn held(&self, project: &RunId) -> Result<Vec<(String, String)>, StoreError> {
         if self.store.summary(project).await?.is_none() {
             return Ok(Vec::new());

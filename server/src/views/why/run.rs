@@ -1,4 +1,4 @@
-//! Why a run does not go on, or what it came to.
+//! Why a run makes no progress, or its outcome.
 
 use longhaul_engine::{Activity, EventKind, RunId, Status, StoreError};
 use longhaul_workflows::batch::BatchWorkflow;
@@ -13,7 +13,7 @@ use super::super::list::RunLine;
 use super::{Kind, Reason, WhyDocument, project};
 use crate::head::RunHead;
 
-/// The steps in which a feature waits for its turn.
+/// The steps in which a feature waits for the merge lease.
 const WAITING_FOR_TURN: [&str; 2] = ["waiting to merge", "waiting to check the target"];
 
 impl View<'_> {
@@ -88,7 +88,7 @@ impl View<'_> {
         Ok(ProjectView::of(&self.store.published(project).await?))
     }
 
-    /// What it does, or waits for.
+    /// Its current activity or wait.
     async fn doing(
         &self,
         run: &RunId,
@@ -130,7 +130,7 @@ impl View<'_> {
         }
     }
 
-    /// It does something, if a process runs it.
+    /// In progress, if a process runs it.
     fn working(&self, what: &str) -> Reason {
         if self.is_running {
             return Reason::of(Kind::Working, format!("It is working: {what}."));
@@ -141,7 +141,7 @@ impl View<'_> {
         }
     }
 
-    /// A session that has not begun waits for a place among the agents.
+    /// A session that waits for a place in the pool of agents.
     async fn pool(&self) -> Result<Reason, StoreError> {
         let mut at_work = Vec::new();
         for (run, summary) in self.store.runs("").await? {
@@ -176,7 +176,7 @@ fn held_by_project(run: &RunId, project: &ProjectView) -> Option<Reason> {
     Some(paused.map_or_else(held, Reason::outage))
 }
 
-/// Which feature merges, while this one waits to.
+/// The holder of the merge lease and the queue before this feature.
 fn turn(line: &RunLine, project: Option<&ProjectSummary>) -> Reason {
     let names = |features: &[longhaul_workflows::backlog::FeatureId]| -> Vec<String> {
         features.iter().map(ToString::to_string).collect()
@@ -203,7 +203,7 @@ fn turn(line: &RunLine, project: Option<&ProjectSummary>) -> Reason {
     reason.with_features(merging.into_iter().chain(before).collect())
 }
 
-/// What a run that is over came to.
+/// The outcome of a closed run.
 fn over(line: &RunLine, status: &Status, view: &RunView) -> Vec<Reason> {
     match (status, &view.outcome) {
         (Status::Failed(message), _) => {
