@@ -25,7 +25,7 @@ fn refusal(text: &str, shape: Option<Shape>) -> String {
     let before = list.clone();
     let outcome =
         import::read(text, &options).and_then(|imported| import::merge(&mut list, &imported));
-    assert_eq!(list, before, "what is refused changes nothing");
+    assert_eq!(list, before, "a refused file changes nothing");
     outcome.unwrap_err().to_string()
 }
 

@@ -14,7 +14,7 @@ use crate::request::{Request, RequestError};
 use crate::service::Service;
 use crate::socket::Remote;
 
-/// Shows a line to the person who waits.
+/// Callback that prints a notice about a wait.
 pub type Notify = fn(&str);
 
 /// A connection to the log of a data directory.

@@ -50,7 +50,7 @@ fn remedy(error: &StoreError) -> &'static str {
              log of what can be read"
         }
         StoreError::Damaged { .. } => {
-            "; `longhaul check` says what is lost, and `longhaul check --repair` makes a log of what can be read"
+            "; `longhaul check` lists the losses, and `longhaul check --repair` rebuilds the log"
         }
         _ => "",
     }

@@ -13,7 +13,7 @@ pub(crate) const SOON: Duration = Duration::from_secs(2);
 /// How long one owner may hold the log without a response.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Advice to the user about a silent owner.
-pub(crate) const ADVICE: &str = "look what it does, or end it; LONGHAUL_WAIT=SECONDS waits longer";
+pub(crate) const ADVICE: &str = "inspect or end that process; LONGHAUL_WAIT=SECONDS waits longer";
 
 /// The current owner of the log, and since when it is seen.
 pub(crate) struct LockWait {

@@ -70,9 +70,9 @@ impl Order {
     pub fn remark(&self) -> &'static str {
         match self {
             Self::Pause => "a session that is under way ends first",
-            Self::Resume => "`longhaul run` goes on with what nothing runs now",
+            Self::Resume => "`longhaul run` continues runs without a process",
             Self::Cancel | Self::Terminate => {
-                "what was done is kept; `longhaul run` goes on with a project"
+                "the work is kept; `longhaul run` continues a project"
             }
             Self::Signal { .. } => "the workflow takes it when it looks at its mailbox",
             Self::Steer { .. } => "the agent is told at the beginning of its next session",

@@ -48,9 +48,9 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
     let project = Project::at(&arguments.dir).await?.id;
     let request = arguments.asked.request();
     let roll_back = RollBack { project, to: arguments.to, request: request.clone() };
-    // Fails where there is no log yet: owning it would create one.
+    // Fails without a log, because owning the log would create one.
     drop(super::reach(data_dir).await?);
-    // The project is halted, so a process that owns the log for this starts no agent.
+    // The project is halted, so this process starts no agent when it owns the log.
     let limits = Limits { agents: 1, checks: 1 };
     let rolled_back = owner::join_or_own(data_dir, limits, async |client, _| {
         super::call(client, roll_back.clone()).await.map_err(|error| match error.downcast_ref() {
@@ -97,7 +97,7 @@ pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Res
     Ok(Exit::Ok)
 }
 
-/// For people.
+/// The table for people.
 fn table(rows: &[Row]) -> String {
     let row = |Row { run, name, fork, rollback, checkpoint }: &Row| {
         let takes =
@@ -132,7 +132,7 @@ fn show_fork(forked: Forked, request: &RequestedBy, output: Output) -> Result<Ex
         .as_ref()
         .map_or_else(|| "with a fresh work tree".into(), |commit| format!("on commit {commit}"));
     term::say(format!(
-        "{run}: goes on from {origin}@{position} {on}; `longhaul run` goes on with it if nothing runs it now"
+        "{run}: goes on from {origin}@{position} {on}; `longhaul run` continues it if no process runs it now"
     ));
     match output {
         Output::Table => term::print(run.to_string()),

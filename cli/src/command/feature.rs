@@ -179,12 +179,12 @@ async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The backlog with the states that the log knows.
+/// The backlog with the states of the log.
 fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog> {
     let mut backlog = Backlog::new(features).map_err(usage)?;
     for line in &document.features {
         let Ok(id) = FeatureId::new(line.id.clone()) else { continue };
-        // A feature that was taken out of the list has no state to set.
+        // A feature that was removed from the list has no state to set.
         let _ = match line.status {
             State::Passed => backlog.mark_passed(&id),
             State::Running | State::Paused | State::Parked => backlog.mark_in_progress(&id),

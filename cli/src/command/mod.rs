@@ -1,4 +1,4 @@
-//! The commands: one a file.
+//! The commands, one per file.
 
 mod again;
 mod batch;
@@ -31,7 +31,7 @@ use longhaul_server::{Client, Error, Order, Request, RequestError};
 
 /// Runs a command.
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
-    // What needs no log runs also where there is no place for one.
+    // Commands without a log also work without a data directory.
     let command = match arguments.command {
         Command::Init(init) => return init::run(&init).await,
         Command::Look(Look::Schema(schema)) => return schema::run(&schema),
@@ -77,7 +77,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     }
 }
 
-/// The log; a complaint if there is none.
+/// Connects to the log; an error if there is none.
 async fn reach(data_dir: &Path) -> Result<Client> {
     Client::reach(data_dir, term::notice).await?.ok_or_else(|| no_log(data_dir))
 }
@@ -86,7 +86,7 @@ fn no_log(data_dir: &Path) -> anyhow::Error {
     usage(format!("there is no log in {}: nothing has run yet", data_dir.display()))
 }
 
-/// A file that is there is written over if that was asked for only.
+/// Refuses to overwrite a file without --force.
 fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
     let shown = file.display();
     if file.is_dir() {
@@ -100,12 +100,12 @@ fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Makes a request.
+/// Sends a request.
 async fn call<R: Request>(client: &Client, request: R) -> Result<R::Response> {
     client.call(request).await.map_err(explained)
 }
 
-/// The error of a request; a name that is not enough is explained.
+/// The error of a request, with an explanation of an unresolved name.
 fn explained(error: Error) -> anyhow::Error {
     match error {
         Error::Request(RequestError::UnknownName(unknown)) => named::refusal(&unknown),
@@ -113,7 +113,7 @@ fn explained(error: Error) -> anyhow::Error {
     }
 }
 
-/// Whether the process that runs the log ended before it answered.
+/// Whether the owner of the log exited before it responded.
 fn is_gone(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(Error::Gone(_)))
 }

@@ -1,5 +1,4 @@
-//! Standard output as a page: its width, colours, durations, and tables that stay readable when it
-//! is narrow.
+//! Terminal output: width, colours, durations, and tables that stay readable on a narrow terminal.
 
 use std::io::IsTerminal;
 
@@ -9,28 +8,28 @@ use textwrap::WordSplitter;
 
 use crate::term;
 
-/// Prints a text on the page of this process.
+/// Prints text on the terminal of this process.
 pub(super) fn print(text: impl AsRef<str>) {
     term::print(Page::here().fitted(text.as_ref()));
 }
 
-/// On a narrower page, each row of a table is a block of lines.
+/// On a narrower terminal, each row of a table is a block of lines.
 const NARROW: usize = 60;
-/// Columns between two columns of a table.
+/// Spaces between two columns of a table.
 const GAP: u16 = 2;
-/// The last column of a table is not wrapped to less than this: each row becomes a block instead.
+/// Minimum width of a wrapped last column; below it, each row becomes a block.
 const LAST_COLUMN: u16 = 20;
 
-/// The page: standard output.
+/// The properties of standard output as a terminal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Page {
-    /// In columns; `None`: unlimited.
+    /// Width in columns; `None`: unlimited.
     pub(super) width: Option<usize>,
-    /// Whether it shows colours.
+    /// Whether to print colours.
     pub(super) is_coloured: bool,
 }
 
-/// A colour, for a state.
+/// The colour of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colour {
     Green,
@@ -41,7 +40,8 @@ pub(super) enum Colour {
 }
 
 impl Page {
-    /// The page of this process. `COLUMNS` applies to pipes too; colours are for terminals only.
+    /// The terminal of this process. `COLUMNS` applies to pipes too; colours are for terminals
+    /// only.
     pub(super) fn here() -> Self {
         let told = std::env::var("COLUMNS")
             .ok()
@@ -60,7 +60,7 @@ impl Page {
         self.width.is_some_and(|width| width < NARROW)
     }
 
-    /// A text in a colour.
+    /// Text in a colour.
     pub(super) fn paint(self, colour: Colour, text: &str) -> String {
         let code = match colour {
             Colour::Green => "32",
@@ -77,12 +77,12 @@ impl Page {
         self.paint(colour(state), state)
     }
 
-    /// A text as it is; on a narrow page wrapped.
+    /// Text, wrapped on a narrow terminal.
     pub(super) fn fitted(self, text: &str) -> String {
         if self.is_narrow() { self.indented(0, text) } else { text.to_owned() }
     }
 
-    /// A text wrapped to the width and indented.
+    /// Text, wrapped to the width and indented.
     pub(super) fn indented(self, by: usize, text: &str) -> String {
         let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(by).max(16));
         let options = textwrap::Options::new(room).word_splitter(WordSplitter::NoHyphenation);
@@ -94,7 +94,7 @@ impl Page {
         textwrap::indent(&wrapped, &" ".repeat(by))
     }
 
-    /// A table. Only the last column is wrapped; where that is not enough, each row is a block
+    /// A table. Only the last column is wrapped; if that is not enough, each row becomes a block
     /// below its first cell.
     pub(super) fn table(self, header: &[&str], rows: &[Vec<String>]) -> String {
         let mut table = Table::new();
@@ -141,12 +141,12 @@ pub(super) fn colour(state: &str) -> Colour {
     }
 }
 
-/// A text on one line, without control characters.
+/// Text on one line, without control characters.
 pub(super) fn safe(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// The beginning of a text, at most `room` characters.
+/// The beginning of a string, at most `room` characters.
 pub(super) fn short(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
@@ -165,7 +165,7 @@ pub(super) fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// How long something took, or is ago: `45s`, `3m12s`, `2h05m`, `3d04h`.
+/// A duration or an age: `45s`, `3m12s`, `2h05m`, `3d04h`.
 pub(super) fn span(span: TimeDelta) -> String {
     let seconds = span.num_seconds().max(0);
     match seconds {

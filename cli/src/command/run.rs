@@ -1,4 +1,4 @@
-//! `longhaul run`: runs projects until each has come to rest.
+//! `longhaul run`: runs projects until all have settled.
 
 mod differs;
 mod progress;
@@ -23,10 +23,10 @@ pub(super) use progress::Progress;
 pub(super) use watch::{LOOK, Others};
 use watch::{begin, watch};
 
-/// Where projects stand that have come to rest.
+/// The states of the settled projects.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct RunDocument<'a> {
-    /// In the order of the command line.
+    /// The projects in the order of the command line.
     projects: Vec<Titled<&'a StatusDocument>>,
 }
 
@@ -67,7 +67,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
     Ok(Exit::of_all(exits))
 }
 
-/// The projects on the command line, each once, and the errors of the others.
+/// The projects on the command line without duplicates, and the errors of the others.
 async fn projects(dirs: &[PathBuf]) -> (Vec<Project>, Vec<anyhow::Error>) {
     let mut projects: Vec<Project> = Vec::new();
     let mut refused = Vec::new();

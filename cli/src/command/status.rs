@@ -30,14 +30,14 @@ pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The sandbox of the project's programs on this machine; `None` where its settings cannot be read.
+/// The sandbox of the project's programs on this machine; `None` if its settings are unreadable.
 fn sandbox(project: &Project) -> Option<String> {
     let settings = longhaul_activities::project::settings(&project.root).ok()?;
     Some(confine::in_force(settings.agent.sandbox).unwrap_or_else(|failure| failure.message))
 }
 
-/// Where a project stands: by the log, or, if no log knows it, by its files. At rest, its list
-/// counts as it is now.
+/// The status of a project by the log, or by its files if it is not in the log. The current list
+/// counts at rest.
 pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<StatusDocument> {
     let loaded = longhaul_activities::project::load(&project.root).await;
     let list = loaded.as_ref().ok().cloned();
@@ -66,7 +66,7 @@ pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<Statu
     Ok(document)
 }
 
-/// Where a project stands, in a few lines.
+/// The status of a project in a few lines.
 pub(super) fn headline(document: &StatusDocument) -> String {
     let counts = document.counts;
     let hint = match document.status {
@@ -115,7 +115,7 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     text
 }
 
-/// Why no session begins, in a line.
+/// Why no session starts.
 pub(super) fn sessions_paused(paused: &SessionsPaused) -> String {
     let reason = first_line(&paused.reason);
     match paused.until {
@@ -126,7 +126,7 @@ pub(super) fn sessions_paused(paused: &SessionsPaused) -> String {
     }
 }
 
-/// The features, for people.
+/// The feature table.
 pub(super) fn table(document: &StatusDocument) -> String {
     let page = Page::here();
     let row = |line: &FeatureLine| {
@@ -153,7 +153,7 @@ fn remark(line: &FeatureLine) -> String {
     line.commit.as_ref().map(|commit| commit.chars().take(10).collect()).unwrap_or_default()
 }
 
-/// The beginning of a longer text; `feature show` and JSON have the whole.
+/// The beginning of a longer string; `feature show` and JSON have all of it.
 pub(super) fn first_line(text: &str) -> String {
     const ENOUGH: usize = 160;
     let line = text.lines().next().unwrap_or_default();

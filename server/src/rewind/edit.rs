@@ -35,7 +35,7 @@ pub(crate) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, S
     let edited: Brief = serde_json::from_value(whole).map_err(|error| error.to_string())?;
     if edited.feature.id != brief.feature.id {
         return Err(
-            "`feature.id` stays what it is: it names the branch, the run and its work tree".into(),
+            "`feature.id` cannot change: it names the branch, the run and its work tree".into(),
         );
     }
     if edited.feature.checks != brief.feature.checks
@@ -157,7 +157,7 @@ mod tests {
         );
         check("feature.checks", "[1]", Err("checks are a list of commands"));
         check("feature.descriptoin", "x", Err("there is no"));
-        check("feature.id", "other", Err("stays what it is"));
+        check("feature.id", "other", Err("cannot change"));
         check("target", "x", Err("begins with"));
         check("project.root", "/", Err("begins with"));
     }

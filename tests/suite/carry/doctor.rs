@@ -122,7 +122,7 @@ fn what_keeps_a_project_from_running_is_a_problem() {
         .longhaul
         .call(&["doctor", &world.root])
         .exits(1)
-        .says("forgotten belongs to no run that goes on");
+        .says("forgotten belongs to no open run");
     assert!(tree.exists());
 }
 

@@ -21,7 +21,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     if !from_input && !arguments.file.is_file() {
         return Err(usage(format!("there is no file {}", arguments.file.display())));
     }
-    // Read first: the process that writes our input may need the log for it.
+    // Read standard input first: the process that writes it may need the log.
     let scratch = from_input.then(|| Scratch::of_input(data_dir)).transpose()?;
     let file = scratch.as_ref().map_or(arguments.file.as_path(), Scratch::path);
     let file =
@@ -48,17 +48,17 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
 /// The result of an import.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct ImportDocument {
-    /// Whether nothing was to be taken in.
+    /// Whether it was a dry run.
     dry_run: bool,
-    /// Whether its runs were taken in: all that are new, or none.
+    /// Whether its runs were imported: all new ones, or none.
     imported: bool,
-    /// Runs that the log did not have.
+    /// Runs that are new to the log.
     new: Vec<String>,
-    /// Runs that the log has, exactly so.
+    /// Runs that the log has with the same content.
     same: Vec<String>,
-    /// Runs that differ from those in the log. If there is one, nothing is imported.
+    /// Runs that differ from the log. If there is any, nothing is imported.
     differ: Vec<Differing>,
-    /// The problem with the file. If there is one, nothing is imported.
+    /// The error in the file. If there is one, nothing is imported.
     problem: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `longhaul feature import`: the features of another tool's list, added to the one of a project.
+//! `longhaul feature import`: adds features from the file of another tool to the list of a project.
 
 mod report;
 mod told;
@@ -48,7 +48,7 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
     }
     term::say(report.summary());
     if unchecked > 0 {
-        // A feature without a check is blocked when its turn comes.
+        // Without a check the feature is blocked when it is due.
         let advice = "write `checks` into their entries, or gates for all into longhaul.toml";
         term::say(format!(
             "without a check that tells when it is done: {unchecked} of them; {advice}"

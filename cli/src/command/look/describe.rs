@@ -127,7 +127,7 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
     shown.collect::<Vec<_>>().join("\n")
 }
 
-/// A name and its value; a value that needs more than one line goes below itself.
+/// A name and its value; a multi-line value is printed below the name.
 fn line(page: Page, name: &str, value: &str) -> String {
     const COLUMN: usize = 12;
     let body = page.indented(COLUMN, value);

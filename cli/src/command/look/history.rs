@@ -22,8 +22,7 @@ use longhaul_server::views::{HistoryPage, Name};
 pub(in crate::command) struct HistoryDocument {
     /// The id of the run.
     run: String,
-    /// Its events, each as a line of a history file has it: its position, its time, its kind and
-    /// what that holds.
+    /// Its events in the format of a history file: position, time, kind and fields.
     events: Vec<Map<String, Value>>,
 }
 
@@ -36,14 +35,14 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
     loop {
         let happened = match next(&client, arguments, &name, from).await {
             Ok(happened) => happened,
-            // The owner ended: the rest is in the log.
+            // The owner has exited: the rest is in the log.
             Err(error) if super::is_gone(&error) && arguments.follow => {
                 client = super::reach(data_dir).await?;
                 continue;
             }
             Err(error) => return Err(error),
         };
-        // A feature may begin another run while this one is read.
+        // A feature may start another run meanwhile, so keep the run of the first page.
         name.text = happened.run.to_string();
         for event in happened.events {
             from = event.position + 1;
@@ -74,7 +73,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
     }
 }
 
-/// The next page; for one who follows, the next that has something new.
+/// The next page; with `follow`, the next page that has events.
 async fn next(
     client: &Client,
     arguments: &History,

@@ -51,7 +51,7 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What is asked for, but for the project, which the log has to know.
+/// The query without the project, which needs the log to resolve it.
 fn query(arguments: List) -> Result<Query> {
     let unfit = || usage("--after takes the cursor that the last page gave");
     let after = arguments.after.map(|text| Cursor::read(&text).ok_or_else(unfit)).transpose()?;

@@ -56,11 +56,11 @@ fn text(page: Page, runs: &[Branch]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The lines that lead to the entries of a tree, given how deep each is.
+/// The line prefixes of the entries of a tree, from their depths.
 pub(super) fn lines(depths: &[usize]) -> Vec<String> {
     let mut open: Vec<bool> = Vec::new();
     let mut leads = vec![String::new(); depths.len()];
-    // From the end: whether another one follows at a depth is known when its line is drawn.
+    // Backwards, because a line depends on later entries of the same depth.
     for (lead, depth) in leads.iter_mut().zip(depths).rev() {
         open.resize(depth + 1, false);
         for is_open in open.iter().take(*depth).skip(1) {

@@ -28,7 +28,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// By the log; a feature that no log knows yet by its list.
+/// The explanation by the log, or by the list for a feature that is not in the log.
 async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
     let list = listed(arguments).await.map(|(_, features)| features);
@@ -46,7 +46,7 @@ async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     }
 }
 
-/// The list as it is now.
+/// The current list.
 async fn listed(arguments: &Named) -> Option<(PathBuf, Vec<Feature>)> {
     let root = git::Checkout::containing(&arguments.one.within.dir).await.ok()?.top;
     let loaded = project::load(&root).await.ok()?;

@@ -1,5 +1,4 @@
-//! Where the log and the repository of a project tell different stories, so that a person hears of
-//! it before more is built on it.
+//! Warns before a run about differences between the log and the repository of a project.
 
 use longhaul_activities::git;
 use longhaul_activities::project::settings;
@@ -9,10 +8,10 @@ use crate::term;
 use longhaul_server::status::StatusDocument;
 use longhaul_server::{Client, ProjectStatus};
 
-/// How many lost features are named.
+/// How many lost features are listed.
 const SHOWN: usize = 10;
 
-/// Says it of a project that is about to be run.
+/// Prints the differences of a project before it runs.
 pub(super) async fn say(access: &Client, project: &Project) {
     let status = ProjectStatus { project: project.id.clone(), list: None };
     if let Ok(Some(status)) = access.call(status).await
@@ -25,7 +24,7 @@ pub(super) async fn say(access: &Client, project: &Project) {
     }
 }
 
-/// The target stays what it was when the project first ran, whatever is checked out since.
+/// The target branch is set by the first run, independent of later checkouts.
 async fn other_branch(project: &Project, status: &StatusDocument) -> Option<String> {
     let is_chosen = settings(&project.root).is_ok_and(|settings| settings.project.target.is_some());
     let branch =
@@ -37,7 +36,7 @@ async fn other_branch(project: &Project, status: &StatusDocument) -> Option<Stri
     (!is_chosen).then(|| format!("{told}; `target` under [project] in longhaul.toml changes that"))
 }
 
-/// The features that pass, but whose commits somebody has taken out of the target.
+/// The passed features with commits that were removed from the target branch.
 async fn lost(project: &Project, status: &StatusDocument) -> Vec<String> {
     let landed = status
         .features

@@ -36,7 +36,7 @@ impl View<'_> {
         if !self.is_running && reasons.iter().any(|reason| reason.kind != Kind::Done) {
             let name = batch.as_str().split_once('/').map_or(batch.as_str(), |(_, name)| name);
             let remedy =
-                format!("`longhaul batch FILE` goes on with it, where FILE is that of `{name}`");
+                format!("`longhaul batch FILE` continues it, where FILE is that of `{name}`");
             reasons
                 .push(Reason::of(Kind::NotRunning, "No process runs it now.").with_remedy(remedy));
         }

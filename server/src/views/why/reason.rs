@@ -50,7 +50,7 @@ impl Reason {
 
     pub(super) fn not_running() -> Self {
         Self::of(Kind::NotRunning, "No process runs it now.")
-            .with_remedy("`longhaul run` goes on with it")
+            .with_remedy("`longhaul run` continues it")
     }
 
     pub(super) fn paused(what: &str, target: &str, request: &RequestedBy) -> Self {
@@ -62,7 +62,7 @@ impl Reason {
     pub(super) fn halted(request: &RequestedBy) -> Self {
         Self::of(Kind::Halted, format!("The project was cancelled{}.", by(request)))
             .asked_by(request)
-            .with_remedy("`longhaul run` goes on with it")
+            .with_remedy("`longhaul run` continues it")
     }
 
     /// A request of a person that is unread.

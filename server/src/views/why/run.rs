@@ -51,7 +51,7 @@ impl View<'_> {
                 Kind::Stuck,
                 format!("It cannot go on in the process that runs it: {stop}"),
             );
-            reasons.push(reason.with_remedy("`longhaul history` shows what was recorded"));
+            reasons.push(reason.with_remedy("`longhaul history` shows the recorded events"));
         }
         match &head.summary.status {
             Status::Paused(request) => {
@@ -125,7 +125,7 @@ impl View<'_> {
             None if is_feature && step.starts_with("session") && self.is_running => {
                 self.pool().await
             }
-            None if step.is_empty() => Ok(self.working("what its history shows last")),
+            None if step.is_empty() => Ok(self.working("the last step in its history")),
             None => Ok(self.working(step)),
         }
     }
@@ -239,7 +239,7 @@ fn ended(line: &RunLine, view: &RunView) -> Reason {
     let reason = Reason::ended(view.ended_by());
     match (line.header.status, &line.header.run) {
         _ if line.workflow == ProjectWorkflow::NAME => {
-            reason.with_remedy("`longhaul run` goes on with it")
+            reason.with_remedy("`longhaul run` continues it")
         }
         (State::Cancelled, Some(run)) if line.header.feature.is_some() => {
             reason.with_remedy(format!(

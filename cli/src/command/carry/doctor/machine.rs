@@ -1,4 +1,4 @@
-//! The machine: git, and room on the disk.
+//! The machine: git and free disk space.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use longhaul_storage::RESERVE;
 
 use super::Finding;
 
-/// Below this there is a warning.
+/// Warning threshold for free space.
 const ENOUGH: u64 = 1 << 30;
 
 pub(super) async fn git() -> Finding {
@@ -22,7 +22,7 @@ pub(super) async fn git() -> Finding {
     }
 }
 
-/// The room where the log is, or will be.
+/// Free space at the log, or at its future place.
 pub(super) fn disk(data_dir: &Path) -> Finding {
     let there = data_dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
     let free = match nix::sys::statvfs::statvfs(there) {
@@ -47,7 +47,7 @@ pub(super) fn disk(data_dir: &Path) -> Finding {
     }
 }
 
-/// The strictest sandbox that works here.
+/// The strictest sandbox that works on this machine.
 pub(super) fn sandbox() -> Finding {
     let available = available();
     let advice = "install bubblewrap, and allow unprivileged user namespaces";

@@ -1,5 +1,5 @@
-//! A graph for a terminal: each feature once, below the one of its needs that is furthest down; the
-//! others are named.
+//! A graph as text for a terminal: each feature once, below its lowest dependency; its other
+//! dependencies are named.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use super::layout::{places, ranks};
 use longhaul_server::views::GraphDocument;
 use longhaul_workflows::projection::State;
 
-/// How deep a tree may become.
+/// Maximum depth of a tree.
 const DEEPEST: usize = 40;
 
 pub(super) fn draw(page: Page, document: &GraphDocument) -> String {
@@ -29,11 +29,11 @@ pub(super) fn draw(page: Page, document: &GraphDocument) -> String {
     drawn.collect::<Vec<_>>().join("\n")
 }
 
-/// A feature as a tree shows it.
+/// A feature in a tree.
 struct Row {
     depth: usize,
     index: usize,
-    /// The feature that it is drawn below.
+    /// Its parent in the drawing.
     above: Option<usize>,
 }
 
@@ -59,7 +59,7 @@ fn line(page: Page, document: &GraphDocument, lead: &str, row: &Row, column: usi
     if page.width.is_some_and(|width| {
         text.chars().count() + gap.len() + words.len() + 2 + others.len() > width
     }) {
-        // The lines of the tree go on beside it.
+        // The lines of the tree continue next to it.
         let beside = lead.replace("├─", "│ ").replace("└─", "  ");
         let by = beside.chars().count() + 2;
         let lines = page.indented(by, &others);
@@ -82,13 +82,13 @@ fn sign(state: State) -> &'static str {
     }
 }
 
-/// The features in the order of the tree. One that would be too deep in it is the root of a tree of
-/// its own, further down.
+/// The features in the order of the tree. A feature beyond the depth limit is the root of another
+/// tree.
 fn order(document: &GraphDocument, deepest: usize) -> Vec<Row> {
     let (ranks, places) = (ranks(document), places(document));
     let mut families: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (index, node) in document.features.iter().enumerate() {
-        // Of what it needs, the one that is furthest down.
+        // Its parent is the dependency with the lowest position.
         let needs = node.depends_on.iter().filter_map(|need| places.get(need.as_str()).copied());
         let needs = needs.filter(|need| ranks[*need] < ranks[index]);
         let above = needs.max_by_key(|need| (ranks[*need], std::cmp::Reverse(*need)));
