@@ -68,7 +68,7 @@ fn what_a_killed_owner_left_is_found_and_put_right() {
         .says("owner.sock was left by an owner that was killed")
         .says("chmod 700")
         .says("`sleep 600`");
-    said.says("parser.lock has been there for").says("index.lock has been there for").says("--fix");
+    said.says("parser.lock is ").says("index.lock is ").says("--fix");
     let fixed =
         world.longhaul.call(&["doctor", &world.root, "--fix", "-o", "json"]).exits(0).json();
     for subject in ["data directory", "socket", "process"] {
