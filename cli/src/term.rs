@@ -83,7 +83,7 @@ pub(crate) fn pass_on(mut data: impl Read) {
 }
 
 /// Whether standard output has failed.
-pub(crate) fn is_over() -> bool {
+pub(crate) fn is_closed() -> bool {
     UNWRITABLE.get().is_some()
 }
 

@@ -226,7 +226,7 @@ struct Driver {
     submission: String,
     watched: BTreeMap<FeatureId, Watched>,
     /// Messages sent to the batch that it may not have published yet.
-    told: BTreeMap<FeatureId, ProjectState>,
+    reported: BTreeMap<FeatureId, ProjectState>,
 }
 
 async fn carry_on(service: Arc<Service>, run: RunId) {
@@ -235,7 +235,7 @@ async fn carry_on(service: Arc<Service>, run: RunId) {
         run: run.clone(),
         submission: String::new(),
         watched: BTreeMap::new(),
-        told: BTreeMap::new(),
+        reported: BTreeMap::new(),
     };
     let Some(engine) = service.engine.clone() else { return };
     loop {
@@ -316,7 +316,7 @@ impl Driver {
             return Ok(Some(ProjectState::Working));
         }
         let reason =
-            document.vain_wait().map(|(_, cause)| cause.to_owned()).or(document.problem.clone());
+            document.limited_wait().map(|(_, cause)| cause.to_owned()).or(document.problem.clone());
         let now = state_of(settled::verdict(&document), reason);
         if now == ProjectState::Passed && *published == now {
             // Nothing is left to do, so stop polling it and watching its files.
@@ -332,7 +332,7 @@ impl Driver {
     fn follow(&mut self, engine: &Engine, view: &BatchView) {
         self.submission.clone_from(&view.submitted);
         self.watched.clear();
-        self.told.clear();
+        self.reported.clear();
         for (label, most) in &view.plan.limits {
             engine.limit(AGENTS, label, *most as usize);
         }
@@ -361,16 +361,17 @@ impl Driver {
         now: ProjectState,
     ) -> Result<(), StoreError> {
         if now == *published {
-            self.told.remove(&entry.name);
+            self.reported.remove(&entry.name);
             return Ok(());
         }
-        if self.told.get(&entry.name) == Some(&now) {
+        if self.reported.get(&entry.name) == Some(&now) {
             return Ok(());
         }
-        let (submission, name) = (self.submission.clone(), entry.name.clone());
+        let submission = self.submission.clone();
+        let name = entry.name.clone();
         let word = Now { submission, name: name.clone(), state: now.clone() };
         engine.signal(&self.run, Now::SIGNAL, Payload::of(&word)).await?;
-        self.told.insert(name, now);
+        self.reported.insert(name, now);
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ pub(crate) async fn watch(service: Arc<Service>, project: RunId) {
 async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreError> {
     let Some(engine) = &service.engine else { return Ok(()) };
     let mut recorded = engine.recorded();
-    let mut told = last_report(&*service.store, project).await?;
+    let mut reported = last_report(&*service.store, project).await?;
     let mut held = all_held(&*service.store, project).await?;
     loop {
         let stuck = engine
@@ -37,9 +37,9 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
             .into_keys()
             .filter(|run| run != project && run.is_within(project.as_str()));
         let now: BTreeSet<RunId> = held.iter().cloned().chain(stuck).collect();
-        if told.as_ref() != Some(&now) {
+        if reported.as_ref() != Some(&now) {
             engine.signal(project, signal::HELD, Payload::of(&Held { runs: now.clone() })).await?;
-            told = Some(now);
+            reported = Some(now);
         }
         let event = tokio::select! {
             event = recorded.recv() => event,
@@ -48,7 +48,7 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
         match event {
             // A report of an earlier process may be applied after this process has looked for it.
             Ok(recorded) if recorded.run == *project => {
-                told = recorded.events.iter().fold(told, published_in)
+                reported = recorded.events.iter().fold(reported, published_in)
             }
             Ok(recorded) if !recorded.run.is_within(project.as_str()) => {}
             Ok(recorded) if !recorded.events.iter().any(changes_that) => {}
@@ -62,7 +62,7 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
             }
             Err(RecvError::Lagged(_)) => {
                 held = all_held(&*service.store, project).await?;
-                told = None;
+                reported = None;
             }
             Err(RecvError::Closed) => return Ok(()),
         }
@@ -84,12 +84,12 @@ async fn last_report(
 }
 
 /// The last report according to the response of the project, else as known before.
-fn published_in(told: Option<BTreeSet<RunId>>, event: &Event) -> Option<BTreeSet<RunId>> {
+fn published_in(reported: Option<BTreeSet<RunId>>, event: &Event) -> Option<BTreeSet<RunId>> {
     match &event.kind {
         EventKind::StatusPublished { key, value, .. } if key == Held::KEY => {
             value.read().ok().map(|held: Held| held.runs)
         }
-        _ => told,
+        _ => reported,
     }
 }
 

@@ -79,7 +79,7 @@ async fn converse(service: Arc<Service>, mut stream: UnixStream) {
         return;
     }
     let writer = Mutex::new(writer);
-    let attending = async {
+    let handling = async {
         let parsed = serde_json::from_str::<Incoming<'_>>(&line).map_err(|error| error.to_string());
         let (is_watched, request) =
             match parsed.and_then(|incoming| Ok((incoming.watch, incoming.read()?))) {
@@ -111,7 +111,7 @@ async fn converse(service: Arc<Service>, mut stream: UnixStream) {
                 }
             }
             None => {
-                service.attend(request, async |response| write(&writer, &response).await).await;
+                service.handle(request, async |response| write(&writer, &response).await).await;
             }
         }
     };
@@ -121,7 +121,7 @@ async fn converse(service: Arc<Service>, mut stream: UnixStream) {
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = attending => {}
+        () = handling => {}
         () = alive => {}
     }
 }

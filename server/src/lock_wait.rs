@@ -19,12 +19,12 @@ pub(crate) const ADVICE: &str = "inspect or end that process; LONGHAUL_WAIT=SECO
 pub(crate) struct LockWait {
     notify: Notify,
     on: Option<(String, Instant)>,
-    is_said: bool,
+    is_notified: bool,
 }
 
 impl LockWait {
     pub(crate) fn new(notify: Notify) -> Self {
-        Self { notify, on: None, is_said: false }
+        Self { notify, on: None, is_notified: false }
     }
 
     /// Waits for one poll interval. The timeout starts anew with each owner, so a queue of commands
@@ -38,13 +38,14 @@ impl LockWait {
         self.on = Some((process.clone(), since));
         let waited = since.elapsed();
         if waited > patience() {
-            let (data_dir, seconds) = (data_dir.display(), waited.as_secs());
+            let data_dir = data_dir.display();
+            let seconds = waited.as_secs();
             return Err(Error::operational(format!(
                 "process {process} has the log in {data_dir} and does not answer for {seconds} seconds: {ADVICE}"
             )));
         }
-        if waited > SOON && !self.is_said {
-            self.is_said = true;
+        if waited > SOON && !self.is_notified {
+            self.is_notified = true;
             (self.notify)(&format!("waiting for process {process}, which has the log open"));
         }
         tokio::time::sleep(LOOK).await;
@@ -53,6 +54,6 @@ impl LockWait {
 }
 
 pub(crate) fn patience() -> Duration {
-    let told = std::env::var("LONGHAUL_WAIT").ok().and_then(|seconds| seconds.parse().ok());
-    told.map_or(PATIENCE, Duration::from_secs)
+    let configured = std::env::var("LONGHAUL_WAIT").ok().and_then(|seconds| seconds.parse().ok());
+    configured.map_or(PATIENCE, Duration::from_secs)
 }

@@ -92,7 +92,7 @@ impl Order {
     }
 
     /// Whether the order applies to a run that matches a filter.
-    pub fn concerns(&self, run: &Selected) -> bool {
+    pub fn applies_to(&self, run: &Selected) -> bool {
         (!self.is_for_features() || run.kind == FeatureWorkflow::NAME)
             && (!self.is_answer() || run.awaits_approval)
     }

@@ -19,7 +19,8 @@ impl Service {
         take_over: bool,
     ) -> Result<(), RequestError> {
         let failed = |failure: Failure| RequestError::Failed { reason: failure.message };
-        let (root, ours) = (Path::new(&project.root), self.data_directory().map_err(failed)?);
+        let root = Path::new(&project.root);
+        let ours = self.data_directory().map_err(failed)?;
         if take_over && let Some(other) = git::other_owner(root, &ours).await.map_err(failed)? {
             let standing = LockState::of(&other.path).await;
             if let Ok(LockState::Owned { by, .. }) = standing {

@@ -76,9 +76,10 @@ impl FromStr for Filter {
 
 impl Filter {
     /// Whether a run matches, by its summary. The state is checked last because it costs the most.
-    fn fits(&self, run: &RunId, summary: &Summary, root: Option<&str>) -> bool {
+    fn matches(&self, run: &RunId, summary: &Summary, root: Option<&str>) -> bool {
         let mut parts = run.as_str().split('/');
-        let (project, feature) = (parts.next(), parts.next());
+        let project = parts.next();
+        let feature = parts.next();
         let value = self.value.as_str();
         match &self.key {
             Key::Project => {
@@ -121,7 +122,7 @@ impl SelectRuns {
                 };
                 root = (project.to_owned(), known);
             }
-            if !filters.iter().all(|filter| filter.fits(&run, &summary, root.1.as_deref())) {
+            if !filters.iter().all(|filter| filter.matches(&run, &summary, root.1.as_deref())) {
                 continue;
             }
             let state = outcomes.state(&*service.store, &run, &summary).await?;

@@ -178,8 +178,10 @@ impl Service {
     }
 
     fn of(log: Arc<SledStore>, engine: Option<Engine>, git: GitHandlers) -> Arc<Self> {
-        let (engaged, batches) = (Mutex::default(), OpenBatches::default());
-        let (taking_back, answering) = (tokio::sync::Mutex::default(), RwLock::default());
+        let engaged = Mutex::default();
+        let batches = OpenBatches::default();
+        let taking_back = tokio::sync::Mutex::default();
+        let answering = RwLock::default();
         let is_closed = AtomicBool::new(false);
         let refused = Recorded::default();
         let store = log.clone();
@@ -220,7 +222,7 @@ impl Service {
 
     /// Performs a request from the socket and passes the response on, unless the process is
     /// shutting down.
-    pub(crate) async fn attend<T>(
+    pub(crate) async fn handle<T>(
         self: &Arc<Self>,
         request: Box<dyn AnyRequest>,
         hand_on: impl AsyncFnOnce(Response<Value>) -> T,
@@ -240,11 +242,11 @@ impl Service {
             engine.stop().await;
         }
         served::refresh_all(self).await;
-        self.come_to_rest().await;
+        self.release_work_trees().await;
     }
 
     /// Marks the work trees as unused, so that the next process can reuse them.
-    pub(crate) async fn come_to_rest(&self) {
+    pub(crate) async fn release_work_trees(&self) {
         if let Err(failure) = self.git.rest().await {
             tracing::warn!(%failure, "the next run makes its work trees again");
         }
@@ -261,7 +263,7 @@ impl Service {
         }
         let response = request.perform(Arc::clone(self)).await;
         if self.engine.is_none() {
-            self.come_to_rest().await;
+            self.release_work_trees().await;
         }
         response
     }

@@ -59,8 +59,9 @@ impl Watched {
 
 /// The limit from `LONGHAUL_MACHINE_WAIT` in seconds, or the default.
 pub fn machine_wait() -> Duration {
-    let told = std::env::var("LONGHAUL_MACHINE_WAIT").ok().and_then(|seconds| seconds.parse().ok());
-    told.map_or(MACHINE_WAIT, Duration::from_secs)
+    let configured =
+        std::env::var("LONGHAUL_MACHINE_WAIT").ok().and_then(|seconds| seconds.parse().ok());
+    configured.map_or(MACHINE_WAIT, Duration::from_secs)
 }
 
 /// Whether a project makes no progress without a person or a repaired machine.
@@ -109,7 +110,7 @@ pub enum Verdict {
 
 /// The outcome of a settled project.
 pub fn verdict(document: &StatusDocument) -> Verdict {
-    if document.stuck.iter().any(|stuck| !stuck.has_diverged) || document.vain_wait().is_some() {
+    if document.stuck.iter().any(|stuck| !stuck.has_diverged) || document.limited_wait().is_some() {
         Verdict::Failed
     } else if !document.stuck.is_empty() {
         Verdict::Blocked

@@ -59,7 +59,8 @@ impl Address {
 
 /// Refuses a peer that runs as another user.
 pub(crate) fn check_peer(stream: &UnixStream, data_dir: &Path) -> io::Result<()> {
-    let (peer, own) = (stream.peer_cred()?.uid(), geteuid().as_raw());
+    let peer = stream.peer_cred()?.uid();
+    let own = geteuid().as_raw();
     let owner = std::fs::metadata(data_dir)?.uid();
     if is_trusted(peer, own, owner) {
         return Ok(());

@@ -289,7 +289,7 @@ impl StatusDocument {
     }
 
     /// The cause of a wait that `longhaul run` limits in time: the machine, or the agent.
-    pub fn vain_wait(&self) -> Option<(&'static str, &str)> {
+    pub fn limited_wait(&self) -> Option<(&'static str, &str)> {
         let machine = self.machine_wait().map(|cause| ("machine", cause));
         machine.or_else(|| self.agent_wait().map(|paused| ("agent", paused.reason.as_str())))
     }

@@ -54,10 +54,10 @@ impl Service {
         if let Some(reason) = self.why_not(target, &summary, order).await? {
             return Err(RequestError::refused(reason));
         }
-        let meant = self.meant(target, &summary, order).await?;
+        let receivers = self.receivers(target, &summary, order).await?;
         let waits = self.waits(target);
         let mut runs = Vec::new();
-        for run in meant {
+        for run in receivers {
             if *dry_run
                 || self.tell(&run, run == *target && is_project(&summary), order, request).await?
             {
@@ -143,7 +143,7 @@ impl Service {
     }
 
     /// The receivers: the run, or a project and its runs.
-    async fn meant(
+    async fn receivers(
         &self,
         target: &RunId,
         summary: &Summary,
@@ -169,9 +169,9 @@ impl Service {
         order: &Order,
         request: &RequestedBy,
     ) -> Result<bool, StoreError> {
-        if is_project && let Some((name, payload)) = told_to_project(order, request) {
+        if is_project && let Some((name, payload)) = project_signal(order, request) {
             let body = MessageBody::signal(name, payload);
-            let told = self.deliver(run, body).await?;
+            let delivered = self.deliver(run, body).await?;
             // A cancelled project stays open and can run again; only its feature runs end. A paused
             // run would not read the message.
             if *order != Order::Resume {
@@ -179,7 +179,7 @@ impl Service {
                 {
                     self.deliver(run, MessageBody::Resume(request.clone())).await?;
                 }
-                return Ok(told);
+                return Ok(delivered);
             }
         }
         let body = match order.message(request) {
@@ -207,7 +207,7 @@ fn is_project(summary: &Summary) -> bool {
 }
 
 /// The message that the workflow of the project needs.
-fn told_to_project(order: &Order, request: &RequestedBy) -> Option<(&'static str, Payload)> {
+fn project_signal(order: &Order, request: &RequestedBy) -> Option<(&'static str, Payload)> {
     match order {
         Order::Cancel => Some((signal::HALT, Payload::of(request))),
         Order::Resume => Some((signal::SYNC, Payload::of(&uuid::Uuid::now_v7().to_string()))),

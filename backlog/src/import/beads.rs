@@ -13,7 +13,7 @@ use super::shape::{Rule, Shape};
 use super::source::{Source, Syntax};
 use crate::list::EntriesAt;
 
-pub(super) const RULE: Rule = Rule { syntax: Syntax::JsonLines, fits, read };
+pub(super) const RULE: Rule = Rule { syntax: Syntax::JsonLines, matches, read };
 
 /// The priority that P0 has in Longhaul; P2 is the default of both.
 const PRIORITY_OF_P0: i64 = 2;
@@ -24,7 +24,7 @@ pub(crate) const KEPT_PRIORITY: &str = "longhaul_priority";
 /// The types of links that order the work.
 pub(crate) const ORDERS: [&str; 2] = ["blocks", "conditional-blocks"];
 
-fn fits(source: &Source<'_>) -> bool {
+fn matches(source: &Source<'_>) -> bool {
     match source {
         Source::Json(Value::Array(list)) => all_have(list, &["id", "title", "issue_type"]),
         Source::Json(entry) => {

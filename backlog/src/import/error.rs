@@ -43,7 +43,7 @@ pub enum ImportError {
         reason: String,
     },
 
-    /// No shape fits.
+    /// No shape matches.
     #[error(
         "no backlog that is known: found {found}; if it is one of {}, name it with --as",
         Shape::names(Shape::ALL)
@@ -53,11 +53,11 @@ pub enum ImportError {
         found: String,
     },
 
-    /// Several shapes fit.
+    /// Several shapes match.
     #[error("this can be read as {}: name one with --as", Shape::names(.0.iter().copied()))]
     Ambiguous(Vec<Shape>),
 
-    /// The shape that was asked for does not fit.
+    /// The shape that was asked for does not match.
     #[error("{place}: this is not {shape}: {reason}")]
     OtherShape {
         /// The shape that was asked for.

@@ -13,7 +13,7 @@ use super::source::{Source, Syntax};
 use crate::list::{EntriesAt, priority_of_word};
 use crate::tasks_md::boxes;
 
-pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, fits, read };
+pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, matches, read };
 
 const KEYS: [&str; 2] = ["number", "title"];
 
@@ -29,7 +29,7 @@ const KINDS: [(&str, &str); 5] = [
 /// Words before the number of an issue that must be done first.
 const WAITS: [&str; 3] = ["depends on", "blocked by", "depends-on:"];
 
-fn fits(source: &Source<'_>) -> bool {
+fn matches(source: &Source<'_>) -> bool {
     match source {
         Source::Json(Value::Array(list)) => all_have(list, &KEYS),
         Source::Json(entry) => {

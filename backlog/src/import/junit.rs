@@ -14,7 +14,7 @@ use super::shape::{Rule, Shape};
 use super::source::{Source, Syntax};
 use crate::list::{EntriesAt, shortened, slug};
 
-pub(super) const RULE: Rule = Rule { syntax: Syntax::Xml, fits, read };
+pub(super) const RULE: Rule = Rule { syntax: Syntax::Xml, matches, read };
 
 /// The length of a failing test's output in a description, in characters.
 const SAID_MAX: usize = 4000;
@@ -34,14 +34,14 @@ struct Failing {
     said: String,
 }
 
-fn fits(source: &Source<'_>) -> bool {
+fn matches(source: &Source<'_>) -> bool {
     let Source::Xml(document) = source else { return false };
     ["testsuites", "testsuite"].contains(&document.root_element().tag_name().name())
 }
 
 fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError> {
     let shape = Shape::Junit;
-    if !fits(source) {
+    if !matches(source) {
         let reason = "neither <testsuites> nor <testsuite> is at its root".to_owned();
         return Err(ImportError::OtherShape { shape, place: Place::line(1), reason });
     }

@@ -11,13 +11,13 @@ use longhaul_workflows::backlog::{Feature, FeatureStatus};
 
 pub(super) const CHECKLIST: Rule = Rule {
     syntax: Syntax::Markdown,
-    fits: |source| matches!(source, Source::Markdown(text) if !has_task_headings(text) && boxes(text).next().is_some()),
+    matches: |source| matches!(source, Source::Markdown(text) if !has_task_headings(text) && boxes(text).next().is_some()),
     read: |source, intake| read(source, intake, Shape::Checklist),
 };
 
 pub(super) const TASKS: Rule = Rule {
     syntax: Syntax::Markdown,
-    fits: |source| matches!(source, Source::Markdown(text) if has_task_headings(text)),
+    matches: |source| matches!(source, Source::Markdown(text) if has_task_headings(text)),
     read: |source, intake| read(source, intake, Shape::TasksMd),
 };
 

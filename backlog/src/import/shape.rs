@@ -13,7 +13,7 @@ use super::{beads, github, junit, lists, markdown, task_master};
 /// How a shape is told from the others, and how it is read.
 pub(super) struct Rule {
     pub(super) syntax: Syntax,
-    pub(super) fits: fn(&Source<'_>) -> bool,
+    pub(super) matches: fn(&Source<'_>) -> bool,
     pub(super) read: fn(&Source<'_>, &mut Intake<'_>) -> Result<(), ImportError>,
 }
 

@@ -11,9 +11,9 @@ use super::shape::{Rule, Shape};
 use super::source::{Source, Syntax, placed};
 use crate::list::EntriesAt;
 
-pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, fits, read };
+pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, matches, read };
 
-fn fits(source: &Source<'_>) -> bool {
+fn matches(source: &Source<'_>) -> bool {
     let is_plain = source.array(Some("tasks")).is_some_and(|tasks| {
         any_has(tasks, &["details", "testStrategy", "subtasks"])
             && all_have(tasks, &["id", "title"])

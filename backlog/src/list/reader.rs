@@ -85,7 +85,8 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn problem(&mut self, field: &str, found: String, advice: &str) {
-        let (place, id) = (self.place.clone(), self.id.clone());
+        let place = self.place.clone();
+        let id = self.id.clone();
         self.report.problem(Problem {
             place,
             id,

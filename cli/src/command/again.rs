@@ -138,7 +138,8 @@ fn show_fork(forked: Forked, request: &RequestedBy, output: Output) -> Result<Ex
         Output::Table => term::print(run.to_string()),
         Output::Json => {
             let RequestedBy { by, why } = request;
-            let (run, origin) = (run.to_string(), origin.to_string());
+            let run = run.to_string();
+            let origin = origin.to_string();
             document::print(ForkDocument { run, origin, asked, position, commit, by, why })?;
         }
     }

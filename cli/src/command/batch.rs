@@ -59,7 +59,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
 async fn submit(access: &Client, asked: &Asked) -> Result<String> {
     let submit = SubmitBatch { batch: asked.id.clone(), plan: asked.plan.clone() };
     let Submitted { submission, known } = super::call(access, submit).await?;
-    let (id, all) = (&asked.id, asked.plan.projects.len());
+    let id = &asked.id;
+    let all = asked.plan.projects.len();
     term::say(match known {
         None => format!("batch {id}: {}", counted(all as u64, "project")),
         Some(known) if known < all => {

@@ -43,14 +43,14 @@ impl Page {
     /// The terminal of this process. `COLUMNS` applies to pipes too; colours are for terminals
     /// only.
     pub(super) fn here() -> Self {
-        let told = std::env::var("COLUMNS")
+        let columns = std::env::var("COLUMNS")
             .ok()
             .and_then(|columns| columns.parse().ok())
             .filter(|width| *width > 0);
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self {
-            width: told
+            width: columns
                 .or_else(|| Table::new().width().map(usize::from).filter(|width| *width > 0)),
             is_coloured: std::io::stdout().is_terminal() && !is_plain,
         }

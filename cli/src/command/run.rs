@@ -54,8 +54,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
     };
     exits.extend(documents.iter().map(|document| Exit::from(settled::verdict(document))));
     for document in &documents {
-        if let Some((what, cause)) = document.vain_wait() {
-            let (project, waited) = (&document.project, settled::machine_wait().as_secs());
+        if let Some((what, cause)) = document.limited_wait() {
+            let project = &document.project;
+            let waited = settled::machine_wait().as_secs();
             let cause = super::page::safe(&super::status::first_line(cause));
             let advice = "mend that, and the same command goes on; LONGHAUL_MACHINE_WAIT=SECONDS waits longer";
             term::say(format!(

@@ -74,7 +74,8 @@ pub(super) fn headline(document: &StatusDocument) -> String {
         ProjectState::Waiting => ": `longhaul run` goes on",
         _ => "",
     };
-    let (project, state) = (&document.project, document.status.as_str());
+    let project = &document.project;
+    let state = document.status.as_str();
     let mut text =
         format!("{project} ({state}{hint}): {} of {} features passed", counts.passed, counts.total);
     if counts.blocked > 0 {

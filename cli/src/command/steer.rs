@@ -74,7 +74,7 @@ async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> 
     }
     // Before the log is opened: the program that writes the names may need the log, and a person
     // may take long, which must not block other commands.
-    let names = targets::written(named)?;
+    let names = targets::read_names(named)?;
     let mut access = super::reach(data_dir).await?;
     let mut found = targets::find(&access, &names, tell, order).await?;
     found.truncate(tell.limit.unwrap_or(usize::MAX));

@@ -35,7 +35,7 @@ pub(crate) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, S
     let edited: Brief = serde_json::from_value(whole).map_err(|error| error.to_string())?;
     if edited.feature.id != brief.feature.id {
         return Err(
-            "`feature.id` cannot change: it names the branch, the run and its work tree".into(),
+            "`feature.id` cannot change: it names the branch, the run and its work tree".into()
         );
     }
     if edited.feature.checks != brief.feature.checks

@@ -47,7 +47,8 @@ impl Service {
         with_settings(&origin, &mut prefix, &fork)?;
         let taking_back = self.taking_back.lock().await;
         self.git.take_back(&take_back(&origin, prefix.commit.clone())).await?;
-        let (run, commit) = (origin.next.0.clone(), prefix.commit.clone());
+        let run = origin.next.0.clone();
+        let commit = prefix.commit.clone();
         let position = prefix.position;
         let founded = self.found(founding(&origin, prefix, &fork)).await;
         if matches!(founded, Ok(()) | Err(StoreError::Conflict { .. }))
@@ -118,7 +119,8 @@ impl Service {
             RunId::new(format!("{feature}/{number}"))
                 .map_err(|error| damaged(&run, &error.to_string()))
         };
-        let (last, next) = ((id(number)?, summary), (id(number + 1)?, number + 1));
+        let last = (id(number)?, summary);
+        let next = (id(number + 1)?, number + 1);
         Ok(Origin { run, segment, brief, last, next })
     }
 
@@ -154,7 +156,8 @@ fn damaged(run: &RunId, reason: &str) -> StoreError {
 
 /// The position of a step, or why it does not exist.
 fn position(origin: &Origin, from: From) -> Result<u64, String> {
-    let (first, last) = (&origin.segment[0], &origin.segment[origin.segment.len() - 1]);
+    let first = &origin.segment[0];
+    let last = &origin.segment[origin.segment.len() - 1];
     match from {
         From::Start | From::Checkpoint(_) => Ok(first.position),
         From::Position(position) if position > last.position => {
@@ -215,7 +218,8 @@ fn with_settings(origin: &Origin, prefix: &mut Prefix, fork: &Fork) -> Result<()
     }
     if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
         let keys: Vec<&str> = fork.set.iter().map(|(key, _)| key.as_str()).collect();
-        let (is, step) = (if keys.len() == 1 { "was" } else { "were" }, prefix.position);
+        let is = if keys.len() == 1 { "was" } else { "were" };
+        let step = prefix.position;
         return Err(RequestError::refused(format!(
             "{} {is} used before position {step} already, so it cannot be another one there ({diverged}); fork from an \
              earlier step, or from `start`",

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outcomes::Outcomes;
-use super::{Header, View, belongs};
+use super::{Header, View, project_and_feature};
 use crate::head::RunHead;
 
 /// Filter and page of a list.
@@ -90,7 +90,7 @@ pub struct RunLine {
 
 impl RunLine {
     fn of(run: RunId, summary: Summary, status: State) -> Self {
-        let (project, feature) = belongs(&run, &summary);
+        let (project, feature) = project_and_feature(&run, &summary);
         let (reason, until) = match &summary.status {
             Status::Waiting { until, machine } => (machine.clone(), *until),
             Status::Paused(request) => (Some(narrative::by(request).trim_start().to_owned()), None),
@@ -143,7 +143,7 @@ impl View<'_> {
     pub(super) async fn list(&self, query: &Query) -> Result<ListDocument, StoreError> {
         let prefix = query.project.as_ref().map_or("", |project| project.as_str());
         let mut runs = self.store.runs(prefix).await?;
-        runs.retain(|(run, summary)| query.fits(run, summary));
+        runs.retain(|(run, summary)| query.matches(run, summary));
         runs.sort_unstable_by(|(a, one), (b, other)| {
             other.started_at.cmp(&one.started_at).then_with(|| a.cmp(b))
         });
@@ -188,7 +188,7 @@ impl View<'_> {
 }
 
 impl Query {
-    fn fits(&self, run: &RunId, summary: &Summary) -> bool {
+    fn matches(&self, run: &RunId, summary: &Summary) -> bool {
         let has = |(key, value): &(String, String)| summary.labels.get(key) == Some(value);
         self.project.as_ref().is_none_or(|project| run.is_within(project.as_str()))
             && self.after.as_ref().is_none_or(|cursor| cursor.is_before(summary.started_at, run))
@@ -196,7 +196,10 @@ impl Query {
             && self.since.is_none_or(|since| summary.started_at >= since)
             && self.until.is_none_or(|until| summary.started_at < until)
             && self.labels.iter().all(has)
-            && self.feature.as_ref().is_none_or(|id| belongs(run, summary).1.as_ref() == Some(id))
+            && self
+                .feature
+                .as_ref()
+                .is_none_or(|id| project_and_feature(run, summary).1.as_ref() == Some(id))
             && self.may_stand(summary)
     }
 

@@ -30,7 +30,7 @@ pub use header::Header;
 pub use history::HistoryPage;
 pub use list::ListDocument;
 use names::Found;
-pub use names::{KINDS, Name, belongs};
+pub use names::{KINDS, Name, project_and_feature};
 pub use outcomes::Outcomes;
 pub use tree::TreeDocument;
 pub use why::WhyDocument;

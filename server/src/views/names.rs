@@ -35,7 +35,7 @@ pub(super) enum Found {
 }
 
 /// The project and the feature of a run id `project/feature/number`, or of an id below it.
-pub fn belongs(run: &RunId, summary: &Summary) -> (Option<String>, Option<String>) {
+pub fn project_and_feature(run: &RunId, summary: &Summary) -> (Option<String>, Option<String>) {
     if summary.workflow == ProjectWorkflow::NAME {
         return (Some(run.to_string()), None);
     }
@@ -56,7 +56,7 @@ impl View<'_> {
         };
         let of_feature = format!("{project}/{feature}");
         let runs = self.store.runs(&of_feature).await?;
-        let run = only(
+        let run = unique_match(
             runs.iter().map(|(run, _)| run).filter(|run| run.is_within(&of_feature)),
             &of_feature,
         );
@@ -83,7 +83,7 @@ impl View<'_> {
             return Err(unknown(text, Nameless::Nothing, Vec::new()));
         }
         let below = self.store.runs(text).await?;
-        if let Some(run) = only(below.iter().map(|(run, _)| run), text) {
+        if let Some(run) = unique_match(below.iter().map(|(run, _)| run), text) {
             return Ok(Found::Run(run));
         }
         let all = self.store.runs("").await?;
@@ -150,7 +150,7 @@ fn unknown(name: &str, why: Nameless, meant: Vec<String>) -> RequestError {
 
 /// The run that a part of an id selects: the only match, the ancestor of all matches, or the last
 /// run of a feature.
-fn only<'a>(runs: impl Iterator<Item = &'a RunId>, text: &str) -> Option<RunId> {
+fn unique_match<'a>(runs: impl Iterator<Item = &'a RunId>, text: &str) -> Option<RunId> {
     let mut runs: Vec<&RunId> = runs.collect();
     // A match of whole parts wins over a prefix of a part: `login` does not select `login-2` then.
     let whole: Vec<&RunId> = runs.iter().copied().filter(|run| run.is_within(text)).collect();
@@ -178,7 +178,7 @@ mod tests {
 
     fn check_only(runs: &[&str], text: &str, expected: Option<&str>) {
         let runs: Vec<RunId> = runs.iter().map(|run| RunId::new(*run).unwrap()).collect();
-        let found = only(runs.iter().filter(|run| run.as_str().starts_with(text)), text);
+        let found = unique_match(runs.iter().filter(|run| run.as_str().starts_with(text)), text);
         assert_eq!(found.as_ref().map(RunId::as_str), expected, "{text}");
     }
 

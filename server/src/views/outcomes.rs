@@ -6,7 +6,7 @@ use longhaul_engine::{EventKind, RunId, RunReader, Status, StoreError, Summary};
 use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow};
 use longhaul_workflows::projection::{ProjectView, State};
 
-use super::belongs;
+use super::project_and_feature;
 
 /// The runs with a passed outcome, by project. The outcome of a run never changes, even if its
 /// feature is reset later.
@@ -25,7 +25,7 @@ impl Outcomes {
             return Ok(State::from(&summary.status));
         }
         // Most runs have passed, and one read of the project returns all of them.
-        if let (Some(project), _) = belongs(run, summary)
+        if let (Some(project), _) = project_and_feature(run, summary)
             && self.passed(store, project).await?.contains(run)
         {
             return Ok(State::Passed);

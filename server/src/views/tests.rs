@@ -202,7 +202,8 @@ async fn places_and_turns_name_those_who_have_them() {
     let summary = json!({"root": "/p", "target": "main", "list_file": "", "phase": "working", "halted": null,
         "synced": "", "problem": null, "waits_on_next": null, "merging": ["g"], "merge_queue": ["h", "f"],
         "parallel": 3, "features": 3, "passed": 0, "in_progress": 3, "blocked": 0});
-    let (key, value) = (ProjectSummary::KEY.into(), Payload::of(&summary));
+    let key = ProjectSummary::KEY.into();
+    let value = Payload::of(&summary);
     log.add("p", vec![EventKind::StatusPublished { command: 1, key, value }]).await;
     log.check_why("p/f/1", &["turn: It waits for its turn to merge: g merges; before it: h."])
         .await;

@@ -56,7 +56,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
         if let Some(access) = Client::at_owner(data_dir, term::notice).await
             && wait::standing(&access, &asked.id).await.is_ok()
         {
-            let (id, log) = (&asked.id, path.display());
+            let id = &asked.id;
+            let log = path.display();
             term::say(format!(
                 "batch {id}: process {} carries it on and writes to {log}",
                 process.id()

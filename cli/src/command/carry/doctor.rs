@@ -54,11 +54,13 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
     }
     let findings = &document.findings;
     let count = |state| findings.iter().filter(|finding| finding.state == state).count();
-    let (problems, warnings) = (count(State::Problem), count(State::Warning));
+    let problems = count(State::Problem);
+    let warnings = count(State::Warning);
     if findings.iter().any(|finding| finding.can_be_fixed) {
         term::say("`longhaul doctor --fix` fixes the findings marked with *");
     }
-    let (shown, rest) = (counted(problems as u64, "problem"), counted(warnings as u64, "warning"));
+    let shown = counted(problems as u64, "problem");
+    let rest = counted(warnings as u64, "warning");
     term::say(format!("{shown}, {rest}"));
     Ok(if problems == 0 { Exit::Ok } else { Exit::Finding })
 }

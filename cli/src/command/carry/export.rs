@@ -69,7 +69,8 @@ pub(crate) async fn backup(data_dir: &Path, arguments: &Backup) -> Result<Exit> 
     let named =
         || PathBuf::from(format!("longhaul-{}.backup.zst", Utc::now().format("%Y%m%dT%H%M%SZ")));
     let file = arguments.output_file.clone().unwrap_or_else(named);
-    let (force, output) = (arguments.force, arguments.output);
+    let force = arguments.force;
+    let output = arguments.output;
     write(
         data_dir,
         reach(data_dir).await?,
@@ -167,8 +168,10 @@ impl Written {
     fn document(&self, file: &Path, backup: bool) -> ExportDocument<'_> {
         let left_out =
             self.0.damaged.iter().map(|(run, reason)| LeftOut { run: run.as_str(), reason });
-        let (runs, events) = (self.0.runs, self.0.events);
-        let (file, left_out) = (file.display().to_string(), left_out.collect());
+        let runs = self.0.runs;
+        let events = self.0.events;
+        let file = file.display().to_string();
+        let left_out = left_out.collect();
         ExportDocument { file, backup, runs, events, left_out, unreadable: &self.0.unreadable }
     }
 }

@@ -105,7 +105,8 @@ fn show(imported: &Imported, taken: bool, dry_run: bool) {
     if imported.unreadable.is_some() {
         term::say("nothing was imported");
     } else if taken {
-        let (new, same) = (counted(imported.new.len() as u64, "run"), imported.same.len());
+        let new = counted(imported.new.len() as u64, "run");
+        let same = imported.same.len();
         term::say(format!("{new} {word}, {same} skipped"));
     } else {
         term::say(

@@ -57,11 +57,13 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
         // A pruned log is rewritten when it is opened.
         drop(reach(data_dir).await?);
     }
-    let (log_bytes, log_bytes_before) = (size(&log), before);
+    let log_bytes = size(&log);
+    let log_bytes_before = before;
     let shrinks_later = shrinks && in_use;
     match arguments.output {
         Output::Json => {
-            let (runs, problem) = (runs.clone(), problem.clone());
+            let runs = runs.clone();
+            let problem = problem.clone();
             document::print(PruneDocument {
                 dry_run,
                 runs,

@@ -14,7 +14,8 @@ impl Scratch {
     /// In the data directory, where the owner of the log can write and where disk space is
     /// provided.
     pub(super) fn in_dir(data_dir: &Path) -> Self {
-        let (process, id) = (std::process::id(), uuid::Uuid::now_v7().simple());
+        let process = std::process::id();
+        let id = uuid::Uuid::now_v7().simple();
         Self(data_dir.join(format!("{}{process}-{id}.tmp", leftovers::SCRATCH)))
     }
 

@@ -53,11 +53,11 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
                 _ => show(page, arguments, &event),
             }
         }
-        if happened.more && !term::is_over() {
+        if happened.more && !term::is_closed() {
             continue;
         }
         let is_stopped = !happened.is_over && !happened.is_running;
-        if !arguments.follow || happened.is_over || is_stopped || term::is_over() {
+        if !arguments.follow || happened.is_over || is_stopped || term::is_closed() {
             if arguments.output == Events::Json {
                 document::print(HistoryDocument { run: name.text.clone(), events: lines })?;
             }

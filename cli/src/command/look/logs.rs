@@ -39,12 +39,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
                 follower.name.text, document.sessions[index].number
             ));
             follower.show(index).await?;
-            if !arguments.follow || arguments.session.is_some() || term::is_over() {
+            if !arguments.follow || arguments.session.is_some() || term::is_closed() {
                 return Ok(Exit::Ok);
             }
             continue;
         }
-        if document.run.ended_at.is_some() || !arguments.follow || term::is_over() {
+        if document.run.ended_at.is_some() || !arguments.follow || term::is_closed() {
             return Ok(Exit::Ok);
         }
         if !document.is_running {
@@ -129,17 +129,18 @@ impl<'a> Follower<'a> {
                 .get(index)
                 .context("the history of the run has become shorter")?
                 .clone();
-            let (data_dir, name) = (self.data_dir, self.name.clone());
+            let data_dir = self.data_dir;
+            let name = self.name.clone();
             let is_over = session.ended_at.is_some();
             output.pass_on(log(data_dir, &name, &session))?;
             if output.file.is_none() && is_over {
                 term::say("its output is not here any more");
             }
-            if is_over || !self.arguments.follow || term::is_over() || !self.document.is_running {
+            if is_over || !self.arguments.follow || term::is_closed() || !self.document.is_running {
                 return Ok(());
             }
             let mut next = std::pin::pin!(self.next());
-            while !term::is_over() {
+            while !term::is_closed() {
                 tokio::select! {
                     next = &mut next => {
                         next?;
@@ -184,7 +185,7 @@ fn pass_on(file: &mut File, cleaner: &mut Cleaner) -> Result<()> {
     let mut piece = vec![0; PIECE];
     loop {
         let length = file.read(&mut piece).context("cannot read the output of the session")?;
-        if length == 0 || term::is_over() {
+        if length == 0 || term::is_closed() {
             return Ok(());
         }
         term::pass_on(cleaner.clean(&piece[..length]).as_bytes());

@@ -49,8 +49,6 @@ fn is_usage(error: &anyhow::Error) -> bool {
 /// Prints a hint that no process runs the log, if there is work.
 fn say_if_idle<'a>(is_running: bool, runs: impl IntoIterator<Item = &'a RunLine>) {
     if !is_running && runs.into_iter().any(|run| run.header.status == State::Running) {
-        term::say(
-            "no process runs this log now: `longhaul run` continues its runs",
-        );
+        term::say("no process runs this log now: `longhaul run` continues its runs");
     }
 }

@@ -29,11 +29,12 @@ async fn other_branch(project: &Project, status: &StatusDocument) -> Option<Stri
     let is_chosen = settings(&project.root).is_ok_and(|settings| settings.project.target.is_some());
     let branch =
         git::branch_of(&project.root).await.ok().filter(|branch| *branch != status.target)?;
-    let (root, target) = (project.root.display(), &status.target);
-    let told = format!(
+    let root = project.root.display();
+    let target = &status.target;
+    let text = format!(
         "{root}: finished work goes to `{target}` as before, not to `{branch}`, which is checked out"
     );
-    (!is_chosen).then(|| format!("{told}; `target` under [project] in longhaul.toml changes that"))
+    (!is_chosen).then(|| format!("{text}; `target` under [project] in longhaul.toml changes that"))
 }
 
 /// The passed features with commits that were removed from the target branch.
@@ -48,16 +49,16 @@ async fn lost(project: &Project, status: &StatusDocument) -> Vec<String> {
     let missing =
         git::commits_not_in(&project.root, &commits, &status.target).await.unwrap_or_default();
     let lost = landed.iter().filter(|(_, commit)| missing.contains(commit));
-    let told = lost.map(|(line, commit)| {
+    let lines = lost.map(|(line, commit)| {
         let short = commit.chars().take(10).collect::<String>();
         format!(
             "{}: it passed as {short}, which is not in `{}` any more: its checks run again there",
             line.id, status.target
         )
     });
-    let mut told: Vec<String> = told.collect();
-    let more = told.len().saturating_sub(SHOWN);
-    told.truncate(SHOWN);
-    told.extend((more > 0).then(|| format!("and {more} more")));
-    told
+    let mut lines: Vec<String> = lines.collect();
+    let more = lines.len().saturating_sub(SHOWN);
+    lines.truncate(SHOWN);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
+    lines
 }

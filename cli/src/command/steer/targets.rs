@@ -20,7 +20,7 @@ pub(super) struct Target {
 }
 
 /// The names, with `-` replaced by the lines of standard input.
-pub(super) fn written(named: &[String]) -> Result<Vec<String>> {
+pub(super) fn read_names(named: &[String]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for name in named {
         if name != "-" {
@@ -55,10 +55,10 @@ pub(super) async fn find(
 
 async fn filtered(access: &Client, tell: &Tell, order: &Order) -> Result<Vec<Target>> {
     let runs = call(access, SelectRuns { filters: tell.filters.clone() }).await?;
-    let concerned = runs.into_iter().filter(|run| order.concerns(run)).collect();
+    let selected = runs.into_iter().filter(|run| order.applies_to(run)).collect();
     let meant = match order {
-        Order::Signal { .. } => concerned,
-        _ => longhaul_server::without_covered(concerned),
+        Order::Signal { .. } => selected,
+        _ => longhaul_server::without_covered(selected),
     };
     Ok(meant
         .into_iter()

@@ -48,7 +48,8 @@ impl View<'_> {
         entry: &Entry,
         state: &ProjectState,
     ) -> Result<Option<Reason>, StoreError> {
-        let (name, root) = (&entry.name, &entry.project.root);
+        let name = &entry.name;
+        let root = &entry.project.root;
         let kind = match state {
             ProjectState::Passed => return Ok(None),
             ProjectState::Waiting if entry.after.is_empty() => {
@@ -81,9 +82,9 @@ impl View<'_> {
             Some(project) => self.held(&project).await?,
             None => Vec::new(),
         };
-        let (features, told): (Vec<String>, Vec<String>) = held.into_iter().unzip();
+        let (features, reasons): (Vec<String>, Vec<String>) = held.into_iter().unzip();
         let details =
-            if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
+            if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
         let word = state.as_str();
         let reason = Reason::of(kind, format!("{name} is {word}{details}."));
         Ok(Some(
@@ -101,10 +102,10 @@ impl View<'_> {
         let document =
             status::of_project(self.store, project, &self.stuck, self.is_running, None).await?;
         let held = document.features.into_iter().filter(|line| line.needs_person);
-        let told = held.map(|line| {
+        let reasons = held.map(|line| {
             let reason = line.reason.as_deref().unwrap_or("needs a person");
             (line.id.clone(), format!("{}: {}", line.id, reason.trim_end_matches('.')))
         });
-        Ok(told.collect())
+        Ok(reasons.collect())
     }
 }

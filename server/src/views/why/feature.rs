@@ -39,7 +39,8 @@ impl View<'_> {
             .iter()
             .filter(|entry| entry.action.feature.as_deref() == Some(feature.as_str()));
         reasons.extend(of_feature.map(Reason::pending));
-        let (project, id) = (Some(project.to_string()), Some(feature.to_string()));
+        let project = Some(project.to_string());
+        let id = Some(feature.to_string());
         let header = Header { project, feature: id, run, status: state };
         Ok(WhyDocument { about: feature.to_string(), header, reasons })
     }

@@ -74,7 +74,8 @@ impl Reason {
     /// It was cancelled or terminated.
     pub(super) fn ended(entry: Option<&AuditEntry>) -> Self {
         let Some(entry) = entry else { return Self::of(Kind::Cancelled, "It was cancelled.") };
-        let (how, request) = (entry.ended().unwrap_or("cancelled"), entry.action.request());
+        let how = entry.ended().unwrap_or("cancelled");
+        let request = entry.action.request();
         Self::of(Kind::Cancelled, format!("It was {how}{}.", by(&request))).asked_by(&request)
     }
 

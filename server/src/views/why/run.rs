@@ -24,7 +24,7 @@ impl View<'_> {
         let line = self.line(run.clone(), head.summary.clone()).await?;
         let view = RunView::of(&self.store.read(run, head.summary.origin).await?);
         let mut reasons = if head.summary.status.is_terminal() {
-            over(&line, &head.summary.status, &view)
+            outcome_reasons(&line, &head.summary.status, &view)
         } else {
             self.reasons(run, &line, &head, &view).await?
         };
@@ -204,7 +204,7 @@ fn turn(line: &RunLine, project: Option<&ProjectSummary>) -> Reason {
 }
 
 /// The outcome of a closed run.
-fn over(line: &RunLine, status: &Status, view: &RunView) -> Vec<Reason> {
+fn outcome_reasons(line: &RunLine, status: &Status, view: &RunView) -> Vec<Reason> {
     match (status, &view.outcome) {
         (Status::Failed(message), _) => {
             vec![Reason::of(Kind::Failed, format!("It failed: {message}"))]

@@ -58,9 +58,8 @@ fn access(data_dir: &Path, metadata: &fs::Metadata, fix: bool) -> Finding {
     if mode.trailing_zeros() >= 6 {
         return Finding::ok("data directory", format!("{shown} is yours alone"));
     }
-    let what = format!(
-        "other users can open {shown} (mode {mode:o}), steer agents and read transcripts"
-    );
+    let what =
+        format!("other users can open {shown} (mode {mode:o}), steer agents and read transcripts");
     Finding::warning("data directory", what, format!("chmod 700 {shown}"))
         .or_fix(fix, || fs::set_permissions(data_dir, Permissions::from_mode(0o700)))
 }

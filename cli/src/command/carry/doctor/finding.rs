@@ -35,7 +35,8 @@ pub(super) struct Finding {
 
 impl Finding {
     pub(super) fn ok(subject: &'static str, what: impl Into<String>) -> Self {
-        let (state, what) = (State::Ok, what.into());
+        let state = State::Ok;
+        let what = what.into();
         Self { state, subject, what, advice: None, can_be_fixed: false, fixed: false }
     }
 

@@ -95,7 +95,7 @@ async fn settings(root: &Path) -> Finding {
 }
 
 async fn locks(data_dir: &Path, root: &Path, fix: bool) -> Vec<Finding> {
-    let locks = match left(root).await {
+    let locks = match stale_locks(root).await {
         Ok(locks) => locks,
         Err(failure) => {
             return vec![Finding::problem("git locks", failure.message, "see what git says there")];
@@ -139,7 +139,7 @@ fn is_old(lock: &LockFile) -> bool {
 
 /// The stale locks: old ones, and those without a holder. A running git holds its locks for an
 /// instant, so look twice.
-async fn left(root: &Path) -> Result<Vec<LockFile>, longhaul_engine::Failure> {
+async fn stale_locks(root: &Path) -> Result<Vec<LockFile>, longhaul_engine::Failure> {
     let is_left = |lock: &LockFile| is_old(lock) || lock.holder == Holder::Nobody;
     let first: Vec<_> = git::lock_files(root).await?.into_iter().filter(is_left).collect();
     if first.iter().all(is_old) {

@@ -39,7 +39,8 @@ async fn of_objects(root: &Path, objects: &[Damage], fix: bool) -> Finding {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let what =
         format!("objects of git are empty, as a power cut leaves them: {}{more}", shown.join(", "));
-    let advice = "remove them, then run `git fsck` and fetch the missing objects from another clone";
+    let advice =
+        "remove them, then run `git fsck` and fetch the missing objects from another clone";
     let mut outcome = Ok(());
     if fix {
         for damage in objects {

@@ -31,9 +31,7 @@ pub(super) async fn look(data_dir: &Path, fix: bool) -> Vec<Finding> {
             || unfinished.iter().any(|run| *run == owner || run.starts_with(&format!("{owner}/")));
         if !needed {
             let shown = tree.display();
-            let what = format!(
-                "{shown} belongs to no open run; it may contain uncommitted work"
-            );
+            let what = format!("{shown} belongs to no open run; it may contain uncommitted work");
             findings.push(Finding::warning(
                 "work tree",
                 what,

@@ -39,7 +39,8 @@ impl<'a> Report<'a> {
 
     /// Its text for people.
     pub(super) fn summary(&self) -> String {
-        let (added, skipped) = (self.merged.added.len(), self.merged.skipped.len());
+        let added = self.merged.added.len();
+        let skipped = self.merged.skipped.len();
         let list = self.list.display();
         match (added, skipped) {
             (0, 0) => format!("{}: nothing to add", self.file),

@@ -85,7 +85,8 @@ fn sign(state: State) -> &'static str {
 /// The features in the order of the tree. A feature beyond the depth limit is the root of another
 /// tree.
 fn order(document: &GraphDocument, deepest: usize) -> Vec<Row> {
-    let (ranks, places) = (ranks(document), places(document));
+    let ranks = ranks(document);
+    let places = places(document);
     let mut families: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (index, node) in document.features.iter().enumerate() {
         // Its parent is the dependency with the lowest position.
