@@ -1,10 +1,10 @@
 //! The command line.
 
-mod again;
 mod backlog;
 mod batch;
-mod carry;
 pub(crate) mod look;
+mod maintenance;
+mod rewind;
 mod shared;
 mod steer;
 
@@ -12,10 +12,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-pub(crate) use again::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, Shown};
-pub(crate) use carry::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
+pub(crate) use maintenance::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
+pub(crate) use rewind::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
 pub(crate) use shared::{Asked, AtOnce, OneRun, Within};
 pub(crate) use steer::{Answer, Signal, Steer, Tell, Text};
 

@@ -18,7 +18,7 @@ use crate::exit::{Exit, usage};
 use crate::term;
 use longhaul_server::{Client, SubmitBatch, Submitted};
 
-use super::page::counted;
+use super::terminal::counted;
 use progress::Changes;
 
 pub(super) use progress::ProgressLine;

@@ -1,7 +1,7 @@
 //! `longhaul init`: writes the first files of a project.
 
 mod known;
-mod words;
+mod shell_words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(super) struct InitDocument {
 
 pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     let dir = &arguments.dir;
-    let agent = arguments.agent.as_deref().map(words::of).transpose().map_err(usage)?;
+    let agent = arguments.agent.as_deref().map(shell_words::of).transpose().map_err(usage)?;
     let known = agent.as_deref().and_then(known::of);
     let pass_env = known.as_ref().map_or(&[][..], |known| known.pass_env);
     let agent = known.as_ref().map(|known| known.command.clone()).or(agent);

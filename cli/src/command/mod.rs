@@ -1,22 +1,22 @@
 //! The commands, one per file.
 
-mod again;
 mod batch;
 mod bench;
-mod carry;
 mod completions;
 mod demo;
 mod feature;
 mod init;
 mod look;
+mod maintenance;
 mod named;
 mod owner;
-mod page;
 mod reconcile;
+mod rewind;
 mod run;
 mod schema;
 mod status;
 mod steer;
+mod terminal;
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Init(init) => return init::run(&init).await,
         Command::Look(Look::Schema(schema)) => return schema::run(&schema),
         Command::Replay(replay) => {
-            return carry::replay(arguments.data_dir.as_deref(), &replay).await;
+            return maintenance::replay(arguments.data_dir.as_deref(), &replay).await;
         }
         Command::Completions(completions) => return Ok(completions::run(&completions)),
         command => command,
@@ -56,19 +56,19 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Steer(text) => steer::text(&data_dir, text).await,
         Command::Approve(answer) => steer::answer(&data_dir, answer, Order::Approve).await,
         Command::Deny(answer) => steer::answer(&data_dir, answer, Order::Deny).await,
-        Command::Fork(fork) => again::fork(&data_dir, fork).await,
-        Command::Restart(restart) => again::restart(&data_dir, restart).await,
-        Command::Rollback(rollback) => again::rollback(&data_dir, rollback).await,
-        Command::Checkpoint(checkpoint) => again::checkpoint(&data_dir, checkpoint).await,
-        Command::Checkpoints(checkpoints) => again::checkpoints(&data_dir, &checkpoints).await,
+        Command::Fork(fork) => rewind::fork(&data_dir, fork).await,
+        Command::Restart(restart) => rewind::restart(&data_dir, restart).await,
+        Command::Rollback(rollback) => rewind::rollback(&data_dir, rollback).await,
+        Command::Checkpoint(checkpoint) => rewind::checkpoint(&data_dir, checkpoint).await,
+        Command::Checkpoints(checkpoints) => rewind::checkpoints(&data_dir, &checkpoints).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
-        Command::Export(export) => carry::export(&data_dir, &export).await,
-        Command::Import(import) => carry::import(&data_dir, &import).await,
-        Command::Backup(backup) => carry::backup(&data_dir, &backup).await,
-        Command::Restore(restore) => carry::restore(&data_dir, &restore).await,
-        Command::Check(check) => carry::check(&data_dir, &check).await,
-        Command::Prune(prune) => carry::prune(&data_dir, &prune).await,
-        Command::Doctor(doctor) => carry::doctor(&data_dir, &doctor).await,
+        Command::Export(export) => maintenance::export(&data_dir, &export).await,
+        Command::Import(import) => maintenance::import(&data_dir, &import).await,
+        Command::Backup(backup) => maintenance::backup(&data_dir, &backup).await,
+        Command::Restore(restore) => maintenance::restore(&data_dir, &restore).await,
+        Command::Check(check) => maintenance::check(&data_dir, &check).await,
+        Command::Prune(prune) => maintenance::prune(&data_dir, &prune).await,
+        Command::Doctor(doctor) => maintenance::doctor(&data_dir, &doctor).await,
         Command::Demo(demo) => demo::run(&data_dir, &demo).await,
         Command::Bench(bench) => bench::run(&data_dir, &bench).await,
         Command::Init(_) | Command::Replay(_) | Command::Completions(_) => {

@@ -1,6 +1,6 @@
 //! `longhaul run`: runs projects until all have settled.
 
-mod differs;
+mod drift;
 mod progress;
 mod watch;
 
@@ -57,7 +57,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
         if let Some((what, cause)) = document.limited_wait() {
             let project = &document.project;
             let waited = settled::machine_wait().as_secs();
-            let cause = super::page::safe(&super::status::first_line(cause));
+            let cause = super::terminal::safe(&super::status::first_line(cause));
             let advice = "mend that, and the same command goes on; LONGHAUL_MACHINE_WAIT=SECONDS waits longer";
             term::say(format!(
                 "{project}: stopped after waiting {waited} s for the {what}: {cause}; {advice}"
@@ -103,7 +103,7 @@ fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
         }
         Output::Table => {
             for document in documents {
-                super::page::print(super::status::headline(document));
+                super::terminal::print(super::status::headline(document));
                 term::print(super::status::table(document));
             }
         }

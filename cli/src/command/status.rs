@@ -7,7 +7,7 @@ use longhaul_activities::confine;
 use longhaul_workflows::narrative;
 use longhaul_workflows::project::SessionsPaused;
 
-use super::page::{self, Page};
+use super::terminal::{self, Terminal};
 use crate::arguments::{Output, Show};
 use crate::document;
 use crate::exit::{Exit, failed};
@@ -23,7 +23,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     match arguments.output {
         Output::Json => document::print(&document)?,
         Output::Table => {
-            page::print(headline(&document));
+            terminal::print(headline(&document));
             term::print(table(&document));
         }
     }
@@ -100,11 +100,11 @@ pub(super) fn headline(document: &StatusDocument) -> String {
         text += &format!("\nsandbox: {sandbox}");
     }
     for finding in &document.findings {
-        text += &format!("\nnoticed: {}", page::safe(finding));
+        text += &format!("\nnoticed: {}", terminal::safe(finding));
     }
     for line in &document.features {
         for finding in &line.findings {
-            text += &format!("\nnoticed on {}: {}", line.id, page::safe(finding));
+            text += &format!("\nnoticed on {}: {}", line.id, terminal::safe(finding));
         }
     }
     for stuck in &document.stuck {
@@ -129,13 +129,18 @@ pub(super) fn sessions_paused(paused: &SessionsPaused) -> String {
 
 /// The feature table.
 pub(super) fn table(document: &StatusDocument) -> String {
-    let page = Page::here();
+    let terminal = Terminal::here();
     let row = |line: &FeatureLine| {
         let sessions = if line.sessions == 0 { String::new() } else { line.sessions.to_string() };
-        vec![line.id.clone(), page.state(line.status.as_str()), sessions, page::safe(&remark(line))]
+        vec![
+            line.id.clone(),
+            terminal.state(line.status.as_str()),
+            sessions,
+            terminal::safe(&remark(line)),
+        ]
     };
     let rows: Vec<_> = document.features.iter().map(row).collect();
-    page.table(&["FEATURE", "STATUS", "SESSIONS", ""], &rows)
+    terminal.table(&["FEATURE", "STATUS", "SESSIONS", ""], &rows)
 }
 
 fn remark(line: &FeatureLine) -> String {

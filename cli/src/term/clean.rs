@@ -124,7 +124,7 @@ pub(crate) fn clean(text: &str) -> String {
     clean
 }
 
-/// The colour sequences of `page::Page::paint`.
+/// The colour sequences of `terminal::Terminal::paint`.
 const OURS: [&str; 6] = ["32m", "33m", "31m", "34m", "2m", "0m"];
 
 #[cfg(test)]

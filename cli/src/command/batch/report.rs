@@ -6,8 +6,8 @@ use longhaul_workflows::batch::ProjectState;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::command::page::{self, Page, counted};
 use crate::command::status::first_line;
+use crate::command::terminal::{self, Terminal, counted};
 use crate::exit::Exit;
 use longhaul_server::status::{Counts, FeatureLine, StatusDocument};
 
@@ -110,14 +110,14 @@ impl Report {
 
     /// The table for people.
     pub(super) fn table(&self) -> String {
-        let page = Page::here();
+        let terminal = Terminal::here();
         let row = |project: &ProjectReport| {
             let pass = format!("{}/{}", project.counts.passed, project.counts.total);
             vec![
                 project.name.clone(),
-                page.state(project.state.as_str()),
+                terminal.state(project.state.as_str()),
                 pass,
-                page::safe(&project.remark()),
+                terminal::safe(&project.remark()),
             ]
         };
         let rows: Vec<_> = self.projects.iter().map(row).collect();
@@ -129,7 +129,11 @@ impl Report {
             counted(self.projects.len() as u64, "project"),
             counts.join(", ")
         );
-        format!("{}\n{}", page.fitted(&head), page.table(&["PROJECT", "STATE", "PASS", ""], &rows))
+        format!(
+            "{}\n{}",
+            terminal.fitted(&head),
+            terminal.table(&["PROJECT", "STATE", "PASS", ""], &rows)
+        )
     }
 }
 

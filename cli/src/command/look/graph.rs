@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::page::Page;
+use super::terminal::Terminal;
 use crate::arguments::Output;
 use crate::arguments::look::{Form, Graph};
 use crate::document;
@@ -26,7 +26,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     term::print(match arguments.form {
-        Form::Text => text::draw(Page::here(), &document),
+        Form::Text => text::draw(Terminal::here(), &document),
         Form::Dot => dot(&document),
         Form::Mermaid => mermaid(&document),
         Form::Svg => svg::draw(&document),

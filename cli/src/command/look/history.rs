@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::page::{self, Page};
+use super::terminal::{self, Terminal};
 use crate::arguments::look::{Events, History};
 use crate::document;
 use crate::exit::Exit;
@@ -28,7 +28,7 @@ pub(in crate::command) struct HistoryDocument {
 
 pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
     let mut name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
-    let page = Page::here();
+    let terminal = Terminal::here();
     let mut client = super::reach(data_dir).await?;
     let mut from = 0;
     let mut lines = Vec::new();
@@ -50,7 +50,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
                 Events::Json => {
                     lines.push(serde_json::from_str(event.line.as_deref().unwrap_or_default())?)
                 }
-                _ => show(page, arguments, &event),
+                _ => show(terminal, arguments, &event),
             }
         }
         if happened.more && !term::is_closed() {
@@ -87,38 +87,39 @@ async fn next(
     }
     let mut watch = client.watch(query.clone()).await?;
     let mut last = None;
-    while let Some(page) = watch.next().await.map_err(super::explained)? {
-        if !page.events.is_empty() || page.is_over || !page.is_running {
-            return Ok(page);
+    while let Some(terminal) = watch.next().await.map_err(super::explained)? {
+        if !terminal.events.is_empty() || terminal.is_over || !terminal.is_running {
+            return Ok(terminal);
         }
-        last = Some(page);
+        last = Some(terminal);
     }
     match last {
-        Some(page) => Ok(HistoryPage { is_running: false, ..page }),
+        Some(terminal) => Ok(HistoryPage { is_running: false, ..terminal }),
         None => super::call(client, query).await,
     }
 }
 
-fn show(page: Page, arguments: &History, event: &Happened) {
+fn show(terminal: Terminal, arguments: &History, event: &Happened) {
     if arguments.output == Events::Jsonl {
         term::print_data(event.line.as_deref().unwrap_or_default());
         return;
     }
-    let words = page::safe(&event.words);
-    if page.is_narrow() {
+    let words = terminal::safe(&event.words);
+    if terminal.is_narrow() {
         term::print(format!(
             "{} {}",
             event.position,
-            page.paint(page::Colour::Dim, &page::time(event.at))
+            terminal.paint(terminal::Colour::Dim, &terminal::time(event.at))
         ));
-        term::print(page.indented(2, &words));
+        term::print(terminal.indented(2, &words));
     } else {
-        let head = format!("{:>5}  {}  ", event.position, page::time(event.at));
-        let room = page.width.map_or(usize::MAX, |width| width.saturating_sub(head.len()).max(16));
+        let head = format!("{:>5}  {}  ", event.position, terminal::time(event.at));
+        let room =
+            terminal.width.map_or(usize::MAX, |width| width.saturating_sub(head.len()).max(16));
         term::print(format!(
             "{}{}",
-            page.paint(page::Colour::Dim, &head),
-            page::short(&words, room)
+            terminal.paint(terminal::Colour::Dim, &head),
+            terminal::short(&words, room)
         ));
     }
     if arguments.full {
@@ -135,6 +136,6 @@ fn payloads(event: &Happened) -> String {
     }
     let text = serde_json::to_string_pretty(&fields).unwrap_or_default();
     let lines: Vec<String> =
-        text.lines().map(|line| format!("       {}", page::safe(line))).collect();
+        text.lines().map(|line| format!("       {}", terminal::safe(line))).collect();
     lines.join("\n")
 }

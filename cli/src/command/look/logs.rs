@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use longhaul_activities::process::run_folder_name;
 
-use super::page::counted;
+use super::terminal::counted;
 use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
 use crate::term;

@@ -15,7 +15,7 @@ use anyhow::Result;
 pub(super) use history::HistoryDocument;
 
 use super::named::{self, name};
-use super::{call, explained, is_gone, page, reach};
+use super::{call, explained, is_gone, reach, terminal};
 use crate::arguments::look::Look;
 use crate::exit::{self, Exit};
 use crate::term;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use crate::command::page::safe;
 use crate::command::status::{first_line, sessions_paused};
+use crate::command::terminal::safe;
 use crate::term;
 use longhaul_server::status::{FeatureLine, StatusDocument};
 

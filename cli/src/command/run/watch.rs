@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::{Progress, differs};
+use super::{Progress, drift};
 use crate::command::call;
 use crate::place::Project;
 use longhaul_server::settled::{Watched, is_settled};
@@ -24,7 +24,7 @@ pub(super) async fn begin(
 ) -> Result<Vec<Watched>> {
     let mut watched = Vec::new();
     for project in projects {
-        differs::say(access, project).await;
+        drift::say(access, project).await;
         call(access, Begin { project: project.reference(), take_over }).await?;
         watched.push(Watched::new(project.id.clone()));
     }

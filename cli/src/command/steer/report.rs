@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::arguments::{Output, Tell};
-use crate::command::page;
+use crate::command::terminal;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
@@ -151,7 +151,7 @@ pub(super) fn print(
         Output::Table => {
             for line in lines {
                 if line.is_told() {
-                    page::print(line.shown(order))
+                    terminal::print(line.shown(order))
                 } else {
                     term::say(line.shown(order))
                 }

@@ -14,7 +14,7 @@ use super::scratch::Scratch;
 use super::verdict::{self, Line, Report, Verdict};
 use super::{below, send};
 use crate::arguments::{Output, Replay};
-use crate::command::page::Page;
+use crate::command::terminal::Terminal;
 use crate::command::{named, reach};
 use crate::document;
 use crate::exit::{Exit, usage};
@@ -45,7 +45,7 @@ pub(crate) async fn run(data_dir: Option<&Path>, arguments: &Replay) -> Result<E
     let report = Report::of(lines);
     match arguments.output {
         Output::Json => document::print(&report)?,
-        Output::Table => term::print(report.text(Page::here())),
+        Output::Table => term::print(report.text(Terminal::here())),
     }
     Ok(report.exit())
 }

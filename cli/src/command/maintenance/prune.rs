@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{below, counted, send};
 use crate::arguments::{Output, Prune};
-use crate::command::{page, reach};
+use crate::command::{reach, terminal};
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
@@ -117,6 +117,6 @@ fn show(runs: &[PrunedRun], dry_run: bool) {
             Some(events) if !dry_run => format!("{} gone", counted(*events, "event")),
             _ => "would be pruned".to_owned(),
         };
-        page::print(format!("{run}  {status} {ended}  {gone}"));
+        terminal::print(format!("{run}  {status} {ended}  {gone}"));
     }
 }

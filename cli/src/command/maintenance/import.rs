@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::scratch::Scratch;
 use super::{counted, send};
 use crate::arguments::{Import, Output};
-use crate::command::page;
+use crate::command::terminal;
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
@@ -94,13 +94,13 @@ fn show(imported: &Imported, taken: bool, dry_run: bool) {
         (false, _) => "not imported",
     };
     for run in &imported.new {
-        page::print(format!("{run}  {word}"));
+        terminal::print(format!("{run}  {word}"));
     }
     for run in &imported.same {
-        page::print(format!("{run}  skipped: the log has it already, exactly so"));
+        terminal::print(format!("{run}  skipped: the log has it already, exactly so"));
     }
     for (run, how) in &imported.differ {
-        page::print(format!("{run}  refused: {how}"));
+        terminal::print(format!("{run}  refused: {how}"));
     }
     if imported.unreadable.is_some() {
         term::say("nothing was imported");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Finding;
-use crate::command::carry::{counted, send};
+use crate::command::maintenance::{counted, send};
 use crate::term;
 use longhaul_server::{Client, InspectPages, Pages, Unfinished, UnfinishedRuns};
 

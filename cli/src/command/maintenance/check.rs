@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{counted, send};
 use crate::arguments::{Check, Output};
-use crate::command::{page, reach};
+use crate::command::{reach, terminal};
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
@@ -104,7 +104,7 @@ impl CheckDocument {
 fn show(report: &CheckReport) {
     for Damage { record, what, repair, mended } in &report.damages {
         let word = if *mended { "done" } else { "repair" };
-        page::print(format!("{record}: {what}\n    {word}: {repair}"));
+        terminal::print(format!("{record}: {what}\n    {word}: {repair}"));
     }
     if let Some(kept) = &report.kept {
         term::say(format!("the damaged log is kept as {}", kept.display()));
@@ -121,7 +121,7 @@ fn show(report: &CheckReport) {
         counted(report.records, "record"),
         counted(report.blobs, "blob"),
     ];
-    page::print(format!("{}: {found}", looked_at.join(", ")));
+    terminal::print(format!("{}: {found}", looked_at.join(", ")));
 }
 
 /// The remedy for the remaining damage.

@@ -16,7 +16,7 @@ use longhaul_storage::Scope;
 use super::{call, named};
 use longhaul_server::{Client, Request};
 
-use super::page::counted;
+use super::terminal::counted;
 pub(super) use check::{CheckDocument, run as check};
 pub(super) use doctor::{DoctorDocument, run as doctor};
 pub(super) use export::{ExportDocument, backup, run as export};

@@ -10,7 +10,7 @@ use crate::term;
 
 /// Prints text on the terminal of this process.
 pub(super) fn print(text: impl AsRef<str>) {
-    term::print(Page::here().fitted(text.as_ref()));
+    term::print(Terminal::here().fitted(text.as_ref()));
 }
 
 /// On a narrower terminal, each row of a table is a block of lines.
@@ -22,7 +22,7 @@ const LAST_COLUMN: u16 = 20;
 
 /// The properties of standard output as a terminal.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Page {
+pub(super) struct Terminal {
     /// Width in columns; `None`: unlimited.
     pub(super) width: Option<usize>,
     /// Whether to print colours.
@@ -39,7 +39,7 @@ pub(super) enum Colour {
     Dim,
 }
 
-impl Page {
+impl Terminal {
     /// The terminal of this process. `COLUMNS` applies to pipes too; colours are for terminals
     /// only.
     pub(super) fn here() -> Self {
@@ -180,7 +180,7 @@ pub(super) fn span(span: TimeDelta) -> String {
 mod tests {
     use super::*;
 
-    const PLAIN: Page = Page { width: None, is_coloured: false };
+    const PLAIN: Terminal = Terminal { width: None, is_coloured: false };
 
     #[test]
     fn spans_have_two_units() {
@@ -191,10 +191,10 @@ mod tests {
 
     #[test]
     fn lines_are_broken_between_words() {
-        let page = Page { width: Some(20), ..PLAIN };
-        assert_eq!(page.indented(2, "one two three four five"), "  one two three four\n  five");
+        let terminal = Terminal { width: Some(20), ..PLAIN };
+        assert_eq!(terminal.indented(2, "one two three four five"), "  one two three four\n  five");
         assert_eq!(
-            page.indented(0, &"x".repeat(45)),
+            terminal.indented(0, &"x".repeat(45)),
             [20, 20, 5].map(|length| "x".repeat(length)).join("\n")
         );
         assert_eq!(PLAIN.indented(2, "one two\nthree"), "  one two\n  three");
@@ -203,7 +203,10 @@ mod tests {
     #[test]
     fn colours_are_for_pages_that_show_them() {
         assert_eq!(PLAIN.state("passed"), "passed");
-        assert_eq!(Page { is_coloured: true, ..PLAIN }.state("passed"), "\x1b[32mpassed\x1b[0m");
+        assert_eq!(
+            Terminal { is_coloured: true, ..PLAIN }.state("passed"),
+            "\x1b[32mpassed\x1b[0m"
+        );
     }
 
     #[test]
@@ -220,7 +223,7 @@ mod tests {
     fn a_narrow_table_is_made_of_blocks() {
         let rows = [row(["shop/login/1", "running", ""])];
         let header = ["RUN", "STATUS", "REASON"];
-        let narrow = Page { width: Some(40), ..PLAIN };
+        let narrow = Terminal { width: Some(40), ..PLAIN };
         assert_eq!(narrow.table(&header, &rows), "shop/login/1\n  status: running");
         assert_eq!(narrow.table(&["RUN", "", "REASON"], &rows), "shop/login/1\n  running");
         assert_eq!(PLAIN.table(&header, &rows).lines().count(), 2);
@@ -228,9 +231,9 @@ mod tests {
 
     #[test]
     fn colours_take_no_room() {
-        let page = Page { is_coloured: true, ..PLAIN };
-        let table =
-            page.table(&["RUN", "STATUS", "AGE"], &[row(["a", &page.state("passes"), "3s"])]);
+        let terminal = Terminal { is_coloured: true, ..PLAIN };
+        let table = terminal
+            .table(&["RUN", "STATUS", "AGE"], &[row(["a", &terminal.state("passes"), "3s"])]);
         assert_eq!(table, "RUN  STATUS  AGE\na    \x1b[32mpasses\x1b[0m  3s");
     }
 
@@ -238,13 +241,13 @@ mod tests {
     fn no_cell_but_the_last_is_ever_broken() {
         let rows = [row(["shop/login/1", "4a7931dee0", "the check of the parser exits with 1"])];
         let header = ["RUN", "COMMIT", "REASON"];
-        let at = |width| Page { width: Some(width), ..PLAIN }.table(&header, &rows);
+        let at = |width| Terminal { width: Some(width), ..PLAIN }.table(&header, &rows);
         let last: Vec<String> = at(60).lines().skip(1).map(|line| line[26..].to_owned()).collect();
         assert_eq!(last, ["the check of the parser exits with", "1"]);
         let blocks = "shop/login/1-of-many\n  commit: 4a7931dee0\n  reason: the check of the parser exits with 1";
         let rows = [row(["shop/login/1-of-many", &"x".repeat(20), rows[0][2].as_str()])];
         assert_eq!(
-            Page { width: Some(60), ..PLAIN }.table(&header, &rows),
+            Terminal { width: Some(60), ..PLAIN }.table(&header, &rows),
             blocks.replace("4a7931dee0", &"x".repeat(20))
         );
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::counted;
-use crate::command::page::Page;
+use crate::command::terminal::Terminal;
 use crate::exit::Exit;
 use longhaul_server::pruned;
 
@@ -111,12 +111,12 @@ impl Report {
     }
 
     /// A table of the runs, both sides of each difference, and a summary.
-    pub(super) fn text(&self, page: Page) -> String {
+    pub(super) fn text(&self, terminal: Terminal) -> String {
         let rows: Vec<Vec<String>> = self.runs.iter().map(Line::cells).collect();
         let table = if rows.is_empty() {
             String::new()
         } else {
-            page.table(&["RUN", "VERDICT", ""], &rows) + "\n"
+            terminal.table(&["RUN", "VERDICT", ""], &rows) + "\n"
         };
         let mut summary =
             vec![format!("{} same", self.same), format!("{} diverged", self.diverged)];

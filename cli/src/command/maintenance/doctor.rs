@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::counted;
 use crate::arguments::{Doctor, Output};
-use crate::command::page::Page;
+use crate::command::terminal::Terminal;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
@@ -49,7 +49,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
         Output::Json => document::print(&document)?,
         Output::Table => {
             let rows: Vec<Vec<String>> = document.findings.iter().map(Finding::cells).collect();
-            term::print(Page::here().table(&["SUBJECT", "STATE", "FINDING"], &rows));
+            term::print(Terminal::here().table(&["SUBJECT", "STATE", "FINDING"], &rows));
         }
     }
     let findings = &document.findings;

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use longhaul_engine::RequestedBy;
 
-use super::page::{self, Page};
+use super::terminal::{self, Terminal};
 use super::{named, owner};
 use crate::arguments::{self, Checkpoint, Checkpoints, Output, Restart, Rollback};
 use crate::document;
@@ -103,7 +103,7 @@ fn table(rows: &[Row]) -> String {
         let takes =
             [(*fork, "fork"), (*rollback, "rollback")].into_iter().filter(|(takes, _)| *takes);
         let takes: Vec<&str> = takes.map(|(_, verb)| verb).collect();
-        let at = page::time(checkpoint.at);
+        let at = terminal::time(checkpoint.at);
         let commit = checkpoint.commit.chars().take(10).collect();
         let position = checkpoint.position.to_string();
         let name = if *fork { name.clone() } else { String::new() };
@@ -114,11 +114,11 @@ fn table(rows: &[Row]) -> String {
             takes.join(", "),
             at,
             commit,
-            page::safe(&checkpoint.step),
+            terminal::safe(&checkpoint.step),
         ]
     };
     let rows: Vec<_> = rows.iter().map(row).collect();
-    Page::here().table(&["RUN", "FROM", "POSITION", "FOR", "TIME", "COMMIT", "STEP"], &rows)
+    Terminal::here().table(&["RUN", "FROM", "POSITION", "FOR", "TIME", "COMMIT", "STEP"], &rows)
 }
 
 fn show_fork(forked: Forked, request: &RequestedBy, output: Output) -> Result<Exit> {
