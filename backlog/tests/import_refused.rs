@@ -18,7 +18,7 @@ const FILES: [&str; 8] = [
     include_str!("backlogs/github.json"),
 ];
 
-/// Reads and merges; what went wrong.
+/// Reads and merges; returns the error.
 fn refusal(text: &str, shape: Option<Shape>) -> String {
     let options = Options { shape, ..Options::default() };
     let mut list = FeatureList::create("p", &[]).unwrap();

@@ -20,7 +20,7 @@ pub(super) fn shape_of(source: &Source<'_>) -> Result<Shape, ImportError> {
     }
 }
 
-/// The content, in a few words.
+/// A short description of the content.
 fn found(source: &Source<'_>) -> String {
     match source {
         Source::Json(Value::Object(object)) => {

@@ -1,5 +1,4 @@
-//! Lists of features in JSON whose keys are those of feature lists: one reader, and a rule for each
-//! tool that writes them.
+//! Feature lists in JSON of several tools: one reader, and a rule for each tool.
 
 use serde_json::Value;
 
@@ -101,7 +100,7 @@ fn has(source: &Source<'_>, key: &str, is_kind: fn(&Value) -> bool) -> bool {
     source.object().and_then(|list| list.get(key)).is_some_and(is_kind)
 }
 
-/// Reads the entries at a place of a JSON document in the words of feature lists.
+/// Reads the entries at a place of a JSON document with the vocabulary of feature lists.
 fn read(
     source: &Source<'_>,
     intake: &mut Intake<'_>,

@@ -39,7 +39,7 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>, shape: Shape) -> Result<()
     Ok(())
 }
 
-/// The parts of a task, and the fields that they were read into.
+/// The parts of a task, with the fields that they were read into.
 fn fields(task: &Feature, depends: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
     let said = [
         (true, "the box or the heading", "name"),
