@@ -121,9 +121,7 @@ impl Client {
         loop {
             let Some(client) = Self::reach_now(data_dir, notify).await? else {
                 let data_dir = data_dir.display();
-                return Err(Error::operational(format!(
-                    "the log in {data_dir} is not there any more"
-                )));
+                return Err(Error::operational(format!("the log in {data_dir} is gone")));
             };
             match client {
                 Self::Local(service) => return Ok(service.perform_here(request).await),

@@ -11,5 +11,5 @@ pub fn at(summary: &Summary) -> Option<String> {
 /// Why a request for the history is refused.
 pub fn refusal(run: impl std::fmt::Display, at: &str) -> String {
     let date = at.split('T').next().unwrap_or(at);
-    format!("run {run} was pruned on {date}; its history is not there any more")
+    format!("run {run} was pruned on {date}; its history is gone")
 }

@@ -103,7 +103,7 @@ impl Task {
                 id: None,
                 field: "name".to_owned(),
                 found: "missing".to_owned(),
-                advice: "write it behind the box".to_owned(),
+                advice: "write it after the box".to_owned(),
             });
         }
         let status = self.status(&place, report);

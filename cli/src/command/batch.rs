@@ -38,7 +38,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
     let mut changes = Changes::new(arguments.progress);
     let limits = arguments.limits.limits();
     let Some(standing) = wait::until_done(data_dir, limits, &asked, &mut changes).await? else {
-        term::say("stopped; nothing is lost: the same command goes on where this one was");
+        term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
     let report = Report::new(&asked.id, standing);

@@ -125,14 +125,14 @@ fn show_fork(forked: Forked, request: &RequestedBy, output: Output) -> Result<Ex
     let Forked { run, origin, asked, position, commit } = forked;
     if position != asked {
         term::say(format!(
-            "position {asked} is within a step: it goes on behind {position}, the last one that is whole before it"
+            "position {asked} is within a step: the run continues after {position}, the end of the step before"
         ));
     }
     let on = commit
         .as_ref()
         .map_or_else(|| "with a fresh work tree".into(), |commit| format!("on commit {commit}"));
     term::say(format!(
-        "{run}: goes on from {origin}@{position} {on}; `longhaul run` continues it if no process runs it now"
+        "{run}: continues from {origin}@{position} {on}; `longhaul run` continues it if no process runs it now"
     ));
     match output {
         Output::Table => term::print(run.to_string()),
@@ -150,7 +150,7 @@ fn show_rollback(rolled_back: RolledBack, request: &RequestedBy, output: Output)
     let RolledBack { to, kept, undone } = rolled_back;
     let shown = if undone.is_empty() { "no feature".to_owned() } else { undone.join(", ") };
     term::say(format!(
-        "rolled back to {to}; to be done again: {shown}; the old tip is kept: {kept}; `longhaul run` goes on from there"
+        "rolled back to {to}; to be done again: {shown}; the old tip is kept: {kept}; `longhaul run` continues from there"
     ));
     if output == Output::Json {
         let RequestedBy { by, why } = request;

@@ -49,7 +49,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
         watch(client, watched, service).await
     });
     let Some(documents) = documents.await? else {
-        term::say("stopped; nothing is lost: the same command goes on where this one was");
+        term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
     exits.extend(documents.iter().map(|document| Exit::from(settled::verdict(document))));
@@ -58,7 +58,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
             let project = &document.project;
             let waited = settled::machine_wait().as_secs();
             let cause = super::terminal::safe(&super::status::first_line(cause));
-            let advice = "mend that, and the same command goes on; LONGHAUL_MACHINE_WAIT=SECONDS waits longer";
+            let advice =
+                "fix that and repeat the command; LONGHAUL_MACHINE_WAIT=SECONDS waits longer";
             term::say(format!(
                 "{project}: stopped after waiting {waited} s for the {what}: {cause}; {advice}"
             ));

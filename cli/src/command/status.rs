@@ -71,7 +71,7 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     let counts = document.counts;
     let hint = match document.status {
         ProjectState::Waiting if document.is_new() => ", never run",
-        ProjectState::Waiting => ": `longhaul run` goes on",
+        ProjectState::Waiting => ": `longhaul run` continues it",
         _ => "",
     };
     let project = &document.project;

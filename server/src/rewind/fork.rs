@@ -60,7 +60,7 @@ impl Service {
         match founded {
             Err(StoreError::Conflict { .. }) => {
                 return Err(RequestError::held(format!(
-                    "run {run} has begun just now: look again"
+                    "run {run} has just started: repeat the command"
                 )));
             }
             other => other?,
@@ -196,7 +196,7 @@ fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
     );
     let back = if has_landed { back } else { String::new() };
     Err(format!(
-        "{run} cannot be gone on from behind position {asked}: {nearest}; `longhaul checkpoints {run}` lists its steps{back}"
+        "{run} cannot be forked after position {asked}: {nearest}; `longhaul checkpoints {run}` lists its steps{back}"
     ))
 }
 

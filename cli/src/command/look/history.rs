@@ -63,7 +63,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
             }
             if arguments.follow && is_stopped {
                 term::say(format!(
-                    "{} is not over, but no process runs it: `longhaul run` goes on",
+                    "{} is open, but no process runs it: `longhaul run` continues it",
                     name.text
                 ));
                 return Ok(Exit::Suspended);

@@ -49,7 +49,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
         }
         if !document.is_running {
             term::say(format!(
-                "{} is not over, but no process runs it: `longhaul run` goes on",
+                "{} is open, but no process runs it: `longhaul run` continues it",
                 follower.name.text
             ));
             return Ok(Exit::Suspended);

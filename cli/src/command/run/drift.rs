@@ -52,7 +52,7 @@ async fn lost(project: &Project, status: &StatusDocument) -> Vec<String> {
     let lines = lost.map(|(line, commit)| {
         let short = commit.chars().take(10).collect::<String>();
         format!(
-            "{}: it passed as {short}, which is not in `{}` any more: its checks run again there",
+            "{}: it passed as {short}, which is missing in `{}`: its checks run again there",
             line.id, status.target
         )
     });

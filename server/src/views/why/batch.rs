@@ -53,7 +53,7 @@ impl View<'_> {
         let kind = match state {
             ProjectState::Passed => return Ok(None),
             ProjectState::Waiting if entry.after.is_empty() => {
-                return Ok(Some(Reason::of(Kind::Next, format!("{name} has not begun yet."))));
+                return Ok(Some(Reason::of(Kind::Next, format!("{name} has not started yet."))));
             }
             ProjectState::Waiting => {
                 let after: Vec<String> = entry.after.iter().map(ToString::to_string).collect();

@@ -113,7 +113,7 @@ fn why_workable(feature: &FeatureId, view: &ProjectView) -> Reason {
     if running.len() < limit {
         return Reason::of(
             Kind::Next,
-            format!("Nothing holds {feature} up: it is begun when the project runs."),
+            format!("Nothing blocks {feature}: it starts when the project runs."),
         );
     }
     let text =

@@ -56,7 +56,7 @@ impl Reason {
     pub(super) fn paused(what: &str, target: &str, request: &RequestedBy) -> Self {
         Self::of(Kind::Paused, format!("{what} paused{}.", by(request)))
             .asked_by(request)
-            .with_remedy(format!("`longhaul resume {target}` lets it go on"))
+            .with_remedy(format!("`longhaul resume {target}` resumes it"))
     }
 
     pub(super) fn halted(request: &RequestedBy) -> Self {
@@ -98,7 +98,7 @@ impl Reason {
                 );
                 Self::of(Kind::Machine, text)
                     .until(*at)
-                    .with_remedy("it goes on by itself when that is mended")
+                    .with_remedy("it continues when the cause is gone")
             }
             Waits::Retry { name, attempt, failure, at } => {
                 let name = words(name);

@@ -28,13 +28,13 @@ pub(super) fn disk(data_dir: &Path) -> Finding {
     let free = match nix::sys::statvfs::statvfs(there) {
         Ok(answer) => answer.blocks_available().saturating_mul(answer.fragment_size()),
         Err(error) => {
-            let what = format!("the room at {} cannot be told: {error}", there.display());
+            let what = format!("cannot read the free space at {}: {error}", there.display());
             return Finding::warning("disk", what, "look at it yourself: df");
         }
     };
     let what = format!("{} MiB are free at {}", free >> 20, there.display());
     if free < RESERVE {
-        let advice = format!("make room: below {} MiB nothing is recorded any more", RESERVE >> 20);
+        let advice = format!("free disk space: below {} MiB nothing is recorded", RESERVE >> 20);
         Finding::problem("disk", what, advice)
     } else if free < ENOUGH {
         Finding::warning(

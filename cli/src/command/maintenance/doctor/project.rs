@@ -52,7 +52,7 @@ async fn place(data_dir: &Path, project: &Project) -> Finding {
     Finding::ok(
         "project",
         format!(
-            "{what}; it was moved there from {known}, and the next run goes on where it is now"
+            "{what}; it was moved there from {known}, and the next run continues in the new place"
         ),
     )
 }
