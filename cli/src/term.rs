@@ -65,9 +65,9 @@ pub(crate) fn print(text: impl std::fmt::Display) {
 /// Prints data for programs on standard output: unchanged, unless it is a terminal.
 pub(crate) fn print_data(data: impl std::fmt::Display) {
     if std::io::stdout().is_terminal() {
-        print(data)
+        print(data);
     } else {
-        pass_on(format!("{data}\n").as_bytes())
+        pass_on(format!("{data}\n").as_bytes());
     }
 }
 

@@ -86,7 +86,7 @@ impl BatchStatus {
         let run = BatchWorkflow::run_id(batch)
             .map_err(|_| RequestError::refused(format!("`{batch}` cannot be the id of a batch")))?;
         let is_open = service.batches.count(&run) > 0;
-        let mut batch = match standing(&service, &run).await? {
+        let mut batch = match standing(service, &run).await? {
             Some(standing) => BatchStanding { is_open, ..standing },
             None if is_open => BatchStanding { is_open, ..BatchStanding::default() },
             None => return Err(RequestError::UnknownRun { run }),

@@ -48,7 +48,7 @@ async fn keep_informed(service: &Service, project: &RunId) -> Result<(), StoreEr
         match event {
             // A report of an earlier process may be applied after this process has looked for it.
             Ok(recorded) if recorded.run == *project => {
-                reported = recorded.events.iter().fold(reported, published_in)
+                reported = recorded.events.iter().fold(reported, published_in);
             }
             Ok(recorded) if !recorded.run.is_within(project.as_str()) => {}
             Ok(recorded) if !recorded.events.iter().any(changes_that) => {}

@@ -137,7 +137,7 @@ fn links(issue: &mut Entry<'_>, deleted: &BTreeSet<&str>) {
         let target = link.get("depends_on_id").unwrap_or(link);
         match why_not(link, target, deleted) {
             Some(reason) => {
-                issue.leave(place.below(index), format!("the link to {target}"), reason)
+                issue.leave(place.below(index), format!("the link to {target}"), reason);
             }
             None => depends_on.push(target.clone()),
         }

@@ -88,7 +88,7 @@ impl<'o> Intake<'o> {
         match self.mapped.iter_mut().find(|mapped| mapped.from == from && mapped.to == to) {
             Some(mapped) => mapped.entries += 1,
             None => {
-                self.mapped.push(Mapped { from: from.to_owned(), to: to.to_owned(), entries: 1 })
+                self.mapped.push(Mapped { from: from.to_owned(), to: to.to_owned(), entries: 1 });
             }
         }
     }

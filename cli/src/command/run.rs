@@ -76,7 +76,7 @@ async fn projects(dirs: &[PathBuf]) -> (Vec<Project>, Vec<anyhow::Error>) {
     for dir in dirs {
         match checked(dir).await {
             Ok(project) if projects.iter().all(|known| known.root != project.root) => {
-                projects.push(project)
+                projects.push(project);
             }
             Ok(_) => {}
             Err(error) => refused.push(error),

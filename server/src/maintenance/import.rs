@@ -96,7 +96,7 @@ fn compare(log: &SledStore, handle: &Handle, file: &Path) -> Result<Imported, Pr
                 Some(difference) => imported.differ.push((run, difference)),
             },
             Err(error @ StoreError::Damaged { .. }) => {
-                imported.differ.push((run, format!("the log has a {error}")))
+                imported.differ.push((run, format!("the log has a {error}")));
             }
             Err(error) => return Err(Problem::Store(error)),
         }

@@ -48,7 +48,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
             from = event.position + 1;
             match arguments.output {
                 Events::Json => {
-                    lines.push(serde_json::from_str(event.line.as_deref().unwrap_or_default())?)
+                    lines.push(serde_json::from_str(event.line.as_deref().unwrap_or_default())?);
                 }
                 _ => show(terminal, arguments, &event),
             }

@@ -34,7 +34,7 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
             return Ok(Exit::Ok);
         }
         Listed::Table if document.runs.is_empty() => {
-            term::say(format!("no run fits in {}", data_dir.display()))
+            term::say(format!("no run fits in {}", data_dir.display()));
         }
         Listed::Table => show(&document),
         Listed::Jsonl => {

@@ -151,9 +151,9 @@ pub(super) fn print(
         Output::Table => {
             for line in lines {
                 if line.is_told() {
-                    terminal::print(line.shown(order))
+                    terminal::print(line.shown(order));
                 } else {
-                    term::say(line.shown(order))
+                    term::say(line.shown(order));
                 }
             }
             if lines.iter().any(Line::is_told) && !tell.dry_run {

@@ -55,7 +55,7 @@ impl View<'_> {
         }
         match &head.summary.status {
             Status::Paused(request) => {
-                reasons.push(Reason::paused("It was", run.as_str(), request))
+                reasons.push(Reason::paused("It was", run.as_str(), request));
             }
             Status::Parked(effect) => {
                 let settle = format!(
