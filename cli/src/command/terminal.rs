@@ -233,8 +233,8 @@ mod tests {
     fn colours_take_no_room() {
         let terminal = Terminal { is_coloured: true, ..PLAIN };
         let table = terminal
-            .table(&["RUN", "STATUS", "AGE"], &[row(["a", &terminal.state("passes"), "3s"])]);
-        assert_eq!(table, "RUN  STATUS  AGE\na    \x1b[32mpasses\x1b[0m  3s");
+            .table(&["RUN", "STATUS", "AGE"], &[row(["a", &terminal.state("passed"), "3s"])]);
+        assert_eq!(table, "RUN  STATUS  AGE\na    \x1b[32mpassed\x1b[0m  3s");
     }
 
     #[test]
